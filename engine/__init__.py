@@ -1,0 +1,1 @@
+"""siltstone: change events settle into Iceberg tables that keep every layer."""

@@ -1,0 +1,116 @@
+"""Every error siltstone raises. The class answers: what should the operator do?
+
+    SiltstoneError                  exit  do
+    ├── SpecError                      2  edit the spec or the project file
+    ├── SourceError                    3  fix the source
+    ├── SchemaEvolutionError           4  allow the schema change
+    ├── QualityError                   5  look at the failed checks
+    ├── CommitConflictError           75  run again
+    │   └── LockedError               75  run again when the other run has ended
+    ├── CommitStateUnknownError       70  do not run again: find out whether the commit stands
+    └── InvariantViolation            70  do not run again: report it
+
+Messages have one form: ``Cannot <verb> <object>: <why> (<values>). Hint: ...``. They carry columns and counts, never
+row data and never a value that came from the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+
+class SiltstoneError(Exception):
+    """The root of the tree: a message, an optional hint, and the exit code of its class."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message} Hint: {self.hint}"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing wrong in a spec: where (`$.source.format`), what, what to do, and in which file."""
+
+    path: str
+    message: str
+    hint: str | None = None
+    file: Path | None = None
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def place(self) -> str:
+        """`file:line:column: $.path`, as far as it is known."""
+        marks = [str(part) for part in (self.file, self.line, self.column) if part is not None]
+        return f"{':'.join(marks)}: {self.path}" if marks else self.path
+
+    def __str__(self) -> str:
+        text = f"{self.place}: {self.message}"
+        return text if self.hint is None else f"{text} Hint: {self.hint}"
+
+
+class SpecError(SiltstoneError):
+    """The spec or the project file asks for something that is wrong or unknown. Carries every violation found."""
+
+    exit_code = 2
+
+    def __init__(self, message: str, hint: str | None = None, violations: Iterable[Violation] = ()) -> None:
+        super().__init__(message, hint)
+        self.violations: list[Violation] = list(violations)
+
+    @classmethod
+    def from_violations(cls, violations: Iterable[Violation]) -> SpecError:
+        """One error for all violations, in the order of files, then of lines."""
+        found = sorted(violations, key=lambda v: (str(v.file or ""), v.line or 0, v.column or 0))
+        counted = "1 violation" if len(found) == 1 else f"{len(found)} violations"
+        listed = "".join(f"\n  {violation}" for violation in found)
+        return cls(f"Cannot use the spec: {counted}.{listed}", violations=found)
+
+
+class SourceError(SiltstoneError):
+    """The source cannot be read, or is not what the spec says it is."""
+
+    exit_code = 3
+
+
+class SchemaEvolutionError(SiltstoneError):
+    """The events carry a schema change that the spec's evolution policy does not allow."""
+
+    exit_code = 4
+
+
+class QualityError(SiltstoneError):
+    """A check failed, and the spec says that a failed check stops the run."""
+
+    exit_code = 5
+
+
+class CommitConflictError(SiltstoneError):
+    """Somebody else committed first. Nothing was changed: running again is right."""
+
+    exit_code = 75
+
+
+class LockedError(CommitConflictError):
+    """Another run holds the lock."""
+
+
+class CommitStateUnknownError(SiltstoneError):
+    """The catalog did not say whether the commit stands. Never retried, never cleaned up."""
+
+    exit_code = 70
+
+
+class InvariantViolation(SiltstoneError):
+    """Something that must always hold does not: the fault is in siltstone, or a table was written by others."""
+
+    exit_code = 70

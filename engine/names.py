@@ -1,0 +1,42 @@
+"""Names with one meaning everywhere: op codes, origins, reserved columns, ledger tables, summary keys.
+
+Columns that siltstone adds to a table start with the reserved prefix, so that a source's column never meets one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+RESERVED_PREFIX: Final = "_"
+
+OP_READ: Final = "read"
+OP_INSERT: Final = "insert"
+OP_UPDATE: Final = "update"
+OP_DELETE: Final = "delete"
+OP_TRUNCATE: Final = "truncate"
+
+ORIGIN_STREAM: Final = "stream"
+ORIGIN_SNAPSHOT: Final = "snapshot"
+
+VALID_FROM: Final = "_valid_from"
+VALID_TO: Final = "_valid_to"
+IS_CURRENT: Final = "_is_current"
+OP: Final = "_op"
+COMMIT_TS: Final = "_commit_ts"
+POSITION: Final = "_position"
+CHANGE_HASH: Final = "_change_hash"
+LAST_POSITION: Final = "_last_position"
+STREAM_TS: Final = "_stream_ts"
+UNKNOWN: Final = "_unknown"
+RESCUED: Final = "_rescued"
+BATCH: Final = "_batch"
+
+CONTROL: Final = "control"
+REJECTS: Final = "rejects"
+INPUTS: Final = "inputs"
+RUNS: Final = "runs"
+CHECKS: Final = "checks"
+LEDGER_TABLES: Final = (CONTROL, REJECTS, INPUTS, RUNS, CHECKS)
+
+SUMMARY_BATCH: Final = "siltstone.batch"
+SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"

@@ -1,0 +1,138 @@
+"""What a project and a table spec say, as frozen values. Built by `engine.spec.load`; no other module makes them up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal
+
+ColumnDefault = str | int | float | bool | None
+Mask = Literal["sha256", "redact", "drop"]
+OnFailure = Literal["warn", "block"]
+Severity = Literal["info", "warn", "error"]
+Evolution = Literal["additive", "strict", "ignore"]
+Decimals = Literal["precise", "string", "double"]
+Binaries = Literal["bytes", "base64", "hex"]
+Times = Literal["adaptive", "microseconds", "isostring"]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSpec:
+    """An Iceberg catalog; `properties` are handed to Iceberg as they are."""
+
+    name: str
+    type: str
+    uri: str | None
+    warehouse: str | None
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSpec:
+    """The session siltstone starts when none is given to it."""
+
+    master: str = "local[*]"
+    conf: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class QualitySpec:
+    """The project's word on failed checks: warn, or block the publishing of the batch."""
+
+    on_failure: OnFailure = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSpec:
+    """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file."""
+
+    root: Path
+    file: Path | None
+    catalog: CatalogSpec
+    namespace: str
+    spark: SparkSpec
+    quality: QualitySpec
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute."""
+
+    format: str
+    path: str
+    time_zone: str = "UTC"
+    decimals: Decimals = "precise"
+    binaries: Binaries = "bytes"
+    times: Times = "adaptive"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSpec:
+    """One declared column: its type (see `engine.spec.columns`), its mask with its salt, its default."""
+
+    type: str
+    mask: Mask | None = None
+    default: ColumnDefault = None
+    salt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSpec:
+    """The three tables a spec writes, as dotted names inside the catalog."""
+
+    latest: str
+    history: str
+    changes: str
+    format_version: int = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TrackSpec:
+    """Which columns open a new version: all, the named ones, or all except the named ones."""
+
+    mode: Literal["all", "columns", "except"] = "all"
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySpec:
+    """How versions are made."""
+
+    track: TrackSpec = TrackSpec()
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSpec:
+    """How far the window of a snapshot read reaches: `guard` and `skew` by time, `margin` back by commit time."""
+
+    guard: timedelta = timedelta(minutes=15)
+    skew: timedelta = timedelta(seconds=5)
+    margin: timedelta = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksSpec:
+    """The checks of one table in their order, the severity of each, and what a failed one does."""
+
+    checks: tuple[str, ...]
+    severity: dict[str, Severity]
+    on_failure: OnFailure = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """One source table and what becomes of it. `keys` or `columns` None: taken from the events."""
+
+    file: Path | None
+    table: str
+    source: SourceSpec
+    keys: tuple[str, ...] | None
+    columns: dict[str, ColumnSpec] | None
+    target: TargetSpec
+    history: HistorySpec
+    snapshot: SnapshotSpec
+    lateness: timedelta | None
+    evolution: Evolution
+    rejects_max_fraction: float
+    quality: ChecksSpec
