@@ -1,0 +1,176 @@
+"""The Spark session: the one that is there, checked, or a local one with the pinned jars and the project's catalog."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlparse
+
+from engine.errors import SpecError
+from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC, Jar, cache_folder, jar_paths
+from engine.java import require_java
+from engine.spec.model import CatalogSpec, ProjectSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+SQLITE_URI = "jdbc:sqlite:"
+BUSY_TIMEOUT_MS = "30000"
+MAX_LOG_BYTES = 10_000_000
+GIGABYTE = 1 << 30
+
+# What every fold relies on, whoever made the session: times are UTC, JSON text is kept as it was written.
+FOLD_CONF = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.json.enableExactStringParsing": "true",
+}
+
+
+def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSession":
+    """The session to work in: the active one, spark-submit's, or a new local one. `jars`: needed beside the usual ones.
+
+    Raises: SpecError where the session cannot serve Iceberg, Java is missing, or a jar cannot be had.
+    """
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return _fit(active, project)
+    if submitted():
+        conf = {**catalog_conf(project.catalog), "spark.sql.extensions": ICEBERG_EXTENSIONS, **project.spark.conf}
+        return _fit(_configured(conf), project)
+    return _fit(_local(project, jars), project)
+
+
+def submitted() -> bool:
+    """Whether spark-submit started this Python, and so decides on master, memory and jars."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def session_conf(project: ProjectSpec) -> dict[str, str]:
+    """The settings of a local session except its jars; what the project says wins."""
+    defaults = {
+        "spark.app.name": "siltstone",
+        "spark.master": project.spark.master,
+        "spark.driver.memory": f"{default_driver_gigabytes(machine_memory_bytes())}g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.extensions": ICEBERG_EXTENSIONS,
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "WARN",
+    }
+    return {**defaults, **FOLD_CONF, **catalog_conf(project.catalog), **project.spark.conf}
+
+
+def catalog_conf(catalog: CatalogSpec) -> dict[str, str]:
+    """The Spark settings that declare the project's Iceberg catalog; what its `properties` say wins."""
+    prefix = f"spark.sql.catalog.{catalog.name}"
+    settings: dict[str, str] = {"type": catalog.type}
+    if catalog.uri:
+        settings["uri"] = catalog.uri
+    if catalog.warehouse:
+        settings["warehouse"] = catalog.warehouse
+    if catalog.type == "jdbc":
+        settings["jdbc.schema-version"] = "V1"
+    if sqlite_file(catalog):
+        settings["jdbc.busy_timeout"] = BUSY_TIMEOUT_MS
+    settings["cache-enabled"] = "false"  # a cached table hides what another process has committed
+    settings |= catalog.properties
+    return {prefix: SPARK_CATALOG} | {f"{prefix}.{name}": value for name, value in settings.items()}
+
+
+def sqlite_file(catalog: CatalogSpec) -> Path | None:
+    """The file of an embedded catalog; None for every other kind."""
+    if catalog.type != "jdbc" or not (catalog.uri or "").startswith(SQLITE_URI):
+        return None
+    return Path((catalog.uri or "").removeprefix(SQLITE_URI).removeprefix("file:").split("?")[0])
+
+
+def needed_jars(catalog: CatalogSpec) -> list[Jar]:
+    """What Spark needs to reach this catalog and its warehouse."""
+    jars = [ICEBERG_SPARK]
+    if sqlite_file(catalog):
+        jars.append(SQLITE_JDBC)
+    on_s3 = urlparse(catalog.warehouse or "").scheme in ("s3", "s3a", "s3n")
+    if on_s3 or catalog.type == "glue" or "aws" in catalog.properties.get("io-impl", ""):
+        jars.append(ICEBERG_AWS)
+    return jars
+
+
+def default_driver_gigabytes(memory_bytes: int) -> int:
+    """About half the machine, at least one and at most eight gigabytes."""
+    return max(1, min(8, memory_bytes // 2 // GIGABYTE))
+
+
+def machine_memory_bytes() -> int:
+    """The machine's memory; where the system does not say, four gigabytes."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 4 * GIGABYTE
+
+
+def spark_log() -> Path:
+    """Where the JVM of a local session writes what it has to say."""
+    return cache_folder() / "spark.log"
+
+
+def _local(project: ProjectSpec, jars: Iterable[Jar]) -> "SparkSession":
+    require_java()
+    database = sqlite_file(project.catalog)
+    if database:
+        database.parent.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    conf = session_conf(project)
+    paths = [str(path) for path in jar_paths(dict.fromkeys([*needed_jars(project.catalog), *jars]))]
+    paths += [path for path in project.spark.conf.get("spark.jars", "").split(",") if path]
+    conf["spark.jars"] = ",".join(paths)
+    _start_gateway(conf)
+    return _configured(conf)
+
+
+def _start_gateway(conf: Mapping[str, str]) -> None:
+    """Start the JVM with its standard error in a file: its warnings are not for the person at the terminal."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.java_gateway import launch_gateway
+
+    log = spark_log()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    keep = log.exists() and log.stat().st_size < MAX_LOG_BYTES
+    settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    try:
+        with log.open("ab" if keep else "wb") as stderr:
+            gateway = launch_gateway(settings, {"stderr": stderr})  # type: ignore[no-untyped-call]  # pyspark gives it no types
+    except PySparkRuntimeError as error:
+        raise SpecError(f"Cannot start Spark: its JVM ended at once (its words are in {log}).") from error
+    SparkContext(conf=settings, gateway=gateway)
+
+
+def _configured(conf: Mapping[str, str]) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    builder: SparkSession.Builder = SparkSession.builder
+    return builder.config(map=dict(conf)).getOrCreate()
+
+
+def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
+    """Check that the session speaks Iceberg; give it the project's catalog and the settings a fold relies on."""
+    if ICEBERG_EXTENSIONS not in (spark.conf.get("spark.sql.extensions", "") or ""):
+        raise SpecError(
+            f"Cannot use the Spark session that is there: it lacks the Iceberg extension (spark.sql.extensions "
+            f"= {spark.conf.get('spark.sql.extensions', '') or 'empty'}).",
+            hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {ICEBERG_SPARK.file}.",
+        )
+    for name, value in FOLD_CONF.items():
+        spark.conf.set(name, value)
+    if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
+        for name, value in catalog_conf(project.catalog).items():
+            spark.conf.set(name, value)
+    return spark

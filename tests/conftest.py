@@ -1,0 +1,53 @@
+"""One Spark session a test run, on a catalog of its own; a project with a namespace of its own a test."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.session import spark_session
+from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+
+# Small and quick to start; the two JVM flags trade peak speed for start-up and are for tests only.
+TEST_CONF = {
+    "spark.driver.memory": "2g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> CatalogSpec:
+    """The embedded catalog `lake` in a folder of this test run."""
+    lake = tmp_path_factory.mktemp("lake")
+    return CatalogSpec("lake", "jdbc", f"jdbc:sqlite:{lake}/catalog.db", f"file://{lake}/warehouse")
+
+
+@pytest.fixture(scope="session")
+def spark(catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session of the whole run."""
+    root = tmp_path_factory.mktemp("session")
+    session = spark_session(_project(root, catalog, "silt"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def project(catalog: CatalogSpec, tmp_path: Path) -> ProjectSpec:
+    """A project in a folder of its own; its ledger and change tables live in a namespace of its own."""
+    return _project(tmp_path, catalog, f"silt_{next(_numbers)}")
+
+
+def _project(root: Path, catalog: CatalogSpec, namespace: str) -> ProjectSpec:
+    return ProjectSpec(
+        root=root,
+        file=None,
+        catalog=catalog,
+        namespace=namespace,
+        spark=SparkSpec("local[2]", TEST_CONF),
+        quality=QualitySpec("warn"),
+    )
