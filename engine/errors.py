@@ -55,7 +55,7 @@ class Violation:
 
     def __str__(self) -> str:
         text = f"{self.place}: {self.message}"
-        return text if self.hint is None else f"{text} Hint: {self.hint}"
+        return text if self.hint is None else f"{text}. Hint: {self.hint}"
 
 
 class SpecError(SiltstoneError):
@@ -110,7 +110,7 @@ class CommitStateUnknownError(SiltstoneError):
     exit_code = 70
 
 
-class InvariantViolation(SiltstoneError):
+class InvariantViolation(SiltstoneError):  # noqa: N818 - an operator reads it as what happened
     """Something that must always hold does not: the fault is in siltstone, or a table was written by others."""
 
     exit_code = 70

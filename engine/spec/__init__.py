@@ -1,5 +1,10 @@
 """The spec: a project file and table specs in YAML, read into frozen values with every violation at once."""
 
+from engine.spec.checks import CHECK_NAMES
+from engine.spec.columns import ColumnType, SourceEncoding, parse_column_type
+from engine.spec.editors import spec_json_schema
+from engine.spec.fingerprint import decode_fingerprint, fold_fingerprint
+from engine.spec.load import load_project, load_spec, load_specs, table_spec
 from engine.spec.model import (
     CatalogSpec,
     ChecksSpec,
@@ -16,6 +21,17 @@ from engine.spec.model import (
 )
 
 __all__ = [
+    "load_project",
+    "load_spec",
+    "load_specs",
+    "table_spec",
+    "spec_json_schema",
+    "fold_fingerprint",
+    "decode_fingerprint",
+    "parse_column_type",
+    "CHECK_NAMES",
+    "ColumnType",
+    "SourceEncoding",
     "CatalogSpec",
     "ChecksSpec",
     "ColumnSpec",

@@ -25,7 +25,7 @@ class CatalogSpec:
     type: str
     uri: str | None
     warehouse: str | None
-    properties: dict[str, str] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class SparkSpec:
     """The session siltstone starts when none is given to it."""
 
     master: str = "local[*]"
-    conf: dict[str, str] = field(default_factory=dict)
+    conf: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ColumnSpec:
     type: str
     mask: Mask | None = None
     default: ColumnDefault = None
-    salt: str | None = None
+    salt: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""What the sections of one spec must agree on. Reads the values as written, so that it runs beside other violations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from engine.spec.wording import Place, shown
+
+Disagreement = tuple[Place, str, str | None]
+
+_DONE = {"redact": "redacted", "drop": "dropped"}
+
+
+def disagreements(value: object) -> Iterator[Disagreement]:
+    """Every disagreement between keys, columns and tracked columns."""
+    spec = _mapping(value)
+    columns = _mapping(spec.get("columns"))
+    yield from _same_names(columns)
+    yield from _keys_and_columns(_texts(spec.get("keys")), columns)
+    yield from _track_and_columns(_mapping(spec.get("history")).get("track"), columns)
+
+
+def _same_names(columns: Mapping[str, Any]) -> Iterator[Disagreement]:
+    seen: dict[str, str] = {}
+    for name in columns:
+        first = seen.setdefault(str(name).casefold(), name)
+        if first != name:
+            message = f"differs from the column {shown(first)} only in upper and lower case"
+            yield ("columns", name), message, "Spark and Iceberg do not tell them apart; leave one out."
+
+
+def _keys_and_columns(keys: list[str], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
+    for key in keys:
+        column = _mapping(columns.get(key))
+        if column.get("mask") in ("redact", "drop"):
+            message = f"the key column {shown(key)} cannot be {_DONE[column['mask']]}"
+            yield ("columns", key, "mask"), message, "use sha256."
+        if column.get("default") is not None:
+            message = f"the key column {shown(key)} cannot have a default: rows without it would become one row"
+            yield ("columns", key, "default"), message, None
+
+
+def _track_and_columns(track: object, columns: Mapping[str, Any]) -> Iterator[Disagreement]:
+    place: Place = ("history", "track")
+    if isinstance(track, Mapping):
+        track, place = track.get("except"), (*place, "except")
+    for index, name in enumerate(_texts(track)):
+        if _mapping(columns.get(name)).get("mask") == "drop":
+            yield (*place, index), f"the column {shown(name)} is dropped, so it cannot open versions", None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, (list, tuple)) else []

@@ -1,0 +1,283 @@
+"""The spec as people write it: one model a section, every key with the description editors show."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+
+from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
+from engine.spec import fields
+from engine.spec.checks import CHECK_NAMES
+from engine.spec.columns import parse_column_type
+from engine.spec.defaults import default_problem
+from engine.spec.kinds import (
+    CheckName,
+    Checks,
+    ColumnName,
+    ColumnTypeText,
+    Default,
+    DottedName,
+    Duration,
+    Format,
+    FormatVersion,
+    Fraction,
+    Keys,
+    Lateness,
+    Setting,
+    TableName,
+    Text,
+    TimeZone,
+    Track,
+    words,
+)
+from engine.spec.model import (
+    Binaries,
+    Decimals,
+    Evolution,
+    Mask,
+    OnFailure,
+    Severity,
+    SnapshotSpec,
+    Times,
+    TrackSpec,
+)
+from engine.spec.wording import shown
+
+_OnFailure = Annotated[OnFailure, *words("warn", "block")]
+_SNAPSHOT = SnapshotSpec()
+
+
+class _Section(BaseModel):
+    """A mapping with known keys. `later` names those the language knows and this version does not carry out."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    later: ClassVar[dict[str, str]] = {}
+
+
+class SourceFace(_Section):
+    """Where the events are and how they are encoded."""
+
+    later = {
+        "table": "reading events from an Iceberg table (source.table)",
+        "kafka": "reading events from Kafka (source.kafka)",
+        "epoch": "a rule for log resets (source.epoch)",
+    }
+
+    format: Format = Field(description="How the events are written.")
+    path: Text = Field(
+        description="Files with the events, one JSON event a line: a file, a folder, a glob, or a URI. "
+        "Relative to the project's folder."
+    )
+    time_zone: TimeZone = Field(default="UTC", description="The zone of times that come without one.")
+    decimals: Annotated[Decimals, *words("precise", "string", "double")] = Field(
+        default="precise", description="How events without a schema carry decimals (decimal.handling.mode)."
+    )
+    binaries: Annotated[Binaries, *words("bytes", "base64", "hex")] = Field(
+        default="bytes", description="How events without a schema carry binary values (binary.handling.mode)."
+    )
+    times: Annotated[Times, *words("adaptive", "microseconds", "isostring")] = Field(
+        default="adaptive", description="How events without a schema carry times (time.precision.mode)."
+    )
+
+
+class ColumnFace(_Section):
+    """One column: its type, and what happens to its values before anything is stored."""
+
+    type: ColumnTypeText = Field(
+        default="string", description="A Spark SQL type, or a word that says the source's encoding."
+    )
+    mask: Annotated[Mask, *words("sha256", "redact", "drop")] | None = Field(
+        default=None, description="Applied before anything is stored or reported. Key columns: sha256 only."
+    )
+    salt: Text | None = Field(default=None, repr=False, description="Mixed into sha256; best taken from ${env:NAME}.")
+    default: Default | None = Field(
+        default=None, description="The value where an event was written before the column existed."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _type_is_said(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "type" not in given and "mask" not in given:
+            fields.refuse("does not say its type", "write the type, such as string or decimal(12,2).")
+        return given
+
+    @model_validator(mode="after")
+    def _mask_fits(self) -> ColumnFace:
+        if self.mask in ("sha256", "redact") and parse_column_type(self.type).spark_type != "string":
+            fields.refuse(f"mask {self.mask} leaves a text, but the type is {shown(self.type)}", "use type string.")
+        if self.salt is not None and self.mask != "sha256":
+            fields.refuse("a salt is for mask sha256 only")
+        if self.default is not None and self.mask == "drop":
+            fields.refuse("a column that is dropped has no default")
+        problem = default_problem(self.default, parse_column_type(self.type))
+        if problem is not None:
+            fields.refuse(problem)
+        return self
+
+
+def _from_shorthand(given: object) -> object:
+    if not isinstance(given, (str, dict)):
+        fields.refuse(f"must be a type, or a mapping with a type, not {shown(given)}", "write it like string.")
+    return {"type": given} if isinstance(given, str) else given
+
+
+_Column = Annotated[ColumnFace, BeforeValidator(_from_shorthand, json_schema_input_type=ColumnTypeText | ColumnFace)]
+
+
+class TargetFace(_Section):
+    """The tables that are written."""
+
+    latest: TableName | None = Field(
+        default=None, description="What is true now. Default: the last two parts of the table."
+    )
+    history: TableName | None = Field(default=None, description="What was true when. Default: latest with '_history'.")
+    changes: TableName | None = Field(default=None, description="What happened. Default: in the project's namespace.")
+    format_version: FormatVersion = Field(
+        default=3, description="Iceberg's format version; 2 for readers that know no other."
+    )
+
+
+_HISTORY_NAMES: Final = {"valid_from": VALID_FROM, "valid_to": VALID_TO, "is_current": IS_CURRENT}
+
+
+def _names_stay(given: object) -> dict[str, str]:
+    if not isinstance(given, dict) or any(_HISTORY_NAMES.get(key) != name for key, name in given.items()):
+        fields.refuse_until_later("renaming the columns of history (history.names)", "leave history.names out.")
+    return _HISTORY_NAMES
+
+
+_Names = Annotated[
+    dict[str, str],
+    PlainValidator(_names_stay),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {key: {"const": name} for key, name in _HISTORY_NAMES.items()},
+            "additionalProperties": False,
+        }
+    ),
+]
+
+
+class HistoryFace(_Section):
+    """How versions are made."""
+
+    track: Track = Field(
+        default_factory=TrackSpec, description="Columns that open a version: all, a list, or {except: [...]}."
+    )
+    names: _Names | None = Field(
+        default=None, description="The names of the columns of history; they cannot be changed yet."
+    )
+
+
+class SnapshotFace(_Section):
+    """How far the window of a snapshot read reaches."""
+
+    guard: Duration = Field(default=_SNAPSHOT.guard, description="Longer than the longest transaction of the source.")
+    skew: Duration = Field(default=_SNAPSHOT.skew, description="Covers the error of clocks.")
+    margin: Duration = Field(default=_SNAPSHOT.margin, description="How far every window reaches back by commit time.")
+
+
+class RejectsFace(_Section):
+    """Records that cannot be decoded."""
+
+    max_fraction: Fraction = Field(
+        default=0.01, description="The greatest part of a run's records that may be rejected."
+    )
+
+
+class TableQualityFace(_Section):
+    """The checks of this table."""
+
+    checks: Checks = Field(default=CHECK_NAMES, description="all, or the names of the checks to run.")
+    severity: dict[CheckName, Annotated[Severity, *words("info", "warn", "error")]] = Field(
+        default_factory=dict, description="How grave a failed check is, where it differs from the usual."
+    )
+    on_failure: _OnFailure | None = Field(default=None, description="What a failed check does. Default: the project's.")
+
+    @model_validator(mode="after")
+    def _severity_is_used(self) -> TableQualityFace:
+        unused = [name for name in self.severity if name not in self.checks]
+        if unused:
+            fields.refuse(f"severity names {unused[0]}, which checks leaves out")
+        return self
+
+
+def _never_compacted(given: object) -> bool:
+    if given is not False:
+        fields.refuse_until_later("a log-compacted source (compacted)")
+    return False
+
+
+class TableFace(_Section):
+    """One table of a source, and what becomes of it."""
+
+    table: TableName = Field(description="The source's name of the table: schema.table or database.table.")
+    source: SourceFace
+    keys: Keys | None = Field(
+        default=None, description="The columns that identify a row. Omitted: taken from the events."
+    )
+    columns: dict[ColumnName, _Column] | None = Field(
+        default=None, description="Columns with their types. Those not named here are taken from the events."
+    )
+    target: TargetFace = Field(default_factory=lambda: TargetFace())
+    history: HistoryFace = Field(default_factory=lambda: HistoryFace())
+    snapshot: SnapshotFace = Field(default_factory=lambda: SnapshotFace())
+    lateness: Lateness = Field(
+        default=None, description="unbounded, or how late a change may come and still be applied."
+    )
+    evolution: Annotated[Evolution, *words("additive", "strict", "ignore")] = Field(
+        default="additive", description="What a new column in the events does; what is not added is rescued."
+    )
+    rejects: RejectsFace = Field(default_factory=lambda: RejectsFace())
+    quality: TableQualityFace = Field(default_factory=lambda: TableQualityFace())
+    compacted: Annotated[bool, PlainValidator(_never_compacted), WithJsonSchema({"const": False})] = Field(
+        default=False, description="A log-compacted source; not supported yet."
+    )
+
+
+class CatalogFace(_Section):
+    """The Iceberg catalog."""
+
+    name: Text = Field(default="lake", description="The catalog's name in Spark.")
+    type: Annotated[str, *words("jdbc", "rest", "glue", "hive", "hadoop")] = Field(
+        default="jdbc", description="jdbc on SQLite is embedded; the others pass through."
+    )
+    uri: Text | None = Field(
+        default=None, description="Where the catalog is. Default for jdbc: under the project's folder."
+    )
+    warehouse: Text | None = Field(default=None, description="Where tables are stored. Default for jdbc: as above.")
+    properties: dict[Text, Setting] = Field(default_factory=dict, description="Handed to Iceberg as they are.")
+
+    @model_validator(mode="after")
+    def _place_is_said(self) -> CatalogFace:
+        if self.type in ("rest", "hive") and self.uri is None:
+            fields.refuse(f"a catalog of type {self.type} needs a uri")
+        if self.type == "hadoop" and self.warehouse is None:
+            fields.refuse("a catalog of type hadoop needs a warehouse")
+        return self
+
+
+class SparkFace(_Section):
+    """The session siltstone starts itself."""
+
+    master: Text = Field(default="local[*]", description="Spark's master.")
+    conf: dict[Text, Setting] = Field(default_factory=dict, description="Spark's settings.")
+
+
+class ProjectQualityFace(_Section):
+    """What failed checks do."""
+
+    on_failure: _OnFailure = Field(
+        default="warn", description="warn, or block: the batch is published only if checks pass."
+    )
+
+
+class ProjectFace(_Section):
+    """The project file."""
+
+    catalog: CatalogFace = Field(default_factory=lambda: CatalogFace())
+    namespace: DottedName = Field(default="silt", description="Where changes, rejects and runs are kept.")
+    spark: SparkFace = Field(default_factory=lambda: SparkFace())
+    quality: ProjectQualityFace = Field(default_factory=lambda: ProjectQualityFace())

@@ -1,0 +1,222 @@
+"""Checks of one value each: the value as the engine uses it, or a violation with what to write instead."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Callable
+from datetime import timedelta
+from functools import cache
+from typing import Final, NoReturn
+
+from pydantic_core import PydanticCustomError
+
+from engine.names import RESERVED_PREFIX
+from engine.spec.checks import CHECK_NAMES
+from engine.spec.columns import ColumnTypeError, parse_column_type
+from engine.spec.durations import parse_duration
+from engine.spec.interpolation import FromEnvironment
+from engine.spec.model import TrackSpec
+from engine.spec.wording import nearest, shown, word_hint
+
+LATER_FORMATS: Final = (
+    "debezium-avro", "datastream-json", "datastream-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
+    "rows",
+)  # fmt: skip
+UNBOUNDED: Final = "unbounded"
+
+
+def refuse(message: str, hint: str | None = None) -> NoReturn:
+    """Ends the check of one value with a violation."""
+    raise PydanticCustomError("violation", "{message}", {"message": message, "hint": hint})
+
+
+def refuse_until_later(what: str, hint: str | None = None) -> NoReturn:
+    """Ends the check of a value that the language knows and this version does not carry out."""
+    refuse(f"{what} is not supported yet by this version", hint)
+
+
+def text(value: object) -> str:
+    """A text that is not empty."""
+    if not isinstance(value, str):
+        refuse(f"must be a text, not {shown(value)}", None if value is None else "put it in quotes.")
+    if not value.strip():
+        refuse("must not be empty")
+    return value
+
+
+def dotted_name(value: object) -> str:
+    """A name of parts with dots between them, such as `inventory.customers`."""
+    name = text(value)
+    if any(not part or part != part.strip() for part in name.split(".")):
+        refuse(f"{shown(name)} is not a name of parts with dots between them", "write it like inventory.customers.")
+    return name
+
+
+def table_name(value: object) -> str:
+    """A dotted name of two parts or more."""
+    name = dotted_name(value)
+    if "." not in name:
+        refuse(f"{shown(name)} does not say where the table is", "write it like inventory.customers.")
+    return name
+
+
+def column_name(value: object) -> str:
+    """A column's name: not empty, and not one of those siltstone keeps for itself."""
+    name = text(value)
+    if name.startswith(RESERVED_PREFIX):
+        refuse(f"{shown(name)} is reserved: names that start with '{RESERVED_PREFIX}' belong to siltstone")
+    return name
+
+
+def column_names(value: object) -> tuple[str, ...]:
+    """A list of columns, each once, at least one."""
+    if not isinstance(value, (list, tuple)):
+        refuse(f"must be a list of columns, not {shown(value)}", "write it like [id].")
+    if not value:
+        refuse("names no column")
+    names = tuple(column_name(item) for item in value)
+    twice = [name for index, name in enumerate(names) if name.casefold() in {n.casefold() for n in names[:index]}]
+    if twice:
+        refuse(f"names the column {shown(twice[0])} twice")
+    return names
+
+
+def key_names(value: object) -> tuple[str, ...]:
+    """The key columns; an empty list (a keyless table) comes later."""
+    if isinstance(value, (list, tuple)) and not value:
+        refuse_until_later("a keyless table (keys: [])", "name the columns that identify a row.")
+    return column_names(value)
+
+
+def duration(value: object) -> timedelta:
+    """A duration such as 15m."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        refuse(f"{value} has no unit", f"write {value}s for seconds.")
+    written = text(value)
+    try:
+        return parse_duration(written)
+    except ValueError as error:
+        refuse(f"{shown(written)} {error}", "write it like 15m, 5s, 1h30m or 2d.")
+
+
+def lateness(value: object) -> timedelta | None:
+    """`unbounded`, or a duration of more than nothing."""
+    if isinstance(value, str) and value.casefold() != UNBOUNDED and nearest(value, [UNBOUNDED]):
+        refuse(f"{shown(value)} is not known", f"did you mean '{UNBOUNDED}'?")
+    if value is None or value == UNBOUNDED:
+        return None
+    bound = duration(value)
+    if not bound:
+        refuse("a bound of nothing makes every late change too late", f"write {UNBOUNDED}, or a duration like 2d.")
+    return bound
+
+
+def time_zone(value: object) -> str:
+    """A time zone by name, or an offset such as +08:00."""
+    name = text(value)
+    if re.fullmatch(r"[+-](0\d|1[0-7]):[0-5]\d|[+-]18:00", name) or name in _time_zones():
+        return name
+    return refuse(f"{shown(name)} is not a time zone", _time_zone_hint(name))
+
+
+def _time_zone_hint(name: str) -> str:
+    match = nearest(name, sorted(_time_zones()))
+    return f"did you mean '{match}'?" if match else "write it like UTC, Europe/Berlin or +08:00."
+
+
+@cache
+def _time_zones() -> frozenset[str]:
+    return frozenset({"UTC", "Z", *zoneinfo.available_timezones()})
+
+
+def column_type(value: object) -> str:
+    """The text of a column type."""
+    written = text(value)
+    try:
+        parse_column_type(written)
+    except ColumnTypeError as error:
+        if isinstance(written, FromEnvironment):
+            refuse(f"{shown(written)} is not a column type")
+        refuse(error.message, error.hint)
+    return written
+
+
+def source_format(value: object) -> str:
+    """The one format of this version."""
+    name = text(value)
+    if name in LATER_FORMATS:
+        refuse_until_later(f"the format {shown(name)}", "use debezium-json.")
+    if name != "debezium-json":
+        refuse(f"the format {shown(name)} is not known", word_hint(name, ["debezium-json", *LATER_FORMATS]))
+    return name
+
+
+def format_version(value: object) -> int:
+    """Iceberg's format version."""
+    if isinstance(value, bool) or str(value) not in ("2", "3"):
+        refuse(f"must be 2 or 3, not {shown(value)}")
+    return int(str(value))
+
+
+def fraction(value: object) -> float:
+    """A number from 0 to 1."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else -1.0
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        refuse(f"must be a number from 0 to 1, not {shown(value)}", "0.01 is one in a hundred.")
+    return number
+
+
+def setting(value: object) -> str:
+    """A setting handed on as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    if not isinstance(value, str):
+        refuse(f"must be one value, not {shown(value)}")
+    return value
+
+
+def default_value(value: object) -> str | int | float | bool:
+    """One plain value."""
+    if not isinstance(value, (str, int, float)):
+        refuse(f"must be one plain value, not {shown(value)}")
+    return value
+
+
+def track(value: object) -> TrackSpec:
+    """`all`, a list of columns, or `{except: [...]}`."""
+    if value == "all":
+        return TrackSpec()
+    if isinstance(value, (list, tuple)):
+        return TrackSpec("columns", column_names(value))
+    if isinstance(value, dict) and list(value) == ["except"]:
+        return TrackSpec("except", column_names(value["except"]))
+    return refuse(f"must say which columns open a version, not {shown(value)}", "write all, [a, b] or {except: [a]}.")
+
+
+def check_names(value: object) -> tuple[str, ...]:
+    """`all`, or a list of the checks' names."""
+    if value == "all":
+        return CHECK_NAMES
+    if not isinstance(value, (list, tuple)):
+        refuse(f"must be all or a list of checks, not {shown(value)}")
+    return tuple(dict.fromkeys(_check_name(item) for item in value))
+
+
+def word_check(words: tuple[str, ...]) -> Callable[[object], str]:
+    """A check that a value is one of some words."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            refuse(f"{shown(value)} is not known", word_hint(value, words))
+        return value
+
+    return check
+
+
+_check_name = word_check(CHECK_NAMES)

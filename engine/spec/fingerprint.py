@@ -1,0 +1,57 @@
+"""Fingerprints of settings: tables folded under one set of settings must not go on under another."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from datetime import timedelta
+
+from engine.spec.columns import parse_column_type
+from engine.spec.model import ColumnSpec, TableSpec
+
+
+def fold_fingerprint(spec: TableSpec) -> str:
+    """32 hexadecimal digits over every setting that shapes the fold; another one needs a rebuild."""
+    return _digest(
+        {
+            "keys": spec.keys,
+            "columns": _columns(spec.columns),
+            "track": [spec.history.track.mode, sorted(spec.history.track.columns)],
+            "snapshot": {name: _microseconds(value) for name, value in asdict(spec.snapshot).items()},
+            "lateness": None if spec.lateness is None else _microseconds(spec.lateness),
+        }
+    )
+
+
+def decode_fingerprint(spec: TableSpec) -> str:
+    """32 hexadecimal digits over every setting that shapes decoding; another one needs the inputs again."""
+    source = spec.source
+    return _digest(
+        {
+            "format": source.format,
+            "encodings": [source.time_zone, source.decimals, source.binaries, source.times],
+            "columns": _columns(spec.columns),
+        }
+    )
+
+
+def _columns(columns: dict[str, ColumnSpec] | None) -> dict[str, object] | None:
+    if columns is None:
+        return None
+    return {name: _column(column) for name, column in columns.items()}
+
+
+def _column(column: ColumnSpec) -> list[object]:
+    parsed = parse_column_type(column.type)
+    encoding = parsed.source_encoding
+    return [parsed.spark_type, encoding.kind, encoding.precision, column.mask, column.salt, column.default]
+
+
+def _microseconds(value: timedelta) -> int:
+    return value // timedelta(microseconds=1)
+
+
+def _digest(settings: dict[str, object]) -> str:
+    text = json.dumps(settings, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:32]

@@ -1,0 +1,78 @@
+"""The kinds of values as types: each joins its check with what an editor is told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, WithJsonSchema
+
+from engine.spec import fields
+from engine.spec.checks import CHECK_NAMES
+from engine.spec.columns import TYPE_WORDS
+from engine.spec.durations import DURATION_PATTERN
+from engine.spec.model import TrackSpec
+
+_REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+_COLUMN: dict[str, Any] = {"type": "string", "pattern": "^[^_]"}
+_COLUMNS: dict[str, Any] = {"type": "array", "items": _COLUMN, "minItems": 1, "uniqueItems": True}
+_DURATION: dict[str, Any] = {"type": "string", "pattern": f"^{DURATION_PATTERN}$", "examples": ["15m", "5s", "1h30m"]}
+_CHECKS: dict[str, Any] = {"type": "array", "items": {"enum": list(CHECK_NAMES)}}
+_PLAIN: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_EXCEPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"except": _COLUMNS},
+    "required": ["except"],
+    "additionalProperties": False,
+}
+
+
+def _schema(*ways: dict[str, Any]) -> WithJsonSchema:
+    return WithJsonSchema(ways[0] if len(ways) == 1 else {"anyOf": list(ways)})
+
+
+def words(*known: str) -> tuple[PlainValidator, WithJsonSchema]:
+    """What makes a text one of some words."""
+    return PlainValidator(fields.word_check(known)), _schema({"enum": list(known)}, _REFERENCE)
+
+
+def exactly(value: object, why_not: Callable[[object], None]) -> PlainValidator:
+    """A value that can be said, but not changed yet."""
+
+    def check(given: object) -> object:
+        if given != value:
+            why_not(given)
+        return given
+
+    return PlainValidator(check)
+
+
+Text = Annotated[str, PlainValidator(fields.text), _schema(_TEXT)]
+DottedName = Annotated[str, PlainValidator(fields.dotted_name), _schema(_TEXT)]
+TableName = Annotated[str, PlainValidator(fields.table_name), _schema({**_TEXT, "examples": ["inventory.customers"]})]
+ColumnName = Annotated[str, PlainValidator(fields.column_name), _schema(_COLUMN)]
+Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema(_COLUMNS)]
+ColumnTypeText = Annotated[
+    str,
+    PlainValidator(fields.column_type),
+    _schema({"type": "string", "examples": [*TYPE_WORDS, "decimal(12,2)", "timestamp(3)", "array<string>"]}),
+]
+Duration = Annotated[timedelta, PlainValidator(fields.duration), _schema(_DURATION, _REFERENCE)]
+Lateness = Annotated[
+    timedelta | None, PlainValidator(fields.lateness), _schema({"enum": [fields.UNBOUNDED]}, _DURATION, _REFERENCE)
+]
+TimeZone = Annotated[
+    str, PlainValidator(fields.time_zone), _schema({**_TEXT, "examples": ["UTC", "Europe/Berlin", "+08:00"]})
+]
+Format = Annotated[str, PlainValidator(fields.source_format), _schema({"enum": ["debezium-json"]}, _REFERENCE)]
+FormatVersion = Annotated[int, PlainValidator(fields.format_version), _schema({"enum": [2, 3]}, _REFERENCE)]
+Fraction = Annotated[
+    float, PlainValidator(fields.fraction), _schema({"type": "number", "minimum": 0, "maximum": 1}, _REFERENCE)
+]
+Setting = Annotated[str, PlainValidator(fields.setting), _schema(_PLAIN)]
+Default = Annotated[str | int | float | bool, PlainValidator(fields.default_value), _schema(_PLAIN)]
+Track = Annotated[TrackSpec, PlainValidator(fields.track), _schema({"enum": ["all"]}, _COLUMNS, _EXCEPT)]
+Checks = Annotated[tuple[str, ...], PlainValidator(fields.check_names), _schema({"enum": ["all"]}, _CHECKS)]
+CheckName = Annotated[str, PlainValidator(fields.word_check(CHECK_NAMES)), _schema({"enum": list(CHECK_NAMES)})]

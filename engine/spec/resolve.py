@@ -1,0 +1,86 @@
+"""From the spec as written to the values the engine works with: defaults filled in, paths made absolute."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from engine.spec.checks import CHECK_SEVERITY
+from engine.spec.face import ColumnFace, ProjectFace, SourceFace, TableFace, TableQualityFace, TargetFace
+from engine.spec.interpolation import like
+from engine.spec.model import (
+    CatalogSpec,
+    ChecksSpec,
+    ColumnSpec,
+    HistorySpec,
+    OnFailure,
+    ProjectSpec,
+    QualitySpec,
+    SnapshotSpec,
+    SourceSpec,
+    SparkSpec,
+    TableSpec,
+    TargetSpec,
+)
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
+
+def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectSpec:
+    """The project, with the embedded catalog under its root where no other is said."""
+    return ProjectSpec(
+        root=root,
+        file=file,
+        catalog=_catalog(face, root),
+        namespace=face.namespace,
+        spark=SparkSpec(face.spark.master, dict(face.spark.conf)),
+        quality=QualitySpec(face.quality.on_failure),
+    )
+
+
+def _catalog(face: ProjectFace, root: Path) -> CatalogSpec:
+    uri, warehouse = face.catalog.uri, face.catalog.warehouse
+    if face.catalog.type == "jdbc":
+        uri = uri or f"jdbc:sqlite:{root}/lake/catalog.db"
+        warehouse = warehouse or f"file://{root}/lake/warehouse"
+    return CatalogSpec(face.catalog.name, face.catalog.type, uri, warehouse, dict(face.catalog.properties))
+
+
+def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> TableSpec:
+    """One table's spec."""
+    return TableSpec(
+        file=file,
+        table=face.table,
+        source=_source(face.source, project.root),
+        keys=face.keys,
+        columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
+        target=_target(face.target, face.table, project.namespace),
+        history=HistorySpec(face.history.track),
+        snapshot=SnapshotSpec(face.snapshot.guard, face.snapshot.skew, face.snapshot.margin),
+        lateness=face.lateness,
+        evolution=face.evolution,
+        rejects_max_fraction=face.rejects.max_fraction,
+        quality=_checks(face.quality, project.quality.on_failure),
+    )
+
+
+def _source(face: SourceFace, root: Path) -> SourceSpec:
+    path = face.path if _URI.match(face.path) else os.path.normpath(root / face.path)
+    return SourceSpec(face.format, like(face.path, path), face.time_zone, face.decimals, face.binaries, face.times)
+
+
+def _column(face: ColumnFace) -> ColumnSpec:
+    return ColumnSpec(face.type, face.mask, face.default, face.salt)
+
+
+def _target(face: TargetFace, table: str, namespace: str) -> TargetSpec:
+    latest = face.latest or ".".join(table.split(".")[-2:])
+    history = face.history or like(latest, f"{latest}_history")
+    changes = face.changes or like(table, f"{namespace}.{table.replace('.', '_')}_changes")
+    return TargetSpec(latest, history, changes, face.format_version)
+
+
+def _checks(face: TableQualityFace, on_failure: OnFailure) -> ChecksSpec:
+    severity = {name: face.severity.get(name, CHECK_SEVERITY[name]) for name in face.checks}
+    return ChecksSpec(face.checks, severity, face.on_failure or on_failure)
