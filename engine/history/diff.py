@@ -1,0 +1,87 @@
+"""From versions as they should be to what has to be written."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.history.rules import FoldRules
+from engine.history.tile import KEEP, OPEN
+from engine.history.timeline import quoted
+
+INSERT = "insert"
+UPDATE = "update"
+DELETE = "delete"
+
+
+def version_rows(judged: DataFrame, batch: int) -> DataFrame:
+    """History rows out of judged changes.
+
+    Needs: what `reconcile` gives.
+    Gives: history's columns, then action.
+    Rows: one a version.
+    """
+    return judged.where(F.col("action").isNotNull()).select("version.*", F.lit(batch).alias(names.BATCH), "action")
+
+
+def open_diff(judged: DataFrame, batch: int) -> DataFrame:
+    """What versions folded over open ones ask of the table.
+
+    Needs: what `reconcile` gives with `existing`.
+    Gives: history's columns, then change (insert, update), was_open (true for updates: they concern open rows).
+    Rows: one a version written; kept ones are gone.
+    """
+    written = version_rows(judged, batch).where(F.col("action") != KEEP)
+    is_new = F.col("action") == OPEN
+    return written.select(
+        *[column for column in written.columns if column != "action"],
+        F.when(is_new, INSERT).otherwise(UPDATE).alias("change"),
+        (~is_new).alias("was_open"),
+    )
+
+
+def full_diff(judged: DataFrame, existing: DataFrame, rules: FoldRules, batch: int) -> DataFrame:
+    """What versions folded from nothing ask of the table, compared with all rows their keys have.
+
+    Needs: judged: what `reconcile` gives without `existing`; existing: all history rows of the same keys.
+    Gives: history's columns, then change (insert, update, delete), was_open.
+    Rows: one a version that is new, differs or is gone.
+
+        should be        is               change
+        A [1, 5)         A [1, 9)         update
+        B [5, 9)                          insert
+        C [9, )          C [9, )          (nothing)
+                         R [7, 9)         delete: a READ that a late change superseded
+    """
+    wanted = version_rows(judged, batch).drop("action")
+    both = wanted.alias("w").join(existing.alias("e"), on=same_version(rules), how="full_outer")  # one row a version
+    is_wanted, is_there = side("w", names.VALID_FROM).isNotNull(), side("e", names.VALID_FROM).isNotNull()
+    compared = [name for name in wanted.columns if name != names.BATCH]
+    equal = F.struct(*[side("w", c) for c in compared]).eqNullSafe(F.struct(*[side("e", c) for c in compared]))
+    change = F.when(is_wanted & ~is_there, INSERT).when(is_wanted & ~equal, UPDATE).when(~is_wanted, DELETE)
+    columns = [F.coalesce(side("w", c), side("e", c)) if c in rules.keys else picked(c, is_wanted) for c in compared]
+    return both.select(
+        *[column.alias(name) for column, name in zip(columns, compared, strict=True)],
+        F.lit(batch).alias(names.BATCH),
+        change.alias("change"),
+        (is_there & side("e", names.VALID_TO).isNull()).alias("was_open"),
+    ).where(F.col("change").isNotNull())
+
+
+def picked(name: str, is_wanted: Column) -> Column:
+    """The wanted version's value, or the existing one's where the version is to go."""
+    return F.when(is_wanted, side("w", name)).otherwise(side("e", name))
+
+
+def same_version(rules: FoldRules) -> Column:
+    """A version is known by its key and by the change that opened it."""
+    condition = F.lit(True)
+    for name in rules.keys:
+        condition = condition & (side("w", name) == side("e", name))
+    for name in (names.POSITION, names.OP, names.CHANGE_HASH):
+        condition = condition & side("w", name).eqNullSafe(side("e", name))
+    return condition
+
+
+def side(alias: str, name: str) -> Column:
+    """A column of one side of the comparison."""
+    return F.col(f"{alias}.{quoted(name)}")

@@ -1,0 +1,63 @@
+"""What shapes a fold, and what has been folded so far: two frozen values."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class FoldRules:
+    """The settings of one table's fold.
+
+    `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
+    lacked: only they are followed one by one; the others always travel together. `reads` and `swaps` say whether
+    snapshot READs and key-change deletes with a before image occur at all: what cannot occur is not computed.
+    """
+
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    tracked: tuple[str, ...]
+    partial: tuple[str, ...] = ()
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    skew: timedelta = timedelta(seconds=5)
+    margin: timedelta = timedelta(seconds=10)
+    reads: bool = True
+    swaps: bool = True
+
+    @property
+    def solid(self) -> tuple[str, ...]:
+        """The columns every change carries, without the keys."""
+        return tuple(name for name in self.columns if name not in self.keys and name not in self.partial)
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """The partial columns that are not keys."""
+        return tuple(name for name in self.partial if name not in self.keys)
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What `history` is a fold of: its marker, kept in the summary of its snapshot.
+
+    `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
+    greatest folded truncate. A change at or before them can concern versions already written.
+    """
+
+    batch: int = 0
+    control_batch: int = 0
+    close: str | None = None
+    close_ts: int | None = None
+    truncate: str | None = None
+    truncate_ts: int | None = None
+    partial: tuple[str, ...] = ()
+
+    def to_json(self) -> str:
+        """The marker as it stands in a snapshot's summary."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Folded":
+        """The marker read back."""
+        values = json.loads(text)
+        return cls(**{**values, "partial": tuple(values["partial"])})

@@ -1,0 +1,103 @@
+"""What is known of a row after each of its changes."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.history.rules import FoldRules
+from engine.history.timeline import never_null
+from engine.ordering.chronology import latest_known, so_far, whole_key
+
+
+def is_gone() -> Column:
+    """True for a change (or a tombstone) after which there is no row."""
+    return F.col("op").isin(names.OP_DELETE, names.OP_TRUNCATE)
+
+
+def is_streamed() -> Column:
+    """True for a change that came from the source's log."""
+    return ~F.col("is_read") & ~F.col("is_base")
+
+
+def carries(name: str) -> Column:
+    """True when a change says what is in the column, be it that nothing is known of it any more."""
+    whole = F.col("op").isin(names.OP_DELETE, names.OP_TRUNCATE, names.OP_INSERT) | F.col("present").isNull()
+    return F.col("is_base") | whole | F.array_contains("present", name)
+
+
+def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
+    """Mark the READs, and of each READ the columns, that a streamed change inside its window supersedes.
+
+    Needs: the columns of `mark_late`.
+    Gives: the same columns, then stream_ts (the greatest commit time streamed so far), is_superseded, and
+        superseded_<i> for each followed column (only where READs occur).
+    Rows: 1:1.
+
+        READ of key 7, window closes at 90, low_ts 12:00
+        streamed at 40, 11:10            before the window: the READ is ordinary evidence
+        streamed at 80, 12:01            inside: the READ is superseded
+        streamed at 80, 12:01, only col  inside, but carries no other column: those take the READ's value in place
+        streamed at 95                   after the window: the READ stands before it
+        (no position, streamed at any)   a READ of which nothing is known yields
+    """
+    window = so_far()
+    streamed_ts = F.when(is_streamed(), F.col("ts")).otherwise(F.col("base_stream_ts"))
+    added = {"stream_ts": F.max(streamed_ts).over(window)}
+    if not rules.reads:
+        return rows.withColumns(added)
+    at = F.when(is_streamed() | F.col("base_stream_ts").isNotNull(), F.coalesce("base_last", "position"))
+    added["_stream_position"] = F.max(at).over(window)
+    added["_any_streamed"] = F.max(streamed_ts.isNotNull()).over(whole_key())
+    for index, name in enumerate(rules.followed):
+        added[f"_carried_ts_{index}"] = F.max(F.when(carries(name), streamed_ts)).over(window)
+        added[f"_carried_position_{index}"] = F.max(F.when(carries(name), at)).over(window)
+    is_read = F.col("is_read") & ~F.col("is_base")
+    yields = F.col("position").isNull() & F.col("_any_streamed")
+    verdicts = {"is_superseded": is_read & (inside("stream_ts", "_stream_position") | yields)}
+    for index in range(len(rules.followed)):
+        held = inside(f"_carried_ts_{index}", f"_carried_position_{index}")
+        verdicts[f"superseded_{index}"] = is_read & (held | yields)
+    temporary = [name for name in added if name.startswith("_")]
+    return rows.withColumns(added).withColumns(verdicts).drop(*temporary)
+
+
+def inside(streamed_ts: str, streamed_position: str) -> Column:
+    """True when a streamed change up to here lies inside the READ's window: by time, or by the window's opening."""
+    by_time = never_null(F.col(streamed_ts) >= F.col("low_ts"))
+    return by_time | never_null(F.col(streamed_position) >= F.col("low_position"))
+
+
+def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
+    """Say what is known of the row after each change.
+
+    Needs: the columns of `supersede_reads`.
+    Gives: the same columns, then is_live, solid (struct of the solid columns and rescued; null when gone), and for
+        each followed column state_<i> (struct known, value).
+    Rows: 1:1.
+
+        op      row            present  state after
+        read    a=1, b=x                a=1, b=x
+        update  a=2, b=null    [a]      a=2, b=x         b was not sent
+        update  a=2, b=null             a=2, b=null      b was sent, and is null
+        delete                          gone
+        insert  a=3, b=null    [a]      a=3, b unknown   a new row owes nothing to the old one
+    """
+    gone = is_gone()
+    solid = F.struct(*[F.col("row")[name].alias(name) for name in rules.solid], F.col("rescued").alias(names.RESCUED))
+    own_solid = F.struct(F.when(~gone, solid).alias("held"))
+    if not rules.reads and not rules.followed:
+        return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
+    counts = ~F.col("is_superseded") if rules.reads else F.lit(True)
+    states = {"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]}
+    for index, name in enumerate(rules.followed):
+        told = carries(name) & (~F.col(f"superseded_{index}") if rules.reads else F.lit(True))
+        states[f"state_{index}"] = latest_known(own_state(name), told)
+    return rows.withColumns(states)
+
+
+def own_state(name: str) -> Column:
+    """What one change says of one followed column: is it known, and what is it."""
+    in_base = ~F.array_contains(F.coalesce("base_unknown", F.array().cast("array<string>")), name)
+    in_change = F.col("present").isNull() | F.array_contains("present", name)
+    known = ~is_gone() & F.when(F.col("is_base"), in_base).otherwise(in_change)
+    return F.struct(known.alias("known"), F.when(known, F.col("row")[name]).alias("value"))

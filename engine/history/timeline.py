@@ -1,0 +1,214 @@
+"""One key's rows in one shape: the open version the fold starts from, then its changes; keys with late work marked."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.history.rules import Folded, FoldRules
+from engine.ordering.chronology import chronology, so_far, whole_key
+
+
+def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
+    """Changes and the open versions of their keys as rows of one timeline.
+
+    Needs: existing: open history rows, one a key, or None to fold from nothing; changes: as `change_rows` gives.
+    Gives: the columns of `change_rows`, then base_last, base_stream_ts, base_unknown (null for changes).
+    Rows: existing 1:1 (is_base), changes 1:1.
+    """
+    rows = changes.withColumns(
+        {
+            "base_last": F.lit(None).cast("string"),
+            "base_stream_ts": F.lit(None).cast("timestamp"),
+            "base_unknown": F.lit(None).cast("array<string>"),
+        }
+    )
+    return rows if existing is None else rows.unionByName(base_rows(existing, rules), allowMissingColumns=True)
+
+
+def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
+    """Changes as timeline rows.
+
+    Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
+    Gives: key, is_base, is_read, is_copy, op, position, rank, tx_order, content_hash, ingest_ts, ts, commit_ts, tx_id,
+        low_position, low_ts, row, present, rescued, old_key, new_key, before, batch.
+    Rows: 1:1. A READ stands at its window's close; a stamp from the future is replaced by the event's own processing
+        time plus the allowed skew.
+    """
+    is_read = F.col("origin") == names.ORIGIN_SNAPSHOT
+    gives_up_key = (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
+    skew = F.make_dt_interval(secs=F.lit(rules.skew.total_seconds()))
+    return changes.select(
+        "key",
+        F.lit(False).alias("is_base"),
+        is_read.alias("is_read"),
+        F.lit(False).alias("is_copy"),
+        "op",
+        F.when(is_read, F.col("close")).otherwise(F.col("position")).alias("position"),
+        F.when(gives_up_key, 0).otherwise(1).alias("rank"),
+        "tx_order",
+        "content_hash",
+        "ingest_ts",
+        F.least("commit_ts", F.col("ingest_ts") + skew).alias("ts"),
+        "commit_ts",
+        "tx_id",
+        "low_position",
+        "low_ts",
+        whole_row("row", rules.columns).alias("row"),
+        "present",
+        "rescued",
+        "old_key",
+        "new_key",
+        whole_row("before", rules.columns).alias("before"),
+        "batch",
+    )
+
+
+def base_rows(existing: DataFrame, rules: FoldRules) -> DataFrame:
+    """Open versions as the first row of their key's timeline.
+
+    Needs: history rows, at most one a key.
+    Gives: the columns of `interleave` that an open version knows.
+    Rows: 1:1.
+    """
+    return existing.select(
+        key_of(rules).alias("key"),
+        F.lit(True).alias("is_base"),
+        (F.col(names.OP) == names.OP_READ).alias("is_read"),
+        F.lit(False).alias("is_copy"),
+        F.col(names.OP).alias("op"),
+        F.col(names.POSITION).alias("position"),
+        F.lit(1).alias("rank"),
+        F.col(names.CHANGE_HASH).alias("content_hash"),
+        F.col(names.VALID_FROM).alias("ts"),
+        F.col(names.COMMIT_TS).alias("commit_ts"),
+        F.struct(*[F.col(quoted(name)).alias(name) for name in rules.columns]).alias("row"),
+        F.col(names.RESCUED).alias("rescued"),
+        F.col(names.BATCH).alias("batch"),
+        F.col(names.LAST_POSITION).alias("base_last"),
+        F.col(names.STREAM_TS).alias("base_stream_ts"),
+        F.col(names.UNKNOWN).alias("base_unknown"),
+    )
+
+
+def truncate_rows(truncates: DataFrame, keys: DataFrame) -> DataFrame:
+    """A truncate as a change of each of the given keys.
+
+    Needs: truncates: timeline rows of op truncate; keys: column key, without duplicates.
+    Gives: the columns of `change_rows`, is_copy true.
+    Rows: truncates x keys.
+    """
+    named = [F.lit(True).alias("is_copy") if name == "is_copy" else F.col(name) for name in truncates.columns]
+    return F.broadcast(truncates.drop("key")).crossJoin(keys).select(*named)
+
+
+def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
+    """Tell the keys whose changes all lie beyond what is folded from those that need their whole history.
+
+    Needs: the columns of `interleave`, one base row at most a key.
+    Gives: the same columns, then is_late (the same on all rows of a key).
+    Rows: 1:1.
+
+        open version's last position 50, last folded window closed at 40
+        change at 60       in order
+        change at 50       late: the same change again, or another one at its position
+        change at 30       late
+        READ placed at 60  in order
+        READ placed at 45  late: changes after it are folded already
+        any change of a key never seen: in order, unless a folded truncate lies beyond it
+    """
+    base = F.first(
+        F.struct("is_base", "is_read", "op", "position", "base_last", "base_stream_ts", "row")
+    ).over(so_far())
+    behind_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
+    partly_known = rows["old_key"].isNotNull() & rows["present"].isNotNull()
+    late = F.when(
+        ~rows["is_base"],
+        behind_truncate
+        | partly_known
+        | (F.col("_base.is_base") & late_for_base(folded, rules))
+        | (rows["is_read"] & reaches_truncate(folded)),
+    ).otherwise(False)
+    return (
+        rows.withColumn("_base", base)
+        .withColumn("_late", late)
+        .withColumn("is_late", F.max("_late").over(whole_key()))
+        .drop("_base", "_late")
+    )
+
+
+def late_for_base(folded: Folded, rules: FoldRules) -> Column:
+    """True when a change can concern something before the end of its key's open version (column `_base`)."""
+    base = F.col("_base")
+    streamed_late = (F.col("position") <= base["base_last"]) | never_null(F.col("position") <= F.lit(folded.close))
+    # A READ is compared with READs by place, then by time: an equal one may have been absorbed without a trace.
+    at_last_read = (F.col("position") == F.lit(folded.close)) & (F.unix_micros("commit_ts") <= F.lit(folded.close_ts))
+    read_late = (
+        F.col("position").isNull()
+        | (F.col("position") < base["base_last"])
+        | never_null(F.col("position") < F.lit(folded.close))
+        | never_null(at_last_read)
+        | never_null(base["base_last"] >= F.col("low_position"))
+    )
+    if rules.followed:  # which columns the folded changes carried is not kept
+        read_late = read_late | never_null(base["base_stream_ts"] >= F.col("low_ts"))
+    placeless = base["is_read"] & base["position"].isNull()
+    gives_up = F.col("new_key").isNotNull() & F.col("before").isNotNull()
+    swapped = (base["op"] == names.OP_INSERT) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
+    return F.when(F.col("is_read"), read_late).otherwise(streamed_late) | placeless | swapped
+
+
+def reaches_truncate(folded: Folded) -> Column:
+    """True when a READ's window may hold a folded truncate of which its key keeps no trace."""
+    return never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
+
+
+def never_null(condition: Column) -> Column:
+    """A comparison with something unknown does not hold."""
+    return F.coalesce(condition, F.lit(False))
+
+
+def key_of(rules: FoldRules) -> Column:
+    """The key of a history or latest row, as a struct."""
+    return F.struct(*[F.col(quoted(name)).alias(name) for name in rules.keys])
+
+
+def whole_row(struct: str, columns: tuple[str, ...]) -> Column:
+    """A struct's fields in the table's order; a null struct stays null."""
+    return F.when(F.col(struct).isNotNull(), F.struct(*[F.col(struct)[name].alias(name) for name in columns]))
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark's parser takes it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def undo_key_swaps(rows: DataFrame) -> DataFrame:
+    """Let a key change give up the row it really had, when another row took its key first in the same transaction.
+
+    Needs: the columns of `change_rows`.
+    Gives: the same columns; position and rank of such a delete put it before the insert.
+    Rows: 1:1.
+
+        UPDATE t SET id = id + 1, one transaction, key 2
+        position  op      row or before image
+        10        insert  A             row 1 became row 2
+        11        delete  before B      row 2 became row 3: B, not A, so the delete goes first
+        the other way round, key 2 would end up deleted
+    """
+    order = chronology()
+    previous = F.lag(F.struct("op", "tx_id", "row", "position")).over(order)
+    swapped = (
+        (F.col("op") == names.OP_DELETE)
+        & F.col("new_key").isNotNull()
+        & F.col("before").isNotNull()
+        & (F.col("_previous.op") == names.OP_INSERT)
+        & (F.col("_previous.tx_id") == F.col("tx_id"))
+        & ~F.col("_previous.row").eqNullSafe(F.col("before"))
+    )
+    moved = never_null(swapped)
+    kept = [name for name in rows.columns if name not in ("position", "rank")]
+    return rows.withColumn("_previous", previous).select(
+        *kept,
+        F.when(moved, F.col("_previous.position")).otherwise(F.col("position")).alias("position"),
+        F.when(moved, -1).otherwise(F.col("rank")).alias("rank"),
+    )

@@ -1,0 +1,1 @@
+"""The order of changes: the chronology of one key, and which snapshot READs still count."""

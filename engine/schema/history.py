@@ -1,0 +1,45 @@
+"""The rows of the two tables people read: the SCD2 history and the latest state."""
+
+from pyspark.sql import types as T
+
+from engine import names
+
+
+def history_schema(row: T.StructType) -> T.StructType:
+    """User columns, then the version's interval, the change that opened it, and bookkeeping."""
+    return T.StructType(
+        [
+            *nullable(row).fields,
+            T.StructField(names.VALID_FROM, T.TimestampType()),
+            T.StructField(names.VALID_TO, T.TimestampType()),
+            T.StructField(names.IS_CURRENT, T.BooleanType()),
+            T.StructField(names.OP, T.StringType()),
+            T.StructField(names.COMMIT_TS, T.TimestampType()),
+            T.StructField(names.POSITION, T.StringType()),
+            T.StructField(names.CHANGE_HASH, T.LongType()),
+            T.StructField(names.LAST_POSITION, T.StringType()),
+            T.StructField(names.STREAM_TS, T.TimestampType()),
+            T.StructField(names.UNKNOWN, T.ArrayType(T.StringType())),
+            T.StructField(names.RESCUED, T.StringType()),
+            T.StructField(names.BATCH, T.LongType()),
+        ]
+    )
+
+
+def latest_schema(row: T.StructType) -> T.StructType:
+    """User columns, then when and where the row's current version began."""
+    return T.StructType(
+        [
+            *nullable(row).fields,
+            T.StructField(names.VALID_FROM, T.TimestampType()),
+            T.StructField(names.COMMIT_TS, T.TimestampType()),
+            T.StructField(names.POSITION, T.StringType()),
+            T.StructField(names.RESCUED, T.StringType()),
+            T.StructField(names.BATCH, T.LongType()),
+        ]
+    )
+
+
+def nullable(row: T.StructType) -> T.StructType:
+    """The same columns, all nullable: a tombstone has none of them but the key."""
+    return T.StructType([T.StructField(field.name, field.dataType, True) for field in row])
