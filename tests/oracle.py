@@ -1,0 +1,170 @@
+"""The judge: the fold of DESIGN.md in plain Python, one function a rule, as short as it stays obvious.
+
+A change is a dict: key (tuple; None: truncate), op, row, present (None: all of row, or a set of columns), before (dict
+or None), position (str; None: only a READ), commit_ts and ingest_ts (microseconds), tx_id, tx_order, old_key, new_key
+(tuple or None), content (orderable). A window: (open_position, open_ts, close_position, close_ts), None = still open.
+"""
+
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Rules:
+    columns: tuple  # all columns
+    keys: tuple
+    tracked: tuple | None = None  # None: all
+    defaults: dict = field(default_factory=dict)
+    margin: int = 10 * SECOND
+    skew: int = 5 * SECOND
+
+
+def fold(changes, windows, rules):
+    """History rows (by key, then in order) and latest rows."""
+    source = Source(changes, windows, rules)
+    history = [row for key in sorted(source.own) for row in source.versions(key)]
+    return history, [row for row in history if row["_is_current"]]
+
+
+def unique(changes):
+    """Identity is (key, position, op, content); of redeliveries the first processed stands for all."""
+
+    def identity(c):
+        return str(c["key"]), c["position"] or "", c["op"], c["content"]
+
+    ordered = sorted(changes, key=lambda c: (identity(c), c["ingest_ts"], c["commit_ts"], c["tx_order"] or 0))
+    return [next(same) for _, same in groupby(ordered, identity)]
+
+
+def carried(change):
+    return {c: v for c, v in (change["row"] or {}).items() if change["present"] is None or c in change["present"]}
+
+
+def in_order(streamed):
+    """Position; then the delete half of a key change; then order in the transaction; then content."""
+
+    def order(c):
+        return c["position"], not (c["op"] == "delete" and c["new_key"]), c["tx_order"] or 0, c["content"]
+
+    ordered = []
+    for change in sorted(streamed, key=order):
+        ordered.insert(place_in_transaction(change, ordered), change)
+    return ordered
+
+
+def place_in_transaction(change, ordered):
+    """A key change's delete of another row than its transaction inserted under that key goes before that insert."""
+    image = {}
+    if change["op"] == "delete" and change["new_key"] and change["before"] and change["tx_id"] is not None:
+        for place, earlier in reversed(list(enumerate(ordered))):
+            if earlier["tx_id"] != change["tx_id"] or earlier["op"] not in ("insert", "update"):
+                break
+            image = carried(earlier) | image
+            if earlier["op"] == "insert":
+                same = all(change["before"].get(c, v) == v for c, v in image.items())
+                return len(ordered) if same else place
+    return len(ordered)
+
+
+def window_of(read, windows):
+    """Where a READ's window opens ('~': unknown) and closes, and the earliest time known of it."""
+    holding = [w for w in windows if w[2] is not None and w[0] <= read["position"] <= w[2]]
+    if not holding:
+        return "~", read["position"], read["commit_ts"]
+    opened, open_ts, close, _ = max(holding, key=lambda w: (w[2], w[0]))
+    return opened, close, min(read["commit_ts"], open_ts)
+
+
+def superseding(read, stream, windows, margin):
+    """The streamed changes that the READ's window contains; a READ without a position yields to all."""
+    if read["position"] is None:
+        return stream
+    opened, close, since = window_of(read, windows)
+    return [
+        c for c in stream if c["position"] <= close and (c["commit_ts"] >= since - margin or c["position"] >= opened)
+    ]
+
+
+def left_of(read, superseders):
+    """The columns of a READ that no superseding change carries: an insert, a delete and a truncate carry all."""
+    taken = {column for change in superseders for column in carried(change)}
+    whole = any(change["op"] != "update" for change in superseders)
+    return {} if whole else {c: v for c, v in carried(read).items() if c not in taken}
+
+
+class Source:
+    """All changes of one table; keys depend on each other by truncates and key changes only."""
+
+    def __init__(self, changes, windows, rules):
+        self.windows, self.rules, self.own, changes = windows, rules, {}, unique(changes)
+        for change in changes:
+            if change["key"] is not None:
+                self.own.setdefault(change["key"], []).append(change)
+        self.truncates = [c for c in changes if c["key"] is None]
+
+    def sequence(self, key):
+        """The key's changes in order: (change, its place or window's close, the columns that count, superseded?)."""
+        stream = in_order([c for c in self.own[key] if c["op"] != "read"] + self.truncates)
+        steps = [((n,), c, c["position"], carried(c), False) for n, c in enumerate(stream)]
+        for read in (c for c in self.own[key] if c["op"] == "read"):
+            winners = superseding(read, stream, self.windows, self.rules.margin)
+            close = "" if read["position"] is None else window_of(read, self.windows)[1]
+            after = max((n for n, c in enumerate(stream) if c["position"] <= close), default=-1)
+            place = after, close, read["position"] or "", read["commit_ts"], read["content"]
+            steps.append((place, read, close, left_of(read, winners), bool(winners)))
+        return [step[1:] for step in sorted(steps, key=lambda step: step[0])]
+
+    def states(self, key):
+        """(change, its place, known columns before and after it, live after it?, ever opened?, opens a version?)."""
+        known, live, opened = {}, False, False
+        for change, place, columns, superseded in self.sequence(key):
+            before, opens = known, False
+            if change["op"] in ("delete", "truncate"):
+                opens = live or (not opened and change["op"] == "delete")
+                known, live = {} if opens else known, False
+            elif superseded:
+                known = known | columns if live or not opened else known
+            else:
+                base = self.old_state(change) if change["op"] == "insert" else known
+                opens = not live or self.differs(known, base | columns, change["op"] == "read")
+                known, live = base | columns, True
+            opened = opened or opens
+            yield change, place, before, known, live, opened, opens
+
+    def old_state(self, insert):
+        """What the old key of a key change knew just before it, its key apart; nothing for any other insert."""
+        state = {}
+        for change, place, before, after, *_ in self.states(insert["old_key"]) if insert["old_key"] in self.own else ():
+            there = place >= insert["position"] or (change["new_key"], place) == (insert["key"], insert["position"])
+            state = before if there else after
+            if there:
+                break
+        return {c: v for c, v in state.items() if c not in self.rules.keys}
+
+    def differs(self, known, new, is_read):
+        """On the tracked columns; a READ fills what was unknown, a streamed change that carries it is news."""
+        compared = [c for c in self.rules.tracked or self.rules.columns if c in known or not is_read]
+        return any((c in known, known.get(c)) != (c in new, new.get(c)) for c in compared)
+
+    def versions(self, key):
+        """Half-open intervals that tile time; what changes in place changes the version it finds open."""
+        rows = []
+        for change, _, _, known, live, opened, opens in self.states(key):
+            if opens:
+                since = min(change["commit_ts"], change["ingest_ts"] + self.rules.skew)
+                row = {"_valid_from": max(since, rows[-1]["_valid_from"]) if rows else since}
+                row |= {"_op": change["op"] if live else "delete", "_commit_ts": change["commit_ts"]}
+                rows.append(row | {"_position": change["position"]})
+            if opened:
+                rows[-1] |= self.image(key, known, live)
+        for row, following in pairwise([*rows, None]):
+            row["_valid_to"] = following and following["_valid_from"]
+            row["_is_current"] = following is None and row["_op"] != "delete"
+        return rows
+
+    def image(self, key, known, live):
+        names = dict(zip(self.rules.keys, key, strict=True))
+        row = {c: known.get(c, self.rules.defaults.get(c)) if live else None for c in self.rules.columns} | names
+        return row | {"_unknown": [c for c in self.rules.columns if live and c not in known and c not in names]}
