@@ -84,6 +84,8 @@ class SourceFace(_Section):
 class ColumnFace(_Section):
     """One column: its type, and what happens to its values before anything is stored."""
 
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["type"]}, {"required": ["mask"]}]})
+
     type: ColumnTypeText = Field(
         default="string", description="A Spark SQL type, or a word that says the source's encoding."
     )
@@ -219,7 +221,9 @@ class TableFace(_Section):
         default=None, description="The columns that identify a row. Omitted: taken from the events."
     )
     columns: dict[ColumnName, _Column] | None = Field(
-        default=None, description="Columns with their types. Those not named here are taken from the events."
+        default=None,
+        description="Columns with their types. Those not named here are taken from the events.",
+        json_schema_extra={"propertyNames": {"pattern": "^[^_]"}},
     )
     target: TargetFace = Field(default_factory=lambda: TargetFace())
     history: HistoryFace = Field(default_factory=lambda: HistoryFace())

@@ -1,0 +1,86 @@
+"""The JSON Schema that editors complete from, and the examples beside it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from engine.spec import load_project, load_specs, spec_json_schema
+from engine.spec.document import read_document
+from tests.unit.spec.cases import source, values
+
+SPECS = Path(__file__).parents[3] / "specs"
+EXAMPLES = sorted(SPECS.glob("*.yaml"))
+
+
+def validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(spec_json_schema())
+
+
+def test_the_schema_in_specs_is_the_one_generated() -> None:
+    stored = json.loads((SPECS / "spec.schema.json").read_text(encoding="utf-8"))
+    assert stored == spec_json_schema(), "write spec_json_schema() to specs/spec.schema.json again"
+
+
+def test_the_schema_is_valid_and_every_key_but_sections_has_a_description() -> None:
+    schema = spec_json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    described = {**schema["properties"]}
+    for section in schema["$defs"].values():
+        assert section["description"]
+        described |= section["properties"]
+    assert [key for key, value in described.items() if "description" not in value and "$ref" not in value] == []
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+def test_editors_accept_every_example(file: Path) -> None:
+    validator().validate(read_document(file).value)
+
+
+def test_every_example_loads_and_its_events_are_there() -> None:
+    specs = load_specs([SPECS], load_project(start=SPECS.parent))
+    assert len(specs) == len(EXAMPLES) > 0
+    for spec in specs:
+        assert Path(spec.source.path).is_file()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"evolution": "${env:X}", "snapshot": {"guard": "${env:X}"}},
+        {"columns": {"a": "string", "b": {"mask": "drop"}}, "history": {"track": {"except": ["a"]}}},
+        {"lateness": "2d", "quality": {"checks": ["orphan"], "severity": {"orphan": "warn"}}},
+    ],
+)
+def test_editors_accept_what_the_engine_accepts(settings: dict[str, Any]) -> None:
+    validator().validate(values(**settings))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"unknown": 1},
+        {"source": source(format="nope")},
+        {"keys": []},
+        {"columns": {"a": {"default": 1}}},
+        {"columns": {"_a": "string"}},
+        {"snapshot": {"guard": 15}},
+        {"lateness": "soon"},
+        {"rejects": {"max_fraction": 2}},
+        {"compacted": True},
+        {"history": {"names": {"valid_from": "x"}}},
+    ],
+)
+def test_editors_mark_what_the_engine_refuses(settings: dict[str, Any]) -> None:
+    assert not validator().is_valid(values(**settings))
+
+
+def test_the_reference_has_a_section_for_every_key() -> None:
+    readme = (SPECS / "README.md").read_text(encoding="utf-8")
+    for key in spec_json_schema()["properties"]:
+        assert f"\n## {key}\n" in readme
+    for section in spec_json_schema()["$defs"].values():
+        for key in section["properties"]:
+            assert f"**{key}.**" in readme or f"- `{key}`:" in readme or f"`{key}`: the greatest" in readme, key

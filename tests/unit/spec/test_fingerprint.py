@@ -1,0 +1,58 @@
+"""Fingerprints change with the settings they stand for, and with nothing else."""
+
+from typing import Any
+
+import pytest
+
+from engine.spec import decode_fingerprint, fold_fingerprint
+from tests.unit.spec.cases import source, spec
+
+BASE: dict[str, Any] = {"keys": ["id"], "columns": {"id": "int", "a": "timestamp"}}
+
+SHAPES_THE_FOLD: list[dict[str, Any]] = [
+    {"keys": ["id", "a"]},
+    {"columns": {"id": "bigint", "a": "timestamp"}},
+    {"columns": {"id": "int", "a": "timestamp(3)"}},
+    {"columns": {"id": "int", "a": {"type": "timestamp", "default": "2020-01-01 00:00:00"}}},
+    {"history": {"track": ["a"]}},
+    {"history": {"track": {"except": ["a"]}}},
+    {"snapshot": {"guard": "16m"}},
+    {"snapshot": {"skew": "6s"}},
+    {"snapshot": {"margin": "11s"}},
+    {"lateness": "1d"},
+]
+DOES_NOT: list[dict[str, Any]] = [
+    {"source": source(path="elsewhere")},
+    {"target": {"latest": "other.name"}},
+    {"evolution": "strict"},
+    {"rejects": {"max_fraction": 0.5}},
+    {"quality": {"checks": ["orphan"]}},
+    {"snapshot": {"guard": "900s"}},
+    {"columns": {"id": "INTEGER", "a": "timestamp"}},
+    {"columns": {"a": "timestamp", "id": "int"}},
+]
+SHAPES_DECODING: list[dict[str, Any]] = [
+    {"source": source(time_zone="Europe/Berlin")},
+    {"source": source(decimals="string")},
+    {"columns": {"id": "int", "a": {"mask": "sha256", "salt": "1"}}},
+    {"columns": {"id": "int", "a": {"mask": "sha256", "salt": "2"}}},
+]
+
+
+@pytest.mark.parametrize("change", SHAPES_THE_FOLD)
+def test_what_shapes_the_fold_changes_its_fingerprint(change: dict[str, Any]) -> None:
+    assert fold_fingerprint(spec(**BASE)) != fold_fingerprint(spec(**{**BASE, **change}))
+
+
+@pytest.mark.parametrize("change", DOES_NOT)
+def test_what_does_not_shape_the_fold_leaves_its_fingerprint(change: dict[str, Any]) -> None:
+    assert fold_fingerprint(spec(**BASE)) == fold_fingerprint(spec(**{**BASE, **change}))
+
+
+def test_what_shapes_decoding_has_a_fingerprint_of_its_own() -> None:
+    prints = {decode_fingerprint(spec(**{**BASE, **change})) for change in [{}, *SHAPES_DECODING]}
+    assert len(prints) == 1 + len(SHAPES_DECODING)
+
+
+def test_the_fingerprint_is_the_same_in_every_process() -> None:
+    assert fold_fingerprint(spec()) == "17fb3a8a543b71f103133a7c1f7e66a5"

@@ -1,0 +1,132 @@
+"""Finding projects and specs, and what the specs of one project must not share."""
+
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine.errors import SpecError
+from engine.spec import load_project, load_spec, load_specs
+
+ROOT = Path(__file__).parents[3]
+
+
+def write_spec(folder: Path, name: str, table: str, more: str = "") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    file.write_text(f"table: {table}\nsource: {{format: debezium-json, path: e.jsonl}}\n{more}", encoding="utf-8")
+    return file
+
+
+def test_without_a_file_the_project_is_the_folder_with_an_embedded_catalog(tmp_path: Path) -> None:
+    project = load_project(start=tmp_path)
+    assert (project.root, project.file, project.namespace) == (tmp_path, None, "silt")
+    assert project.catalog.uri == f"jdbc:sqlite:{tmp_path}/lake/catalog.db"
+    assert project.catalog.warehouse == f"file://{tmp_path}/lake/warehouse"
+
+
+def test_the_project_file_is_found_upward(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "siltstone.yaml").write_text("namespace: ledger\n", encoding="utf-8")
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    assert load_project().root == tmp_path
+    assert load_project().namespace == "ledger"
+    assert load_project(tmp_path) == load_project(tmp_path / "siltstone.yaml") == load_project()
+
+
+def test_the_project_file_of_the_documentation_is_the_default(tmp_path: Path) -> None:
+    readme = (ROOT / "specs" / "README.md").read_text(encoding="utf-8")
+    text = readme.split("## The project file")[1].split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "siltstone.yaml").write_text(text, encoding="utf-8")
+    documented, default = load_project(start=tmp_path), load_project(start=tmp_path.parent)
+    assert (documented.namespace, documented.spark, documented.quality) == ("silt", default.spark, default.quality)
+    assert documented.catalog.uri == f"jdbc:sqlite:{tmp_path}/lake/catalog.db"
+
+
+def test_an_empty_project_file_is_a_project_of_defaults(tmp_path: Path) -> None:
+    (tmp_path / "siltstone.yaml").write_text("# nothing yet\n", encoding="utf-8")
+    assert load_project(start=tmp_path).file == tmp_path / "siltstone.yaml"
+
+
+def test_every_violation_of_a_project_file_comes_at_once(tmp_path: Path) -> None:
+    text = "catalog: {type: hadop, urii: x}\nnamespce: a\nspark: {master: 4}\nquality: {on_failure: stop}\n"
+    (tmp_path / "siltstone.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        load_project(start=tmp_path)
+    assert [(v.path, v.line) for v in caught.value.violations] == [
+        ("$.catalog.type", 1), ("$.catalog.urii", 1), ("$.namespce", 2), ("$.spark.master", 3),
+        ("$.quality.on_failure", 4),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_", "missing"), [("rest", "uri"), ("hive", "uri"), ("hadoop", "warehouse")])
+def test_a_catalog_says_what_its_type_needs(tmp_path: Path, type_: str, missing: str) -> None:
+    (tmp_path / "siltstone.yaml").write_text(f"catalog: {{type: {type_}}}\n", encoding="utf-8")
+    with pytest.raises(SpecError, match=f"needs a {missing}"):
+        load_project(start=tmp_path)
+
+
+def test_a_project_file_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="cannot be read"):
+        load_project(tmp_path / "other.yaml")
+
+
+def test_specs_are_read_from_the_projects_folder_in_the_order_of_names(tmp_path: Path) -> None:
+    write_spec(tmp_path / "specs", "b.yaml", "x.b")
+    write_spec(tmp_path / "specs", "a.yaml", "x.a")
+    project = load_project(start=tmp_path)
+    assert [spec.table for spec in load_specs(None, project)] == ["x.a", "x.b"]
+    assert [spec.table for spec in load_specs([tmp_path / "specs" / "b.yaml"], project)] == ["x.b"]
+    assert [spec.table for spec in load_specs([tmp_path / "specs"], project)] == ["x.a", "x.b"]
+
+
+def test_a_project_without_specs_says_how_to_get_some(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="siltstone init"):
+        load_specs(None, load_project(start=tmp_path))
+
+
+def test_one_error_carries_the_violations_of_all_files(tmp_path: Path) -> None:
+    folder = tmp_path / "specs"
+    write_spec(folder, "a.yaml", "a", "evolution: x\n")
+    write_spec(folder, "b.yaml", "x.b", "keys: [\n")
+    with pytest.raises(SpecError) as caught:
+        load_specs(None, load_project(start=tmp_path))
+    assert [(v.file, v.path) for v in caught.value.violations] == [
+        (folder / "a.yaml", "$.table"), (folder / "a.yaml", "$.evolution"), (folder / "b.yaml", "$"),
+    ]  # fmt: skip
+
+
+def test_two_specs_of_one_source_table_are_a_violation(tmp_path: Path) -> None:
+    write_spec(tmp_path / "specs", "a.yaml", "x.t")
+    write_spec(tmp_path / "specs", "b.yaml", "x.t")
+    with pytest.raises(SpecError) as caught:
+        load_specs(None, load_project(start=tmp_path))
+    (found,) = caught.value.violations
+    assert found.path == "$.table"
+    assert "a.yaml" in found.message
+
+
+def test_two_specs_that_write_one_table_are_a_violation_whatever_the_case(tmp_path: Path) -> None:
+    write_spec(tmp_path / "specs", "a.yaml", "x.t")
+    write_spec(tmp_path / "specs", "b.yaml", "y.t", "target: {latest: X.T_History}\n")
+    with pytest.raises(SpecError) as caught:
+        load_specs(None, load_project(start=tmp_path))
+    (found,) = caught.value.violations
+    assert (found.path, found.line) == ("$.target.latest", 3)
+    assert "'x.t' in a.yaml, history" in found.message
+
+
+def test_a_single_spec_brings_its_own_project(tmp_path: Path) -> None:
+    (tmp_path / "siltstone.yaml").write_text("namespace: ledger\n", encoding="utf-8")
+    file = write_spec(tmp_path / "specs", "a.yaml", "x.t")
+    loaded = load_spec(file)
+    assert loaded.target.changes == "ledger.x_t_changes"
+    assert loaded.source.path == str(tmp_path / "e.jsonl")
+
+
+def test_the_public_face_is_loaded_when_it_is_used() -> None:
+    assert engine.load_spec is load_spec
+    assert set(engine.__all__) <= set(dir(engine))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = engine.nothing

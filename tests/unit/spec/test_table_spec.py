@@ -1,0 +1,111 @@
+"""What a spec means: defaults, and every setting that is accepted."""
+
+from datetime import timedelta
+
+import pytest
+
+from engine.spec import (
+    CHECK_NAMES,
+    ChecksSpec,
+    ColumnSpec,
+    HistorySpec,
+    SnapshotSpec,
+    SourceSpec,
+    TargetSpec,
+    TrackSpec,
+)
+from tests.unit.spec.cases import source, spec
+
+
+def test_the_smallest_spec_takes_every_default() -> None:
+    small = spec()
+    assert small.source == SourceSpec("debezium-json", "/project/events/*.jsonl")
+    assert (small.keys, small.columns, small.lateness, small.evolution) == (None, None, None, "additive")
+    assert small.target == TargetSpec(
+        "inventory.customers", "inventory.customers_history", "silt.inventory_customers_changes", 3
+    )
+    assert small.history == HistorySpec(TrackSpec("all", ()))
+    assert small.snapshot == SnapshotSpec(timedelta(minutes=15), timedelta(seconds=5), timedelta(seconds=10))
+    assert small.rejects_max_fraction == 0.01
+    assert small.quality.checks == CHECK_NAMES
+    assert small.quality.on_failure == "warn"
+
+
+def test_the_targets_follow_the_last_two_parts_of_the_table() -> None:
+    assert spec(table="main.inventory.customers").target == TargetSpec(
+        "inventory.customers", "inventory.customers_history", "silt.main_inventory_customers_changes", 3
+    )
+
+
+def test_history_follows_a_latest_that_is_named() -> None:
+    assert spec(target={"latest": "a.b"}).target.history == "a.b_history"
+
+
+def test_columns_have_a_short_and_a_long_form() -> None:
+    columns = spec(
+        columns={
+            "balance": "decimal(12,2)",
+            "ssn": {"type": "string", "mask": "sha256", "salt": "s"},
+            "note": {"mask": "drop"},
+            "country": {"type": "string", "default": "unknown"},
+            "level": {"type": "decimal(5,2)", "default": "1.25"},
+        }
+    ).columns
+    assert columns == {
+        "balance": ColumnSpec("decimal(12,2)"),
+        "ssn": ColumnSpec("string", "sha256", None, "s"),
+        "note": ColumnSpec("string", "drop"),
+        "country": ColumnSpec("string", None, "unknown"),
+        "level": ColumnSpec("decimal(5,2)", None, "1.25"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("all", TrackSpec("all", ())),
+        (["a", "b"], TrackSpec("columns", ("a", "b"))),
+        ({"except": ["a"]}, TrackSpec("except", ("a",))),
+    ],
+)
+def test_tracked_columns_are_all_or_named_or_all_but_named(written: object, meant: TrackSpec) -> None:
+    assert spec(history={"track": written}).history.track == meant
+
+
+def test_lateness_is_unbounded_or_a_duration() -> None:
+    assert spec(lateness="unbounded").lateness is None
+    assert spec(lateness="2d").lateness == timedelta(days=2)
+
+
+def test_a_severity_replaces_the_usual_one_of_that_check_only() -> None:
+    quality = spec(quality={"checks": ["orphan", "open_window"], "severity": {"orphan": "info"}}).quality
+    assert quality == ChecksSpec(("orphan", "open_window"), {"orphan": "info", "open_window": "warn"}, "warn")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "+08:00", "-03:30"])
+def test_a_time_zone_is_a_name_or_an_offset(zone: str) -> None:
+    assert spec(source=source(time_zone=zone)).source.time_zone == zone
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("events", "/project/events"),
+        ("../shared/*.gz", "/shared/*.gz"),
+        ("/data/e.jsonl", "/data/e.jsonl"),
+        ("s3://bucket/x/*.gz", "s3://bucket/x/*.gz"),
+        ("file:///x", "file:///x"),
+    ],
+)
+def test_a_relative_path_starts_at_the_root_of_the_project(written: str, meant: str) -> None:
+    assert spec(source=source(path=written)).source.path == meant
+
+
+def test_the_names_history_already_has_may_be_written_down() -> None:
+    assert spec(history={"names": {"valid_from": "_valid_from"}}) == spec()
+
+
+def test_specs_are_frozen_and_equal_by_value() -> None:
+    assert spec() == spec()
+    with pytest.raises(AttributeError):
+        spec().table = "x"  # type: ignore[misc]

@@ -1,0 +1,100 @@
+"""Every violation at once, each with its place and the nearest valid word."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.spec.cases import source, violation, violations
+
+CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
+    ({"table": "customers"}, "$.table", "does not say where the table is", "inventory.customers"),
+    ({"table": "a..b"}, "$.table", "not a name of parts", None),
+    ({"source": "events"}, "$.source", "must be a mapping, not 'events'", None),
+    ({"source": {"format": "debezium-json"}}, "$.source.path", "is required", None),
+    ({"source": source(path="")}, "$.source.path", "must not be empty", None),
+    ({"source": source(format="debezim-json")}, "$.source.format", "is not known", "'debezium-json'"),
+    ({"source": source(time_zone="Europe/Berln")}, "$.source.time_zone", "not a time zone", "'Europe/Berlin'"),
+    ({"source": source(decimals="presice")}, "$.source.decimals", "is not known", "'precise'"),
+    ({"source": source(times="nano")}, "$.source.times", "is not known", "adaptive, microseconds or isostring"),
+    ({"sorce": {}}, "$", "the key 'sorce' is not known", "'source'"),
+    ({"snapshot": {"gard": "15m"}}, "$.snapshot", "the key 'gard' is not known", "'guard'"),
+    ({"keys": "id"}, "$.keys", "must be a list of columns", "[id]"),
+    ({"keys": ["id", "ID"]}, "$.keys", "names the column 'ID' twice", None),
+    ({"keys": ["_id"]}, "$.keys", "is reserved", None),
+    ({"columns": {"_op": "string"}}, "$.columns._op", "is reserved", None),
+    ({"columns": {"a": "strng"}}, "$.columns.a", "is not a column type", "'string'"),
+    ({"columns": {"a": {"typ": "string", "mask": "drop"}}}, "$.columns.a", "the key 'typ' is not known", "'type'"),
+    ({"columns": {"a": 5}}, "$.columns.a", "must be a type", None),
+    ({"columns": {"a": {"default": 1}}}, "$.columns.a", "does not say its type", None),
+    ({"columns": {"a": {"mask": "sha265"}}}, "$.columns.a.mask", "is not known", "'sha256'"),
+    ({"columns": {"a": {"type": "int", "mask": "sha256"}}}, "$.columns.a", "leaves a text", "type string"),
+    ({"columns": {"a": {"type": "string", "salt": "x"}}}, "$.columns.a", "a salt is for mask sha256 only", None),
+    ({"columns": {"a": {"type": "int", "default": "x"}}}, "$.columns.a", "does not fit the type int", None),
+    ({"columns": {"a": {"type": "boolean", "default": 1}}}, "$.columns.a", "does not fit", None),
+    ({"columns": {"a": {"type": "array<int>", "default": 1}}}, "$.columns.a", "takes no default", None),
+    ({"columns": {"a": "int", "A": "int"}}, "$.columns.A", "only in upper and lower case", None),
+    ({"keys": ["a"], "columns": {"a": {"mask": "redact"}}}, "$.columns.a.mask", "cannot be redacted", "sha256"),
+    ({"keys": ["a"], "columns": {"a": {"mask": "drop"}}}, "$.columns.a.mask", "cannot be dropped", "sha256"),
+    ({"keys": ["a"], "columns": {"a": {"type": "int", "default": 0}}}, "$.columns.a.default", "cannot have", None),
+    ({"target": {"latest": "customers"}}, "$.target.latest", "does not say where", None),
+    ({"target": {"format_version": 4}}, "$.target.format_version", "must be 2 or 3, not 4", None),
+    ({"target": {"history": "inventory.customers"}}, "$.target.history", "is written already", None),
+    ({"target": {"changes": "silt.runs"}}, "$.target.changes", "siltstone's own ledger", None),
+    ({"history": {"track": []}}, "$.history.track", "names no column", None),
+    ({"history": {"track": {"exept": ["a"]}}}, "$.history.track", "which columns open a version", "except"),
+    ({"snapshot": {"guard": 15}}, "$.snapshot.guard", "15 has no unit", "15s"),
+    ({"snapshot": {"guard": "15 min"}}, "$.snapshot.guard", "is not a duration", "15m"),
+    ({"lateness": "unbouded"}, "$.lateness", "is not known", "'unbounded'"),
+    ({"lateness": "0s"}, "$.lateness", "a bound of nothing", None),
+    ({"evolution": "aditive"}, "$.evolution", "is not known", "'additive'"),
+    ({"rejects": {"max_fraction": 1.5}}, "$.rejects.max_fraction", "from 0 to 1", None),
+    ({"quality": {"checks": ["orphans"]}}, "$.quality.checks", "is not known", "'orphan'"),
+    ({"quality": {"severity": {"orphn": "warn"}}}, "$.quality.severity.orphn", "is not known", "'orphan'"),
+    ({"quality": {"severity": {"orphan": "warning"}}}, "$.quality.severity.orphan", "is not known", "'warn'"),
+    ({"quality": {"checks": ["orphan"], "severity": {"sums_close": "info"}}}, "$.quality", "leaves out", None),
+    ({"quality": {"on_failure": "blok"}}, "$.quality.on_failure", "is not known", "'block'"),
+]
+
+
+@pytest.mark.parametrize(("settings", "path", "message", "hint"), CASES)
+def test_a_wrong_setting_is_named_with_its_place(
+    settings: dict[str, Any], path: str, message: str, hint: str | None
+) -> None:
+    found = violation(**settings)
+    assert found.path.startswith(path)
+    assert message in found.message
+    assert hint is None or hint in (found.hint or "")
+
+
+LATER: list[tuple[dict[str, Any], str]] = [
+    ({"source": source(format="spanner-json")}, "$.source.format"),
+    ({"source": source(format="dts-avro")}, "$.source.format"),
+    ({"source": source(table="lake.events")}, "$.source.table"),
+    ({"source": source(kafka={"topic": "x"})}, "$.source.kafka"),
+    ({"keys": []}, "$.keys"),
+    ({"history": {"names": {"valid_from": "__START_AT"}}}, "$.history.names"),
+    ({"compacted": True}, "$.compacted"),
+]
+
+
+@pytest.mark.parametrize(("settings", "path"), LATER)
+def test_what_comes_later_is_refused_and_said_to_come_later(settings: dict[str, Any], path: str) -> None:
+    found = violation(**settings)
+    assert found.path == path
+    assert "is not supported yet by this version" in found.message
+
+
+def test_violations_of_all_sections_come_together() -> None:
+    found = violations(
+        source=source(format="x", time_zone="y"),
+        keys=["a", "a"],
+        columns={"a": "strng", "b": {"type": "nope", "mask": "no"}},
+        lateness=5,
+        unknown=1,
+    )
+    assert len(found) == 8
+
+
+def test_agreements_between_sections_are_checked_beside_other_violations() -> None:
+    found = violations(keys=["a"], columns={"a": {"mask": "drop"}}, evolution="x", history={"track": ["a"]})
+    assert {one.path for one in found} == {"$.columns.a.mask", "$.evolution", "$.history.track[0]"}

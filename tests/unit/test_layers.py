@@ -1,0 +1,134 @@
+"""A layer imports only lower ones. Read from the source with `ast`, so that imports inside functions count too."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+# From the lowest to the highest. Parts of one layer do not import each other.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("engine.errors", "engine.names"),
+    ("engine.java", "engine.jars", "engine.render"),
+    ("engine.spec", "engine.schema", "engine.report"),
+    ("engine.session",),
+    ("engine.decode",),
+    ("engine.ordering",),
+    ("engine.history",),
+    ("engine.table",),
+    ("engine.look",),
+    ("engine.doctor",),
+    ("engine.run",),
+    ("quality",),
+    ("engine.cli",),  # where commands meet the checks
+    ("engine",),  # the public face
+    ("jobs",),
+)
+RANK = {part: rank for rank, layer in enumerate(LAYERS) for part in layer}
+PARTS = tuple(RANK)
+APART = frozenset({"engine.decode", "engine.ordering", "engine.table"})
+PACKAGES = ("engine", "quality", "jobs")
+
+
+def part_of(module: str) -> str | None:
+    """`engine.spec.load` belongs to `engine.spec`, `quality.suite` to `quality`; None: no part of a layer."""
+    names = module.split(".")
+    part = ".".join(names[:2]) if names[0] == "engine" else names[0]
+    return part if part in RANK else None
+
+
+def module_name(file: Path, root: Path) -> str:
+    names = file.relative_to(root).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def imported(file: Path, root: Path) -> Iterator[tuple[int, str]]:
+    """Every module of the three packages that a file imports, with the line."""
+    package = module_name(file, root).split(".")
+    if file.name != "__init__.py":
+        package = package[:-1]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] in PACKAGES:
+                    yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            if source.split(".")[0] in PACKAGES:
+                yield from ((node.lineno, f"{source}.{alias.name}" if source == "engine" else source)
+                            for alias in node.names)  # fmt: skip
+
+
+def breaches(root: Path) -> list[str]:
+    """What the packages under a root import against the rule."""
+    found = []
+    for file in sorted(file for package in PACKAGES for file in (root / package).rglob("*.py")):
+        module = module_name(file, root)
+        part = part_of(module)
+        if part is None:
+            found.append(f"{module} belongs to no layer: add it to LAYERS")
+            continue
+        for line, target in imported(file, root):
+            why = breach(part, target)
+            if why is not None:
+                found.append(f"{module}:{line} imports {target}: {why}")
+    return found
+
+
+def breach(part: str, target: str) -> str | None:
+    """Why a part must not import a module, or None."""
+    other = part_of(target)
+    if other is None and "." in target and target.split(".")[0] == "engine":
+        return "it belongs to no layer, or is a name of the public face"
+    if other is None or other == part:
+        return None
+    if other == "jobs":
+        return "nothing imports jobs"
+    if {part, other} <= APART:
+        return "decode, ordering and table do not import each other"
+    return None if RANK[other] < RANK[part] or part == "jobs" else "a layer imports only lower ones"
+
+
+def test_every_layer_imports_only_lower_ones() -> None:
+    assert breaches(ROOT) == []
+
+
+def test_the_rule_reads_the_whole_tree() -> None:
+    assert {part_of(module_name(file, ROOT)) for file in (ROOT / "engine").rglob("*.py")} >= {
+        "engine.errors", "engine.names", "engine.spec",
+    }  # fmt: skip
+
+
+CASES = {
+    ("engine/spec/load.py", "from engine.errors import SpecError"): None,
+    ("engine/spec/load.py", "from engine.spec.model import TableSpec"): None,
+    ("engine/spec/load.py", "import pyspark"): None,
+    ("engine/names.py", "from engine import errors"): "a layer imports only lower ones",
+    ("engine/spec/load.py", "import engine.table.commit"): "a layer imports only lower ones",
+    ("engine/schema/change.py", "from engine.spec import TableSpec"): "a layer imports only lower ones",
+    ("engine/table/merge.py", "from engine.decode import position"): "decode, ordering and table",
+    ("engine/table/merge.py", "from engine import ordering"): "decode, ordering and table",
+    ("engine/ordering/chronology.py", "from ..decode.position import position"): "decode, ordering and table",
+    ("engine/history/fold.py", "def f():\n    from engine.run import catch_up"): "a layer imports only lower ones",
+    ("engine/history/fold.py", "from quality.suite import suite"): "a layer imports only lower ones",
+    ("engine/run.py", "import quality"): "a layer imports only lower ones",
+    ("quality/suite.py", "from engine.table.catalog import catalog"): None,
+    ("quality/suite.py", "from jobs import catch_up"): "nothing imports jobs",
+    ("engine/cli/run.py", "from jobs.catch_up import main"): "nothing imports jobs",
+    ("jobs/catch_up.py", "from engine.run import catch_up\nfrom quality.suite import suite"): None,
+    ("engine/helpers.py", "import os"): "belongs to no layer",
+    ("engine/history/fold.py", "from engine import catch_up"): "a name of the public face",
+}
+
+
+@pytest.mark.parametrize(("written", "expected"), CASES.items())
+def test_the_rule_finds_what_breaks_it(tmp_path: Path, written: tuple[str, str], expected: str | None) -> None:
+    file = tmp_path / written[0]
+    file.parent.mkdir(parents=True)
+    file.write_text(written[1], encoding="utf-8")
+    found = breaches(tmp_path)
+    assert len(found) == (expected is not None)
+    assert expected is None or expected in found[0]
