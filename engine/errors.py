@@ -72,8 +72,10 @@ class SpecError(SiltstoneError):
         """One error for all violations, in the order of files, then of lines."""
         found = sorted(violations, key=lambda v: (str(v.file or ""), v.line or 0, v.column or 0))
         counted = "1 violation" if len(found) == 1 else f"{len(found)} violations"
-        listed = "".join(f"\n  {violation}" for violation in found)
-        return cls(f"Cannot use the spec: {counted}.{listed}", violations=found)
+        return cls(f"Cannot use the spec: {counted}.", violations=found)
+
+    def __str__(self) -> str:
+        return super().__str__() + "".join(f"\n  {violation}" for violation in self.violations)
 
 
 class SourceError(SiltstoneError):

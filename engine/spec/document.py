@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):
 
 _Loader.add_implicit_resolver(_TAG + "bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z", re.A), list("tTfF"))
 _Loader.add_implicit_resolver(_TAG + "null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""])
-_Loader.add_implicit_resolver(_TAG + "int", re.compile(r"[-+]?[0-9]+\Z", re.A), list("-+0123456789"))
+_Loader.add_implicit_resolver(_TAG + "int", re.compile(r"[-+]?[0-9]{1,40}\Z", re.A), list("-+0123456789"))
 _Loader.add_implicit_resolver(
     _TAG + "float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", re.A), list("-+.0123456789")
 )
@@ -41,6 +41,7 @@ class Document:
 
     file: Path | None
     value: object = None
+    empty: bool = False
     marks: dict[Place, Mark] = field(default_factory=dict)
     violations: list[Violation] = field(default_factory=list)
 
@@ -73,10 +74,12 @@ def _read_nodes(document: Document, nodes: Sequence[yaml.Node | None]) -> None:
         document.violations.append(
             Violation("$", "the file holds more than one document", "write one a file, without '---'.", document.file)
         )
-    elif not nodes or nodes[0] is None:
-        document.violations.append(Violation("$", "the file is empty", None, document.file))
-    else:
+        return
+    if nodes and nodes[0] is not None:
         document.value = _value(document, nodes[0], (), ())
+    if document.value is None and not document.violations:
+        document.empty = True
+        document.violations.append(Violation("$", "the file is empty", None, document.file))
 
 
 def _syntax_violation(file: Path, error: yaml.YAMLError) -> Violation:

@@ -36,7 +36,7 @@ def load_project(path: Path | None = None, start: Path | None = None) -> Project
     if file is None:
         return project_values(ProjectFace(), begin, None)
     document = read_document(file)
-    if document.value is None and not any(v.message != "the file is empty" for v in document.violations):
+    if document.empty:
         return project_values(ProjectFace(), file.parent, file)
     face = _face(document, ProjectFace, file.parent)
     if face is None:

@@ -61,4 +61,5 @@ def test_one_spec_error_carries_all_violations_in_the_order_of_files_and_lines()
     early = Violation("$.a", "wrong", file=Path("a.yaml"), line=2)
     error = SpecError.from_violations([later, deep, early])
     assert error.violations == [early, deep, later]
-    assert str(error).startswith("Cannot use the spec: 3 violations.\n")
+    assert error.message == "Cannot use the spec: 3 violations."
+    assert str(error).splitlines() == [error.message, *(f"  {one}" for one in error.violations)]

@@ -40,6 +40,7 @@ WRONG = {
     "a: &x [*x]\n": ("the value contains itself", 1, 4),
     "a: 1\n---\nb: 1\n": ("more than one document", None, None),
     "": ("the file is empty", None, None),
+    "# nothing\n~\n": ("the file is empty", None, None),
 }
 
 
