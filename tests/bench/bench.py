@@ -1,0 +1,243 @@
+"""Measures catch-up against the floor and the usual recipe, in one process and on the same lines.
+
+    make bench                                        # or: python -m tests.bench.bench
+    python -m tests.bench.bench --small --only floor,recipe --json out.json
+
+Every result is checked against what the generator knows before its time is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark.sql import SparkSession
+from rich.console import Console
+from rich.table import Table
+
+from engine.session import spark_session
+from engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
+from tests.bench.floor import write_ordered
+from tests.bench.generate import Expected, Inputs, Size, add_size, inputs
+from tests.bench.lake import Lake
+from tests.bench.recipe import Recipe
+
+SUBJECTS = ("floor", "recipe", "catch-up")
+GROWTH = "growth"
+SMALL = Size(100_000, 30_000, 200_000)
+WARM_UP = Size(20_000, 6_000, 40_000)
+GROWN = 4  # how many times the batch, and the table, grows
+PROGRESS = Console(stderr=True)
+SPARK_CONF = {"spark.driver.memory": "8g", "spark.sql.shuffle.partitions": "8"}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured run; `cpu_seconds` of all the JVM's threads tell what a busy machine made of `seconds`."""
+
+    what: str
+    size: Size
+    seconds: float
+    cpu_seconds: float
+    phases: dict[str, Any] = field(default_factory=dict)
+
+
+class Bench:
+    """One session, a folder for tables and one for input, and what has been measured in them."""
+
+    def __init__(self, spark: SparkSession, tables: Path, lines: Path, only: frozenset[str]) -> None:
+        self.spark, self.tables, self.lines, self.only = spark, tables, lines, only
+        self.measurements: list[Measurement] = []
+
+    def measure(self, size: Size) -> None:
+        """Everything that was asked for, once at this size."""
+        given = inputs(size, self.lines)
+        if "floor" in self.only:
+            with self._timed("floor", size):
+                write_ordered(self.spark, given.events, self.tables / "floor.parquet")
+        if "recipe" in self.only:
+            with self._lake("recipe") as lake:
+                self._recipe(given, lake)
+        if "catch-up" in self.only:
+            with self._lake("silt") as lake:
+                self._catch_up(given, lake)
+
+    def seconds(self, what: str, size: Size) -> float | None:
+        """The time of one measured run, if it ran."""
+        return next((one.seconds for one in self.measurements if (one.what, one.size) == (what, size)), None)
+
+    def _recipe(self, given: Inputs, lake: Lake) -> None:
+        recipe = Recipe(self.spark, f"{lake.name}.shop")
+        with self._timed("recipe, initial load", given.size):
+            recipe.load(given.snapshot)
+        lake.keep()
+        for what, persisted in (("recipe", False), ("recipe, persisted", True)):
+            with self._timed(what, given.size):
+                recipe.apply(given.events, persisted)
+            self._check(given.expected, recipe.latest, recipe.history)
+            lake.restore()
+
+    def _catch_up(self, given: Inputs, lake: Lake) -> None:
+        from tests.bench.subject import Project  # the other two run without the engine
+
+        project = Project(self.spark, lake, lake.root / "project")
+        project.receive(given.snapshot, "0-snapshot")
+        with self._timed("catch-up, initial load", given.size) as phases:
+            phases |= project.catch_up().to_dict()
+        project.receive(given.events, "1-night")
+        with self._timed("catch-up", given.size) as phases:
+            phases |= project.catch_up().to_dict()
+        self._check(given.expected, project.latest, project.history, tombstones="_op = 'delete'")
+        with self._timed("catch-up, nothing new", given.size) as phases:
+            phases |= project.catch_up().to_dict()
+
+    def _check(self, expected: Expected, latest: str, history: str, tombstones: str = "false") -> None:
+        """Stops where the tables are not what they must be: a wrong result has no time."""
+        live, cents = self.spark.table(latest).selectExpr("count(*)", "cast(sum(balance) * 100 as bigint)").first()
+        versions = self.spark.table(history).where(f"NOT ({tombstones})").count()
+        found = (live, cents, versions)
+        wanted = (expected.live_keys, expected.live_cents, expected.versions)
+        if found != wanted:
+            raise RuntimeError(f"{latest}: live keys, cents, versions are {found}, not {wanted}")
+
+    def _cpu_seconds(self) -> float:
+        """Processor time of the JVM until now; 0 where the system has no /proc."""
+        stat = Path("/proc", str(self.spark.sparkContext._gateway.proc.pid), "stat")
+        if not stat.exists():
+            return 0.0
+        user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    @contextmanager
+    def _lake(self, name: str) -> Iterator[Lake]:
+        """A new empty lake, gone afterwards."""
+        lake = Lake(f"{name}_{uuid.uuid4().hex}", self.tables / name)
+        lake.attach(self.spark)
+        yield lake
+        shutil.rmtree(lake.root)
+
+    @contextmanager
+    def _timed(self, what: str, size: Size) -> Iterator[dict[str, Any]]:
+        phases: dict[str, Any] = {}
+        cpu, start = self._cpu_seconds(), time.perf_counter()
+        yield phases
+        seconds, cpu = round(time.perf_counter() - start, 2), round(self._cpu_seconds() - cpu, 2)
+        self.measurements.append(Measurement(what, size, seconds, cpu, phases))
+        PROGRESS.print(f"  {what}: {seconds} s, {cpu} s of CPU ({size.events:,} events, table of {size.table_keys:,})")
+
+
+def main() -> None:
+    """Command line: see the module's docstring."""
+    given = _arguments()
+    size = SMALL if given.small else Size(given.events, given.keys, given.table_keys, given.seed)
+    only = frozenset(given.only.split(",")) if given.only else frozenset((*SUBJECTS, GROWTH))
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=given.work) as folder:
+        tables = Path(folder).resolve()
+        spark = spark_session(_session_project(tables))
+        try:
+            bench = Bench(spark, tables, given.work or tables / "input", only)
+            _run(bench, size)
+        finally:
+            spark.stop()
+    _print(bench, size)
+    if given.json:
+        given.json.write_text(json.dumps(_document(bench, size, load), indent=2) + "\n")
+
+
+def _session_project(folder: Path) -> ProjectSpec:
+    """What the one session is started with; the measured lakes are attached to it later."""
+    catalog = Lake("bench", folder / "session").catalog
+    return ProjectSpec(folder, None, catalog, "silt", SparkSpec("local[*]", SPARK_CONF), QualitySpec())
+
+
+def _run(bench: Bench, size: Size) -> None:
+    PROGRESS.print("Warming up")
+    bench.measure(WARM_UP)
+    bench.measurements.clear()
+    PROGRESS.print("Measuring")
+    bench.measure(size)
+    if GROWTH in bench.only:
+        bench.measure(size.scaled(batch=1 / GROWN))
+        bench.measure(size.scaled(batch=1 / GROWN, table=1 / GROWN))
+
+
+def _print(bench: Bench, size: Size) -> None:
+    console = Console()
+    night = Table(title=f"One night: {size.events:,} events over {size.keys:,} keys into {size.table_keys:,} rows")
+    for name in ("run", "seconds", "CPU s", "x floor", "x recipe", "events/s"):
+        night.add_column(name, justify="left" if name == "run" else "right")
+    for one in bench.measurements:
+        if one.size == size:
+            ratios = (_ratio(one.seconds, bench.seconds(base, size)) for base in ("floor", "recipe"))
+            lines = size.table_keys if "initial" in one.what else size.events
+            pace = "" if "nothing" in one.what else f"{lines / one.seconds:,.0f}"
+            night.add_row(one.what, f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}", *ratios, pace)
+    console.print(night)
+    if GROWTH in bench.only:
+        console.print(_growth(bench, size))
+
+
+def _growth(bench: Bench, size: Size) -> Table:
+    """Each run at three sizes: what a batch and a table several times as large cost."""
+    small, middle = size.scaled(batch=1 / GROWN, table=1 / GROWN), size.scaled(batch=1 / GROWN)
+    table = Table(title="Growth: seconds, and how many times as long")
+    table.add_column("run")
+    for one in (small, middle, size):
+        table.add_column(f"{one.events:,}\ninto {one.table_keys:,}", justify="right")
+    table.add_column(f"table x {GROWN}", justify="right")
+    table.add_column(f"batch x {GROWN}", justify="right")
+    for what in dict.fromkeys(one.what for one in bench.measurements):
+        seconds = [bench.seconds(what, one) for one in (small, middle, size)]
+        row = ["" if value is None else f"{value:.1f}" for value in seconds]
+        table.add_row(what, *row, _ratio(seconds[1], seconds[0]), _ratio(seconds[2], seconds[1]))
+    return table
+
+
+def _ratio(seconds: float | None, base: float | None) -> str:
+    return f"{seconds / base:.2f}" if seconds and base else ""
+
+
+def _document(bench: Bench, size: Size, load: float) -> dict[str, Any]:
+    return {
+        "machine": {
+            "cpus": os.cpu_count(),
+            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+            "platform": platform.platform(),
+            "load_before": load,
+        },
+        "versions": {"python": platform.python_version(), "pyspark": pyspark.__version__},
+        "spark": SPARK_CONF,
+        "size": asdict(size),
+        "measurements": [asdict(one) for one in bench.measurements],
+    }
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measures catch-up against the floor and the usual recipe.")
+    add_size(parser)
+    parser.add_argument("--small", action="store_true", help=f"{SMALL.events:,} events, to see that it works")
+    parser.add_argument("--only", help=f"some of {','.join((*SUBJECTS, GROWTH))}")
+    parser.add_argument("--json", type=Path, help="write every number to this file, too")
+    parser.add_argument("--work", type=Path, help="existing folder: keep the input in it for the next time")
+    given = parser.parse_args()
+    unknown = set((given.only or "floor").split(",")) - {*SUBJECTS, GROWTH}
+    if unknown:
+        parser.error(f"--only: {', '.join(sorted(unknown))} is none of {', '.join((*SUBJECTS, GROWTH))}")
+    return given
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""Writes the benchmark's input: one table's snapshot and one night of its changes, as Debezium wrote them.
+
+A row is a pure function of (id, version), so the before and the after image of any change are known without keeping
+state, and the tables' final content can be summed without folding anything:
+
+    python -m tests.bench.generate OUT --events 1000000 --keys 300000 --table-keys 2000000 --seed 7
+
+writes OUT/snapshot-.../*.jsonl (op r), OUT/night-.../events/*.jsonl (op c, u, d) and OUT/night-.../expected.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tests.bench import rows
+
+Longs = npt.NDArray[np.int64]
+Parts = tuple[pa.StringArray | str, ...]
+
+INSERT_SHARE, DELETE_SHARE, NO_OP_SHARE = 0.15, 0.08, 0.02  # the rest are updates
+REINSERTED = 0.1  # of the inserts: the key was deleted a moment before
+MULTI_ROW = 0.1  # of the changes: next row of the same binlog event
+CHANNELS = 4  # partitions of the topic
+LINES_A_FILE = 125_000
+LINES_A_CHUNK = 50_000  # keeps the text of one chunk far below the 2 GiB of an Arrow string array
+
+SNAPSHOT_SECOND = 1_794_000_000  # 2026-11-06 UTC, an hour before the first change
+FIRST_CHANGE_SECOND, SECONDS = SNAPSHOT_SECOND + 3_600, 86_400
+DONE = "_SUCCESS"  # Spark, too, passes over names that begin so
+FIRST_LOG, LOG_BYTES = 999_998, 1 << 27  # the logs of one night pass mysql-bin.999999
+GTID_SOURCE = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much to write: `events` changes over `keys` keys, into a table of `table_keys` rows."""
+
+    events: int
+    keys: int
+    table_keys: int
+    seed: int = 7
+
+    def scaled(self, batch: float = 1.0, table: float = 1.0) -> Size:
+        """The same mix at another size."""
+        return Size(round(self.events * batch), round(self.keys * batch), round(self.table_keys * table), self.seed)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One night's changes in commit order; `version` is the row's version after the change (or deleted by it)."""
+
+    ids: Longs
+    ops: npt.NDArray[np.str_]
+    before: Longs
+    after: Longs
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What every correct run over the same input ends with."""
+
+    live_keys: int
+    live_cents: int  # sum of balance over the latest table
+    versions: int  # rows of a history without tombstones
+    deletes: int  # tombstones, where the history keeps them
+    no_ops: int
+
+
+def plan(size: Size) -> Batch:
+    """Draws who changes when: every key's changes make sense in their order (no update of a row that is not there)."""
+    rng = np.random.default_rng([size.seed, size.events, size.table_keys])
+    inserts, deletes = round(size.events * INSERT_SHARE), round(size.events * DELETE_SHARE)
+    reinserts = round(inserts * REINSERTED)
+    new = inserts - reinserts
+    if not new <= size.keys <= min(size.events, new + size.table_keys):
+        raise ValueError(f"Cannot plan {size}: {new} of the keys are new and the others must be in the table")
+
+    weights = rng.lognormal(0.0, 0.8, size.keys)
+    count = 1 + rng.multinomial(size.events - size.keys, weights / weights.sum())
+    old_ids = 1 + rng.choice(size.table_keys, size.keys - new, replace=False)
+    key_ids = np.concatenate([size.table_keys + 1 + np.arange(new), old_ids])
+    able = np.flatnonzero(count >= 3)
+    if len(able) < deletes:
+        raise ValueError(f"Cannot plan {size}: {deletes} deletes, but {len(able)} keys have three changes")
+    fate = np.zeros(size.keys, np.int8)  # 1: ends deleted, 2: deleted, then inserted again
+    doomed = rng.choice(able, deletes, replace=False)
+    fate[doomed], fate[doomed[:reinserts]] = 1, 2
+
+    key = rng.permutation(np.repeat(np.arange(size.keys), count))
+    by_key = np.argsort(key, kind="stable")
+    first = np.repeat(np.cumsum(count) - count, count)
+    rank = np.empty(size.events, np.int64)
+    rank[by_key] = np.arange(size.events) - first
+    left = count[key] - 1 - rank
+
+    ops = np.full(size.events, "u")
+    ops[((key < new) & (rank == 0)) | ((fate[key] == 2) & (left == 0))] = "c"
+    ops[((fate[key] == 1) & (left == 0)) | ((fate[key] == 2) & (left == 1))] = "d"
+    changes = np.ones(size.events, np.int64)
+    changes[rng.choice(np.flatnonzero(ops == "u"), round(size.events * NO_OP_SHARE), replace=False)] = 0
+
+    total = np.concatenate([[0], np.cumsum(changes[by_key])])
+    after = np.empty(size.events, np.int64)
+    after[by_key] = total[1:] - total[first]
+    return Batch(key_ids[key], ops, after - changes, after)
+
+
+def expected(size: Size, batch: Batch) -> Expected:
+    """Counts and sums of the tables after the batch."""
+    last = len(batch.ids) - 1 - np.unique(batch.ids[::-1], return_index=True)[1]
+    live = last[batch.ops[last] != "d"]
+    touched = batch.ids[last][batch.ids[last] <= size.table_keys]
+    base = np.arange(1, size.table_keys + 1)
+    cents = rows.cents(base, np.zeros_like(base)).sum() - rows.cents(touched, np.zeros_like(touched)).sum()
+    no_ops = int((batch.before == batch.after).sum())
+    deletes = int((batch.ops == "d").sum())
+    return Expected(
+        live_keys=size.table_keys - len(touched) + len(live),
+        live_cents=int(cents + rows.cents(batch.ids[live], batch.after[live]).sum()),
+        versions=size.table_keys + len(batch.ids) - deletes - no_ops,
+        deletes=deletes,
+        no_ops=no_ops,
+    )
+
+
+def write_snapshot(size: Size, folder: Path) -> None:
+    """One READ for every row of the table, in key order, as an initial snapshot sends them."""
+
+    def lines(start: int, end: int) -> pa.StringArray:
+        ids = np.arange(start + 1, end + 1)
+        millis = rows.number(SNAPSHOT_SECOND * 1000 + ids // 100)
+        marker = np.full(len(ids), '"true"', dtype="U7")
+        marker[ids == 1], marker[ids == size.table_keys] = '"first"', '"last"'
+        return rows.joined(
+            *_head(ids, ids % CHANNELS, (ids - 1) // CHANNELS),
+            '{"before":null,"after":',
+            rows.images(ids, np.zeros_like(ids)),
+            *_source(millis, rows.text(marker)),
+            f'0,"gtid":null,"file":"mysql-bin.{FIRST_LOG}","pos":157,"row":0,"thread":null,"query":null}}',
+            *_tail(rows.text(np.full(len(ids), "r")), millis),
+        )
+
+    _write(folder, size.table_keys, lines)
+
+
+def write_events(size: Size, batch: Batch, folder: Path) -> None:
+    """The batch's changes in the order of the binlog, which is the order of delivery."""
+    log = _log(size, batch)
+    channel, offset = _channels(size, batch)
+
+    def lines(start: int, end: int) -> pa.StringArray:
+        part = slice(start, end)
+        ids, ops = batch.ids[part], batch.ops[part]
+        millis = rows.number(log.second[part] * 1000)
+        late = rows.number(log.second[part] * 1000 + 40 + ids % 900)
+        return rows.joined(
+            *_head(ids, channel[part], offset[part]),
+            '{"before":',
+            rows.unless(ops == "c", rows.images(ids, batch.before[part])),
+            ',"after":',
+            rows.unless(ops == "d", rows.images(ids, batch.after[part])),
+            *_source(millis, '"false"'),
+            f'223344,"gtid":"{GTID_SOURCE}:',
+            rows.number(log.transaction[part]),
+            '","file":"mysql-bin.',
+            rows.number(log.file[part]),
+            '","pos":',
+            rows.number(log.pos[part]),
+            ',"row":',
+            rows.number(log.row[part]),
+            ',"thread":42,"query":null}',
+            *_tail(rows.text(ops), late),
+        )
+
+    _write(folder, size.events, lines)
+
+
+@dataclass(frozen=True)
+class _Log:
+    """Where each change stands in the binlog, and when it was committed (in seconds, as MySQL stamps it)."""
+
+    file: Longs
+    pos: Longs
+    row: Longs
+    second: Longs
+    transaction: Longs
+
+
+def _log(size: Size, batch: Batch) -> _Log:
+    rng = np.random.default_rng([size.seed, size.events, 1])
+    starts = rng.random(size.events) >= MULTI_ROW
+    starts[1:] |= batch.ops[1:] != batch.ops[:-1]
+    starts[0] = True
+    group = np.cumsum(starts) - 1
+    heads = np.flatnonzero(starts)
+    at = (157 + np.cumsum(rng.integers(280, 900, len(heads))))[group]
+    return _Log(
+        file=FIRST_LOG + at // LOG_BYTES,
+        pos=157 + at % LOG_BYTES,
+        row=np.arange(size.events) - heads[group],
+        second=FIRST_CHANGE_SECOND + heads[group] * SECONDS // size.events,
+        transaction=1_000_000 + group,
+    )
+
+
+def _channels(size: Size, batch: Batch) -> tuple[Longs, Longs]:
+    """Partition and offset: a key stays in its partition, offsets go on where the snapshot's end."""
+    channel, offset = batch.ids % CHANNELS, np.empty(size.events, np.int64)
+    for number in range(CHANNELS):
+        mine = channel == number
+        offset[mine] = size.table_keys // CHANNELS + 1 + np.arange(mine.sum())
+    return channel, offset
+
+
+def _head(ids: Longs, channel: Longs, offset: Longs) -> Parts:
+    return (
+        '{"topic":"bench.shop.accounts","partition":',
+        rows.number(channel),
+        ',"offset":',
+        rows.number(offset),
+        ',"key":{"id":',
+        rows.number(ids),
+        '},"value":',
+    )
+
+
+def _source(millis: pa.StringArray, snapshot: pa.StringArray | str) -> Parts:
+    return (
+        ',"source":{"version":"3.4.0.Final","connector":"mysql","name":"bench","ts_ms":',
+        millis,
+        ',"snapshot":',
+        snapshot,
+        ',"db":"shop","sequence":null,"ts_us":',
+        millis,
+        '000,"ts_ns":',
+        millis,
+        '000000,"table":"accounts","server_id":',
+    )
+
+
+def _tail(op: pa.StringArray, millis: pa.StringArray) -> Parts:
+    return (
+        ',"transaction":null,"op":"',
+        op,
+        '","ts_ms":',
+        millis,
+        ',"ts_us":',
+        millis,
+        '123,"ts_ns":',
+        millis,
+        "123456}}\n",
+    )
+
+
+def _write(folder: Path, count: int, lines: Callable[[int, int], pa.StringArray]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, first in enumerate(range(0, count, LINES_A_FILE)):
+        last = min(first + LINES_A_FILE, count)
+        with (folder / f"part-{number:05d}.jsonl").open("wb") as out:
+            for start in range(first, last, LINES_A_CHUNK):
+                text = lines(start, min(start + LINES_A_CHUNK, last))
+                out.write(text.buffers()[2])  # the lines stand one after the other, newlines included
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the lines are, and what they lead to."""
+
+    size: Size
+    snapshot: Path
+    events: Path
+    expected: Expected
+
+
+def inputs(size: Size, folder: Path) -> Inputs:
+    """The lines of this size under the folder, written unless an earlier call has written them.
+
+    Sizes that share a table share its snapshot.
+    """
+    snapshot = folder / f"snapshot-{size.table_keys}"
+    night = folder / f"night-{size.events}-{size.keys}-{size.table_keys}-{size.seed}"
+    if not (snapshot / DONE).exists():
+        write_snapshot(size, snapshot)
+        (snapshot / DONE).touch()
+    if not (night / "expected.json").exists():
+        batch = plan(size)
+        write_events(size, batch, night / "events")
+        (night / "expected.json").write_text(json.dumps(asdict(expected(size, batch)), indent=2) + "\n")
+    return Inputs(size, snapshot, night / "events", Expected(**json.loads((night / "expected.json").read_text())))
+
+
+def add_size(parser: argparse.ArgumentParser) -> None:
+    """The flags that choose a Size."""
+    parser.add_argument("--events", type=int, default=1_000_000, help="changes of the night")
+    parser.add_argument("--keys", type=int, default=300_000, help="keys they touch")
+    parser.add_argument("--table-keys", type=int, default=2_000_000, help="rows in the table before them")
+    parser.add_argument("--seed", type=int, default=7)
+
+
+def main() -> None:
+    """Command line: see the module's docstring."""
+    parser = argparse.ArgumentParser(description="Writes the benchmark's input.")
+    parser.add_argument("out", type=Path)
+    add_size(parser)
+    given = parser.parse_args()
+    print(inputs(Size(given.events, given.keys, given.table_keys, given.seed), given.out))
+
+
+if __name__ == "__main__":
+    main()

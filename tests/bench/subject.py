@@ -1,0 +1,72 @@
+"""The subject: a siltstone project of one table, as a user writes it, fed with the same lines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.report import RunReport
+from engine.run import catch_up
+from engine.spec import load_project, load_specs
+from tests.bench.lake import Lake
+
+PROJECT = """\
+catalog:
+  name: {catalog.name}
+  type: {catalog.type}
+  uri: {catalog.uri}
+  warehouse: {catalog.warehouse}
+namespace: silt
+"""
+
+SPEC = """\
+table: shop.accounts
+source: {format: debezium-json, path: inbox/*.jsonl}
+keys: [id]
+columns:
+  id: bigint
+  name: string
+  email: string
+  balance: decimal(12,2)
+  status: string
+  created_at: timestamp_ntz(6)
+  updated_at: timestamp
+  score: double
+  note: string
+  qty: int
+"""
+
+
+class Project:
+    """A project folder on a lake: lines arrive in its inbox, `catch_up` takes them."""
+
+    def __init__(self, spark: SparkSession, lake: Lake, root: Path) -> None:
+        self.inbox = root / "inbox"
+        self.inbox.mkdir(parents=True)
+        (root / "specs").mkdir()
+        (root / "siltstone.yaml").write_text(PROJECT.format(catalog=lake.catalog))
+        (root / "specs" / "accounts.yaml").write_text(SPEC)
+        self.spark = spark
+        self.project = load_project(root / "siltstone.yaml")
+        self.specs = load_specs(None, self.project)
+        self.latest = f"{lake.name}.shop.accounts"
+        self.history = f"{lake.name}.shop.accounts_history"
+
+    def receive(self, lines: Path, name: str) -> None:
+        """Puts the files of lines into the inbox, as folder-sorted names."""
+        for file in sorted(lines.glob("*.jsonl")):
+            os.link(file, self.inbox / f"{name}-{file.name}")
+
+    def forget(self, name: str) -> None:
+        """Takes them out again."""
+        for file in self.inbox.glob(f"{name}-*"):
+            file.unlink()
+
+    def catch_up(self) -> RunReport:
+        """The run that is measured; the checks are measured on their own."""
+        report = catch_up(self.project, self.specs, self.spark)
+        if report.exit_code:
+            raise RuntimeError(f"catch-up ended {report.exit_code}: {report.to_dict()}")
+        return report
