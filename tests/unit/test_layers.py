@@ -13,7 +13,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.names"),
     ("engine.java", "engine.jars", "engine.render"),
     ("engine.spec", "engine.schema", "engine.report"),
-    ("engine.session",),
+    ("engine.session", "engine.inputs"),
     ("engine.decode",),
     ("engine.ordering",),
     ("engine.history",),
