@@ -1,0 +1,51 @@
+"""The command line: parsing and printing only. Commands import what they need when they run, to start quickly."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from engine.cli import machine, run, specs, tables
+from engine.cli.output import print_error
+from engine.errors import SiltstoneError
+
+UNEXPECTED_EXIT_CODE = 1
+
+app = typer.Typer(
+    name="siltstone",
+    help="Change events settle into Iceberg tables: the latest state and the whole history.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for part in (specs, run, tables, machine):
+    part.add_commands(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script: every error ends here, as one message and an exit code.
+
+    Raises: SystemExit; with SILTSTONE_DEBUG=1 the error itself.
+    """
+    try:
+        app(args=arguments)
+    except SiltstoneError as error:
+        if debugging():
+            raise
+        print_error(error.message, error.hint)
+        sys.exit(error.exit_code)
+    except Exception as error:
+        if debugging():
+            raise
+        first_line = str(error).strip().partition("\n")[0]
+        print_error(f"Unexpected {type(error).__name__}: {first_line}", "SILTSTONE_DEBUG=1 shows where it comes from.")
+        sys.exit(UNEXPECTED_EXIT_CODE)
+
+
+def debugging() -> bool:
+    """Whether the operator asked for tracebacks."""
+    return os.environ.get("SILTSTONE_DEBUG", "") not in ("", "0")
+
+
+__all__ = ["app", "main"]

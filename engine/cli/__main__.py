@@ -1,0 +1,5 @@
+"""`python -m engine.cli` is `siltstone`."""
+
+from engine.cli import main
+
+main()

@@ -1,0 +1,77 @@
+"""Writing all rows of a table, a batch at a time; a file appears whole or not at all."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from engine.cli.options import ExportFormat
+from engine.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Path | None) -> int:
+    """Write the rows and give their number."""
+    if form is ExportFormat.parquet and output is None and sys.stdout.isatty():
+        raise SpecError("Cannot write Parquet to a terminal.", hint="Name a file with -o, or pipe the output.")
+    write = {ExportFormat.jsonl: _jsonl, ExportFormat.csv: _csv, ExportFormat.parquet: _parquet}[form]
+    with _whole_file(output) if output else _standard_output() as out:
+        return write(batches, out)
+
+
+def _jsonl(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
+    from engine.render import json_line, rows
+
+    written = 0
+    for batch in batches:
+        out.writelines(f"{json_line(row)}\n".encode() for row in rows(batch))
+        written += batch.num_rows
+    return written
+
+
+def _csv(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
+    from engine.render import csv_line, rows
+
+    out.write(f"{csv_line(batches.schema.names)}\n".encode())
+    written = 0
+    for batch in batches:
+        out.writelines(f"{csv_line(row.values())}\n".encode() for row in rows(batch))
+        written += batch.num_rows
+    return written
+
+
+def _parquet(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
+    import pyarrow.parquet as pq
+
+    written = 0
+    with pq.ParquetWriter(out, batches.schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            written += batch.num_rows
+    return written
+
+
+@contextmanager
+def _standard_output() -> Iterator[BinaryIO]:
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file beside the goal that takes its name at the end; after an error nothing is left."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            yield out
+        part.chmod(0o644)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,32 @@
+"""doctor: is this machine ready."""
+
+from dataclasses import asdict
+
+import typer
+
+from engine.cli.options import JsonOption, ProjectOption, open_project
+from engine.cli.output import console, grid, note, print_json, write_line
+
+NOT_READY_EXIT_CODE = 2
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    app.command()(doctor)
+
+
+def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
+    """Check that this machine is ready: Java, Python, jars, catalog, warehouse, disk."""
+    from engine.doctor import examine
+
+    findings = list(examine(open_project(project), note))
+    if json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        cells = [("ok" if finding.ok else "WRONG", finding.matter, finding.found) for finding in findings]
+        console().print(grid(("", "matter", "found"), cells))
+        for finding in findings:
+            if not finding.ok:
+                write_line(f"{finding.matter}: {finding.hint}")
+    if not all(finding.ok for finding in findings):
+        raise typer.Exit(NOT_READY_EXIT_CODE)

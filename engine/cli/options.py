@@ -1,0 +1,69 @@
+"""Options that several commands share, and how their text is read."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from engine.spec.model import ProjectSpec
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option("--project", help="The project file or its folder; else siltstone.yaml is looked for upward."),
+]
+SpecArguments = Annotated[
+    list[Path] | None, typer.Argument(help="Table specs; all of specs/ when none is named.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result for a program.")]
+TableArgument = Annotated[str, typer.Argument(help="The latest table's name, the source's, or a spec's.")]
+
+
+class ShowFormat(StrEnum):
+    """How show prints rows."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+class ExportFormat(StrEnum):
+    """How export writes rows."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+    parquet = "parquet"
+
+
+def open_project(path: Path | None) -> "ProjectSpec":
+    """The project named, or the one around the working directory."""
+    from engine.spec import load_project
+
+    return load_project(path)
+
+
+def parse_time(text: str) -> datetime:
+    """A moment in ISO 8601, UTC where it names no zone; `now` is now."""
+    if text == "now":
+        return datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no time; write 2026-01-31, 2026-01-31T12:00:00Z or now") from error
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def parse_keys(pairs: Iterable[str]) -> dict[str, str]:
+    """`id=42` options as a mapping from column to text."""
+    keys: dict[str, str] = {}
+    for pair in pairs:
+        column, equals, value = pair.partition("=")
+        if not equals or not column:
+            raise typer.BadParameter(f"{pair!r} is no key; write --key column=value")
+        if column in keys:
+            raise typer.BadParameter(f"the key column {column!r} is given twice")
+        keys[column] = value
+    return keys

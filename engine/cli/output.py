@@ -1,0 +1,99 @@
+"""Printing for people and for programs: results on standard output, all else on standard error."""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+PIPED_WIDTH = 160
+MAX_CELL_WIDTH = 48
+NULL = "·"
+
+
+def console(*, error: bool = False) -> "Console":
+    """A console for standard output or standard error; a pipe is taken to be wide."""
+    from rich.console import Console
+
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() else PIPED_WIDTH
+    return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def print_error(message: str, hint: str | None = None) -> None:
+    """One clear message in red, and what to do."""
+    from rich.text import Text
+
+    out = console(error=True)
+    out.print(Text(message, style="bold red"), soft_wrap=True)
+    if hint:
+        out.print(Text(f"Hint: {hint}"), soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """A remark beside the result."""
+    from rich.text import Text
+
+    console(error=True).print(Text(message, style="dim"), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """A result for a program."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+
+
+def write_line(line: str) -> None:
+    """One line on standard output, as it is."""
+    sys.stdout.write(line + "\n")
+
+
+def print_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], title: str | None = None) -> None:
+    """Rows as a table, or one below the other where they are too wide for the terminal."""
+    cells = [[_cell(row[name]) for name in names] for row in rows]
+    widths = [max([len(name), *(len(line[i]) for line in cells)]) + 3 for i, name in enumerate(names)]
+    out = console()
+    if sum(widths) + 1 > out.width and cells:
+        _print_records(out, names, cells, title)
+    else:
+        out.print(grid(names, cells, title))
+
+
+def grid(names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None) -> "Table":
+    """A plain table: numbers and text as they are, nulls as a dot."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(
+        box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False
+    )
+    for name in names:
+        table.add_column(Text(name), overflow="fold")
+    for line in cells:
+        table.add_row(*(Text(cell, style="dim" if cell == NULL else "") for cell in line))
+    return table
+
+
+def _print_records(out: "Console", names: Sequence[str], lines: list[list[str]], title: str | None) -> None:
+    from rich.rule import Rule
+    from rich.text import Text
+
+    if title:
+        out.print(Text(title, style="bold"))
+    width = max(len(name) for name in names)
+    for number, line in enumerate(lines, 1):
+        out.print(Rule(f"row {number}", align="left", style="dim", characters="-"))
+        for name, cell in zip(names, line, strict=True):
+            out.print(Text(f"{name:<{width}}  ", style="bold") + Text(cell), soft_wrap=True)
+
+
+def _cell(value: Any) -> str:
+    from engine.render import text
+
+    if value is None:
+        return NULL
+    shown = text(value).replace("\n", "\\n")
+    return shown if len(shown) <= MAX_CELL_WIDTH else shown[: MAX_CELL_WIDTH - 1] + "…"

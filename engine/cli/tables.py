@@ -1,0 +1,177 @@
+"""show, export and runs: what the tables hold, without a JVM."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from engine.cli.options import (
+    ExportFormat,
+    JsonOption,
+    ProjectOption,
+    ShowFormat,
+    TableArgument,
+    open_project,
+    parse_keys,
+    parse_time,
+)
+from engine.cli.output import note, print_json, print_rows, write_line
+from engine.errors import SpecError
+from engine.names import (
+    BATCH,
+    CHANGE_HASH,
+    COMMIT_TS,
+    IS_CURRENT,
+    LAST_POSITION,
+    OP,
+    POSITION,
+    RESCUED,
+    RUNS,
+    STREAM_TS,
+    UNKNOWN,
+    VALID_FROM,
+    VALID_TO,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+
+    from engine.look import TableNames
+    from engine.spec.model import ProjectSpec
+
+INTERVAL = (VALID_FROM, VALID_TO, OP)
+BOOKKEEPING = (IS_CURRENT, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN, RESCUED, BATCH)
+DEFAULT_LIMIT = 20
+RUNS_SHOWN = ("started_at", "table", "status", "batch", "read", "changes", "rejected", "seconds", "exit_code", "error")
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    app.command()(show)
+    app.command()(export)
+    app.command()(runs)
+
+
+def show(
+    table: TableArgument,
+    key: Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="The table as it was at this time (UTC).")] = None,
+    history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many rows; 0 for all.")] = DEFAULT_LIMIT,
+    form: Annotated[ShowFormat, typer.Option("--format")] = ShowFormat.table,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Bookkeeping columns too.")] = False,
+    project: ProjectOption = None,
+) -> None:
+    """Show the latest rows, the versions of a key, or the table as of a time."""
+    from engine.look import as_of as rows_as_of
+    from engine.look import first_rows, key_columns, load_table, matching, timeline
+
+    keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
+    catalog, names = _open(table, open_project(project))
+    most = limit + 1 if limit else None
+    if moment is not None:
+        source = load_table(catalog, names.history)
+        found = rows_as_of(source, moment, matching(source, keys), key_columns(catalog, names))
+        hidden: Sequence[str] = (*INTERVAL, *BOOKKEEPING)
+    elif keys:
+        source = load_table(catalog, names.history)
+        found, hidden = timeline(source, matching(source, keys)), BOOKKEEPING
+    elif history or table == names.history:
+        source = load_table(catalog, names.history)
+        order = (*key_columns(catalog, names), VALID_FROM, VALID_TO, POSITION)
+        found, hidden = first_rows(source, order, most), BOOKKEEPING
+    else:
+        source = load_table(catalog, names.latest)
+        found, hidden = first_rows(source, key_columns(catalog, names), most), (*INTERVAL, *BOOKKEEPING)
+    columns = found.column_names if everything else _shown(found.column_names, hidden)
+    _print(found.select(columns), limit, ShowFormat.json if json else form)
+
+
+def export(
+    table: TableArgument,
+    history: Annotated[bool, typer.Option("--history", help="All versions instead of the latest rows.")] = False,
+    form: Annotated[
+        ExportFormat | None, typer.Option("--format", help="By default what the file's name ends with, else jsonl.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file; else standard output.")] = None,
+    project: ProjectOption = None,
+) -> None:
+    """Write all rows with all columns to standard output or to a file."""
+    from engine.cli.exports import export_rows
+    from engine.look import batches, load_table
+
+    catalog, names = _open(table, open_project(project))
+    source = load_table(catalog, names.history if history or table == names.history else names.latest)
+    written = export_rows(batches(source), form or _format_of(output), output)
+    if output:
+        note(f"{written} rows in {output}")
+
+
+def runs(
+    limit: Annotated[int, typer.Option(min=0, help="At most so many runs and tables; 0 for all.")] = DEFAULT_LIMIT,
+    json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """The ledger: what each run did to each table, the newest first."""
+    from engine.look import load_table, open_catalog
+
+    found_project = open_project(project)
+    ledger = load_table(open_catalog(found_project.catalog), f"{found_project.namespace}.{RUNS}")
+    found = ledger.scan().to_arrow().sort_by([("started_at", "descending"), ("table", "ascending")])
+    columns = found.column_names if json else [name for name in RUNS_SHOWN if name in found.column_names]
+    _print(found.select(columns), limit, ShowFormat.json if json else ShowFormat.table)
+
+
+def _open(word: str, project: "ProjectSpec") -> "tuple[Catalog, TableNames]":
+    """The catalog, and the tables the word stands for; specs that do not load matter only where they are needed."""
+    from engine.look import open_catalog, table_names
+    from engine.spec import load_specs
+
+    catalog = open_catalog(project.catalog)
+    try:
+        specs = load_specs(None, project)
+    except SpecError:
+        names = table_names(word, project, ())
+        if catalog.table_exists(names.latest):
+            return catalog, names
+        raise
+    return catalog, table_names(word, project, specs)
+
+
+def _shown(names: Sequence[str], hidden: Sequence[str]) -> list[str]:
+    """A timeline starts with its interval; the rest keeps its order."""
+    first = [name for name in INTERVAL if name in names and name not in hidden]
+    return first + [name for name in names if name not in first and name not in hidden]
+
+
+def _print(found: "pa.Table", limit: int, form: ShowFormat) -> None:
+    shown = found.slice(0, limit) if limit else found
+    if form is ShowFormat.json:
+        print_json(list(_rows(shown)))
+    elif form is ShowFormat.csv:
+        from engine.render import csv_line
+
+        write_line(csv_line(shown.column_names))
+        for row in _rows(shown):
+            write_line(csv_line(row.values()))
+    else:
+        print_rows(shown.column_names, list(_rows(shown)))
+    if found.num_rows > shown.num_rows:
+        note(f"the first {shown.num_rows} rows; --limit 0 shows all")
+    elif not found.num_rows:
+        note("no rows")
+
+
+def _rows(found: "pa.Table") -> Iterator[dict[str, Any]]:
+    from engine.render import rows
+
+    for batch in found.to_batches():
+        yield from rows(batch)
+
+
+def _format_of(output: Path | None) -> ExportFormat:
+    suffix = output.suffix.removeprefix(".") if output else ""
+    return ExportFormat(suffix) if suffix in list(ExportFormat) else ExportFormat.jsonl

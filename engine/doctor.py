@@ -1,0 +1,132 @@
+"""Is this machine ready? One finding a matter: what was looked at, whether it will do, and what to do if not."""
+
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from engine.errors import SiltstoneError
+from engine.jars import jar_paths
+from engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
+from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars, sqlite_file
+from engine.spec.model import CatalogSpec, ProjectSpec
+
+PYTHONS = ((3, 11), (3, 14))
+LOW_DISK_BYTES = 2 * GIGABYTE
+LOW_MEMORY_BYTES = 4 * GIGABYTE
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One matter. `hint` says what to do where it is not ok."""
+
+    matter: str
+    ok: bool
+    found: str
+    hint: str = ""
+
+
+Progress = Callable[[str], None]
+
+
+def examine(project: ProjectSpec, progress: Progress) -> Iterator[Finding]:
+    """All findings, in the order in which they matter."""
+    yield java()
+    yield python()
+    yield memory()
+    yield jars(project.catalog, progress)
+    yield catalog(project.catalog)
+    yield warehouse(project.catalog)
+    yield disk(warehouse_folder(project.catalog) or project.root)
+
+
+def java() -> Finding:
+    version = java_version()
+    if version is None:
+        return Finding("Java", False, "none", INSTALL_HINT)
+    return Finding("Java", version >= NEEDED_JAVA, f"{version} at {java_program()}", INSTALL_HINT)
+
+
+def python() -> Finding:
+    oldest, newest = PYTHONS
+    return Finding(
+        "Python",
+        oldest <= sys.version_info[:2] <= newest,
+        f"{platform.python_version()} at {sys.executable}",
+        f"Use Python {oldest[0]}.{oldest[1]} to {newest[0]}.{newest[1]}.",
+    )
+
+
+def memory() -> Finding:
+    size = machine_memory_bytes()
+    return Finding(
+        "memory",
+        size >= LOW_MEMORY_BYTES,
+        f"{size / GIGABYTE:.1f} GB, of which Spark takes {default_driver_gigabytes(size)}",
+        f"Spark wants a machine with {LOW_MEMORY_BYTES // GIGABYTE} GB or more.",
+    )
+
+
+def jars(spec: CatalogSpec, progress: Progress) -> Finding:
+    try:
+        paths = jar_paths(needed_jars(spec), progress)
+    except (SiltstoneError, OSError) as error:
+        hint = (error.hint if isinstance(error, SiltstoneError) else None) or "Make the cache folder writable."
+        return Finding("jars", False, _first_line(error), hint)
+    return Finding("jars", True, f"{len(paths)} in {paths[0].parent}, checksums right")
+
+
+def catalog(spec: CatalogSpec) -> Finding:
+    matter = f"catalog {spec.name}"
+    database = sqlite_file(spec)
+    if database and not database.exists():
+        hint = "Make its folder writable, or set catalog.uri to another place."
+        return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)
+    from engine.look import open_catalog
+
+    try:
+        namespaces = open_catalog(spec).list_namespaces()
+    except Exception as error:  # noqa: BLE001  a catalog's client may raise anything, and each of it is the finding
+        return Finding(matter, False, _first_line(error), "Check catalog.type, catalog.uri and catalog.properties.")
+    return Finding(matter, True, f"{spec.type}, {len(namespaces)} namespaces")
+
+
+def warehouse(spec: CatalogSpec) -> Finding:
+    folder = warehouse_folder(spec)
+    if folder:
+        hint = "Make it writable, or set catalog.warehouse to another place."
+        return Finding("warehouse", _writable(folder), str(folder), hint)
+    return Finding("warehouse", True, f"{spec.warehouse or 'chosen by the catalog'}, not on this machine")
+
+
+def disk(folder: Path) -> Finding:
+    free = shutil.disk_usage(_existing(folder)).free
+    found = f"{free / GIGABYTE:.1f} GB free at {folder}"
+    return Finding("disk", free >= LOW_DISK_BYTES, found, "Free some space: Spark spills to disk while it sorts.")
+
+
+def warehouse_folder(spec: CatalogSpec) -> Path | None:
+    """The folder of a warehouse on this machine."""
+    address = urlparse(spec.warehouse or "")
+    return Path(unquote(address.path)) if address.path and address.scheme in ("", "file") else None
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a file can be made in the folder, or in the nearest one above it that exists."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=_existing(folder)):
+            return True
+    except OSError:
+        return False
+
+
+def _existing(folder: Path) -> Path:
+    return next(place for place in (folder, *folder.parents) if place.is_dir())
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,219 @@
+"""Reading the tables without a JVM, through PyIceberg on the same catalog that Spark writes."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from engine.errors import SpecError
+from engine.names import LEDGER_TABLES, OP, OP_DELETE, POSITION, VALID_FROM, VALID_TO
+from engine.session import sqlite_file
+from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import Table
+    from pyiceberg.types import IcebergType
+
+SORTED_UP_TO = 100_000
+"""Tables with at most so many rows are shown in the order of their keys; larger ones as their files lie."""
+
+
+@dataclass(frozen=True)
+class TableNames:
+    """What a word on the command line stands for. `keys` are known where a spec names them."""
+
+    latest: str
+    history: str
+    changes: str
+    keys: tuple[str, ...] = ()
+
+
+def table_names(word: str, project: ProjectSpec, specs: Iterable[TableSpec]) -> TableNames:
+    """The tables meant by a latest, history or source name, a spec file's name, or any table of the catalog."""
+    known = list(specs)
+    for names_of in (_targets, _source_names, _short_names):
+        found = [spec for spec in known if word in names_of(spec)]
+        if len(found) == 1:
+            target = found[0].target
+            return TableNames(target.latest, target.history, target.changes, found[0].keys or ())
+        if found:
+            raise SpecError(
+                f"Cannot tell which table {word} is: several specs match.",
+                hint=f"Say one of: {', '.join(spec.target.latest for spec in found)}.",
+            )
+    if word in LEDGER_TABLES:
+        return TableNames(f"{project.namespace}.{word}", "", "")
+    base = word.removesuffix("_history")
+    return TableNames(base, f"{base}_history", f"{project.namespace}.{base.replace('.', '_')}_changes")
+
+
+def open_catalog(spec: CatalogSpec) -> "Catalog":
+    """PyIceberg's view of the project's catalog. The embedded one is opened read-only.
+
+    Raises: SpecError where there is nothing to read yet, or the kind of catalog needs a JVM.
+    """
+    if spec.type in ("rest", "glue", "hive"):
+        from pyiceberg.catalog import load_catalog
+
+        named = {"type": spec.type, "uri": spec.uri, "warehouse": spec.warehouse}
+        return load_catalog(spec.name, **{k: v for k, v in named.items() if v}, **spec.properties)
+    database = sqlite_file(spec)
+    if database is None:
+        raise SpecError(
+            f"Cannot read the catalog {spec.name} without a JVM: its type is {spec.type}.",
+            hint="show, export and runs read jdbc on SQLite, rest, glue and hive; use Spark SQL for this one.",
+        )
+    if not database.is_file():
+        raise SpecError(
+            f"Cannot read the catalog {spec.name}: nothing has been written yet ({database} does not exist).",
+            hint="Run `siltstone catch-up` first.",
+        )
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    uri = f"sqlite:///file:{database}?mode=ro&uri=true"
+    return SqlCatalog(spec.name, uri=uri, init_catalog_tables="false", **spec.properties)
+
+
+def load_table(catalog: "Catalog", name: str) -> "Table":
+    """A table by its dotted name. Raises: SpecError that lists the nearest names."""
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+    if "." not in name:
+        raise _no_such_table(catalog, name)
+    try:
+        return catalog.load_table(name)
+    except (NoSuchTableError, NoSuchNamespaceError) as error:
+        raise _no_such_table(catalog, name) from error
+
+
+def key_columns(catalog: "Catalog", names: TableNames) -> tuple[str, ...]:
+    """The key of a table: what its spec says, else what its change table was made with; empty when neither says."""
+    from pyiceberg.types import StructType
+
+    if names.keys or not (names.changes and catalog.table_exists(names.changes)):
+        return names.keys
+    key = catalog.load_table(names.changes).schema().find_field("key").field_type
+    return tuple(field.name for field in key.fields) if isinstance(key, StructType) else ()
+
+
+def first_rows(table: "Table", order: Iterable[str], limit: int | None) -> "pa.Table":
+    """The first rows in the order of these columns; for a large table, some rows."""
+    snapshot = table.current_snapshot()
+    counted = snapshot.summary.additional_properties.get("total-records") if snapshot and snapshot.summary else None
+    few = counted is not None and int(counted) <= SORTED_UP_TO
+    return _in_order(table.scan(limit=None if few else limit).to_arrow(), order).slice(0, limit)
+
+
+def matching(table: "Table", keys: Mapping[str, str]) -> "BooleanExpression":
+    """The filter for these key values, given as text and read by each column's type."""
+    from pyiceberg.expressions import AlwaysTrue, And, EqualTo
+
+    columns = {field.name: field.field_type for field in table.schema().fields}
+    condition: BooleanExpression = AlwaysTrue()
+    for name, text in keys.items():
+        if name not in columns:
+            near = get_close_matches(name, columns, 1)
+            raise SpecError(
+                f"Cannot look up {name}: {_dotted(table)} has no such column.",
+                hint=f"Did you mean {near[0]}?" if near else f"It has: {', '.join(columns)}.",
+            )
+        condition = And(condition, EqualTo(name, key_value(name, text, columns[name])))
+    return condition
+
+
+def timeline(history: "Table", condition: "BooleanExpression") -> "pa.Table":
+    """The versions that match, oldest first; versions of one instant in the order of their positions."""
+    return _in_order(history.scan(condition).to_arrow(), (VALID_FROM, VALID_TO, POSITION))
+
+
+def as_of(history: "Table", moment: datetime, condition: "BooleanExpression", order: Iterable[str]) -> "pa.Table":
+    """The rows that were true at a moment: valid from then or before, valid still, and not deleted."""
+    import pyarrow as pa
+    from pyiceberg.expressions import And, GreaterThan, IsNull, LessThanOrEqual, NotEqualTo
+
+    then = moment.isoformat()
+    alive = And(LessThanOrEqual(VALID_FROM, then), NotEqualTo(OP, OP_DELETE), condition)
+    # Two scans of one snapshot: PyIceberg fails on `x > t OR x IS NULL` over files whose partition value of x is null.
+    open_versions = history.scan(And(IsNull(VALID_TO), alive)).to_arrow()
+    closed_later = history.scan(And(GreaterThan(VALID_TO, then), alive)).to_arrow()
+    parts = [part for part in (open_versions, closed_later) if part.num_rows] or [open_versions]
+    return _in_order(pa.concat_tables(parts, promote_options="permissive"), order)
+
+
+def batches(table: "Table") -> "pa.RecordBatchReader":
+    """All rows of a table, a batch at a time."""
+    return table.scan().to_arrow_batch_reader()
+
+
+def key_value(name: str, text: str, kind: "IcebergType") -> object:
+    """A key given on the command line as a value of its column; binary as base64, as `show --format json` prints it.
+
+    Raises: SpecError where the text is no such value.
+    """
+    from pyiceberg.expressions.literals import literal
+    from pyiceberg.types import BinaryType, DecimalType, FixedType, StringType
+
+    try:
+        if isinstance(kind, StringType):
+            return text
+        if isinstance(kind, DecimalType):
+            return _scaled(Decimal(text), kind.scale)
+        if isinstance(kind, BinaryType | FixedType):
+            return base64.b64decode(text, validate=True)
+        literal(text).to(kind)
+    except (ValueError, TypeError, InvalidOperation, binascii.Error) as error:
+        raise SpecError(f"Cannot look up {name}: the value given is not of type {kind}.") from error
+    return text
+
+
+def _scaled(value: Decimal, scale: int) -> Decimal:
+    scaled = value.quantize(Decimal(1).scaleb(-scale))
+    if scaled != value:
+        raise ValueError(f"more than {scale} decimal places")
+    return scaled
+
+
+def _in_order(found: "pa.Table", columns: Iterable[str]) -> "pa.Table":
+    order = [(column, "ascending") for column in columns if column in found.column_names]
+    return found.sort_by(order) if order and found.num_rows > 1 else found
+
+
+def _targets(spec: TableSpec) -> tuple[str, ...]:
+    return spec.target.latest, spec.target.history
+
+
+def _source_names(spec: TableSpec) -> tuple[str, ...]:
+    return spec.table, spec.file.stem if spec.file else spec.table
+
+
+def _short_names(spec: TableSpec) -> tuple[str, ...]:
+    return spec.table.rpartition(".")[2], spec.target.latest.rpartition(".")[2]
+
+
+def _dotted(table: "Table") -> str:
+    return ".".join(table.name())
+
+
+def _all_tables(catalog: "Catalog") -> Iterator[str]:
+    for namespace in catalog.list_namespaces():
+        for identifier in catalog.list_tables(namespace):
+            yield ".".join(identifier)
+
+
+def _no_such_table(catalog: "Catalog", name: str) -> SpecError:
+    tables = sorted(_all_tables(catalog))
+    near = get_close_matches(name, tables, 1)
+    if near:
+        hint = f"Did you mean {near[0]}?"
+    elif tables:
+        hint = f"The catalog holds: {', '.join(tables[:20])}."
+    else:
+        hint = "The catalog is empty: run `siltstone catch-up` first."
+    return SpecError(f"Cannot find the table {name} in the catalog {catalog.name}.", hint=hint)
