@@ -8,7 +8,7 @@ import typer
 
 from engine.cli import machine, run, specs, tables
 from engine.cli.output import print_error
-from engine.errors import SiltstoneError
+from engine.errors import SiltstoneError, SpecError
 
 UNEXPECTED_EXIT_CODE = 1
 
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except SiltstoneError as error:
         if debugging():
             raise
-        print_error(error.message, error.hint)
+        print_error(error.message, error.hint, violations_of(error))
         sys.exit(error.exit_code)
     except Exception as error:
         if debugging():
@@ -41,6 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         first_line = str(error).strip().partition("\n")[0]
         print_error(f"Unexpected {type(error).__name__}: {first_line}", "SILTSTONE_DEBUG=1 shows where it comes from.")
         sys.exit(UNEXPECTED_EXIT_CODE)
+
+
+def violations_of(error: SiltstoneError) -> list[str]:
+    """Everything wrong in the specs, a line each."""
+    return [str(violation) for violation in error.violations] if isinstance(error, SpecError) else []
 
 
 def debugging() -> bool:

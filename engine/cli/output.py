@@ -23,12 +23,14 @@ def console(*, error: bool = False) -> "Console":
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
 
 
-def print_error(message: str, hint: str | None = None) -> None:
-    """One clear message in red, and what to do."""
+def print_error(message: str, hint: str | None = None, details: Iterable[str] = ()) -> None:
+    """One clear message in red, the places it speaks of, and what to do."""
     from rich.text import Text
 
     out = console(error=True)
     out.print(Text(message, style="bold red"), soft_wrap=True)
+    for detail in details:
+        out.print(Text(f"  {detail}"), soft_wrap=True)
     if hint:
         out.print(Text(f"Hint: {hint}"), soft_wrap=True)
 

@@ -1,0 +1,56 @@
+# make demo    the whole story on bundled events          make test    all tests but the slow ones
+# make check   lint, format, types                        make bench   measure catch-up against the usual recipe
+# Each works from a clean clone: the first run makes .venv and installs everything into it.
+
+SHELL := /bin/sh
+VENV := .venv
+READY := $(VENV)/.ready
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+
+.PHONY: demo test test-all check bench java clean
+.DEFAULT_GOAL := demo
+
+demo: java $(READY)
+	@$(VENV)/bin/siltstone demo
+
+test: java $(READY)
+	@$(VENV)/bin/python -m pytest
+
+test-all: java $(READY)
+	@$(VENV)/bin/python -m pytest -m "slow or not slow"
+
+check: $(READY)
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check --quiet .
+	@$(VENV)/bin/mypy
+
+bench: java $(READY)
+	@$(VENV)/bin/python tests/bench/bench.py
+
+# Java comes first: without it the rest is in vain.
+java:
+	@version=$$("$(JAVA)" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1); \
+	if [ "$${version:-0}" -lt 17 ]; then \
+	  echo "siltstone needs Java 17 or newer (found: $${version:-none}). Install it: sudo apt install openjdk-17-jre-headless | sudo dnf install java-17-openjdk-headless | brew install openjdk@17" >&2; \
+	  exit 1; \
+	fi
+
+$(READY): pyproject.toml
+	@if [ ! -x $(VENV)/bin/python ]; then \
+	  for python in python3.13 python3.12 python3.11 python3.14 python3 python; do \
+	    if $$python -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then \
+	      echo "Making $(VENV) with $$($$python --version)"; \
+	      $$python -m venv $(VENV) || exit 1; break; \
+	    fi; \
+	  done; \
+	fi; \
+	if [ ! -x $(VENV)/bin/python ]; then \
+	  echo "siltstone needs Python 3.11 to 3.14 with venv. Install it: sudo apt install python3 python3-venv | brew install python@3.12" >&2; \
+	  exit 1; \
+	fi
+	@echo "Installing siltstone and what it needs into $(VENV)"
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis siltstone-demo

@@ -1,0 +1,194 @@
+"""The command line: what it accepts, how it fails, how it prints."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import typer
+
+from engine.cli import main
+from engine.cli.options import parse_keys, parse_time
+from engine.cli.output import print_rows
+from engine.cli.run import print_report
+from engine.errors import CommitConflictError
+from engine.report import FAILED, OK, RunReport, SourceReport, TableReport
+
+Run = Callable[..., tuple[int, str, str]]
+
+SPEC = "table: inventory.customers\nsource: {format: debezium-json, path: events/*.jsonl}\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command line in an empty folder; gives exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SILTSTONE_DEBUG", raising=False)
+    (tmp_path / "siltstone.yaml").write_text("namespace: silt\n")
+    (tmp_path / "specs").mkdir()
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        printed = capsys.readouterr()
+        return int(ended.value.code or 0), printed.out, printed.err
+
+    return call
+
+
+def test_valid_specs_are_listed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "customers.yaml").write_text(SPEC)
+    code, out, _ = run("validate")
+    assert code == 0
+    assert "inventory.customers_history" in out
+    assert out.splitlines()[-1] == "1 spec is valid"
+
+
+def test_valid_specs_are_listed_for_a_program(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "specs" / "customers.yaml"
+    file.write_text(SPEC)
+    code, out, _ = run("validate", "--json")
+    expected = {"valid": True, "specs": [{"file": str(file), "table": "inventory.customers"}]}
+    assert (code, json.loads(out)) == (0, expected)
+
+
+def test_a_wrong_spec_ends_with_2_and_one_message(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "customers.yaml").write_text(SPEC.replace("debezium-json", "debezium-jsn"))
+    code, out, err = run("validate")
+    assert (code, out) == (2, "")
+    assert "$.source.format" in err
+    assert "Traceback" not in err
+
+
+def test_the_violations_of_a_wrong_spec_are_there_for_a_program(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "customers.yaml").write_text(SPEC.replace("debezium-json", "debezium-jsn"))
+    code, out, _ = run("validate", "--json")
+    printed = json.loads(out)
+    assert (code, printed["valid"]) == (2, False)
+    assert [violation["path"] for violation in printed["violations"]] == ["$.source.format"]
+
+
+def test_schema_prints_json_schema(run: Run) -> None:
+    code, out, _ = run("schema")
+    assert code == 0
+    assert "source" in json.loads(out)["properties"]
+
+
+def test_show_before_the_first_run_says_what_to_do(run: Run) -> None:
+    code, _, err = run("show", "inventory.customers")
+    assert code == 2
+    assert "nothing has been written yet" in err
+    assert "siltstone catch-up" in err
+
+
+def test_reading_makes_no_catalog(run: Run, tmp_path: Path) -> None:
+    for command in (("show", "a.b"), ("export", "a.b"), ("runs",)):
+        assert run(*command)[0] == 2
+    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("show", "a.b", "--key", "42"),
+        ("show", "a.b", "--key", "id=1", "--key", "id=2"),
+        ("show", "a.b", "--as-of", "yesterday"),
+        ("show", "a.b", "--limit", "-1"),
+        ("show", "a.b", "--format", "xml"),
+        ("catch-up", "--until", "soon"),
+        ("nothing",),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_why(run: Run, arguments: tuple[str, ...]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert "Usage:" in err
+
+
+def test_an_error_ends_with_the_exit_code_of_its_class(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def conflict(*_: object) -> None:
+        raise CommitConflictError("Cannot commit: another run was first.", "Run again.")
+
+    monkeypatch.setattr("engine.spec.spec_json_schema", conflict)
+    code, _, err = run("schema")
+    assert code == 75
+    assert err.splitlines() == ["Cannot commit: another run was first.", "Hint: Run again."]
+
+
+def test_an_unexpected_error_is_one_line_and_a_way_to_see_more(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("first line\n\tat org.example.Thing")
+
+    monkeypatch.setattr("engine.spec.spec_json_schema", fail)
+    code, _, err = run("schema")
+    assert code == 1
+    assert err.splitlines()[0] == "Unexpected ValueError: first line"
+    assert "SILTSTONE_DEBUG=1" in err
+
+
+def test_debugging_keeps_the_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SILTSTONE_DEBUG", "1")
+
+    def conflict(*_: object) -> None:
+        raise CommitConflictError("Cannot commit: another run was first.")
+
+    monkeypatch.setattr("engine.spec.spec_json_schema", conflict)
+    with pytest.raises(CommitConflictError):
+        main(["schema"])
+
+
+def test_doctor_ends_with_2_without_java(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setenv("SILTSTONE_JARS_DIR", str(tmp_path))
+    code, out, _ = run("doctor", "--json")
+    wrong = [finding["matter"] for finding in json.loads(out) if not finding["ok"]]
+    assert (code, wrong) == (2, ["Java", "jars"])
+
+
+def test_doctor_finds_this_machine_ready(run: Run) -> None:
+    code, out, _ = run("doctor")
+    assert code == 0, out
+    assert "WRONG" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2024-01-31", datetime(2024, 1, 31, tzinfo=UTC)),
+        ("2024-01-31T12:00:00Z", datetime(2024, 1, 31, 12, tzinfo=UTC)),
+        ("2024-01-31 12:00:00.5+02:00", datetime(2024, 1, 31, 10, 0, 0, 500_000, tzinfo=UTC)),
+    ],
+)
+def test_times_are_utc_unless_they_say_otherwise(text: str, moment: datetime) -> None:
+    assert parse_time(text) == moment
+
+
+def test_a_key_keeps_equals_signs_in_its_value() -> None:
+    assert parse_keys(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+    with pytest.raises(typer.BadParameter):
+        parse_keys(["=1"])
+
+
+def test_a_wide_row_is_printed_one_column_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"column_{i}" for i in range(20)]
+    print_rows(names, [dict.fromkeys(names, "x" * 100)])
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith("column_") for line in lines) == 20
+
+
+def test_markup_in_values_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(["[bold]"], [{"[bold]": "[red]x[/red]"}, {"[bold]": None}])
+    out = capsys.readouterr().out
+    assert "[red]x[/red]" in out
+    assert "[bold]" in out
+
+
+def test_the_report_of_a_run_tells_what_was_read_and_what_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    source = SourceReport("events/*.jsonl", 2, 1_234_567, {"a.b": 1_234_000}, 500, {"a.c": 60}, 7)
+    good = TableReport("a.b", OK, 3, 1_234_000, versions={"opened": 10, "closed": 4}, seconds=1.25)
+    bad = TableReport("a.d", FAILED, error="Cannot fold a.d: no keys.", exit_code=2)
+    print_report(RunReport("r1", "2024-01-01T00:00:00Z", 3.21, (source,), (good, bad), 2))
+    out = capsys.readouterr().out
+    for words in ("1,234,567", "60", "a.d: Cannot fold a.d: no keys.", "run r1: 2 tables in 3.2 s"):
+        assert words in out
