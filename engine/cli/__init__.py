@@ -11,6 +11,7 @@ from engine.cli.output import print_error
 from engine.errors import SiltstoneError, SpecError
 
 UNEXPECTED_EXIT_CODE = 1
+DEBUG_HINT = "SILTSTONE_DEBUG=1 shows where it comes from; what Spark says is in spark.log in siltstone's cache folder."
 
 app = typer.Typer(
     name="siltstone",
@@ -46,6 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def violations_of(error: SiltstoneError) -> list[str]:
     """Everything wrong in the specs, a line each."""
     return [str(violation) for violation in error.violations] if isinstance(error, SpecError) else []
+
+
+def gist(error: Exception) -> str:
+    """The first line of an error that says something: Py4J's own only names the call, the JVM's words come after."""
+    lines = str(error).strip().splitlines() or [""]
+    return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
 def debugging() -> bool:

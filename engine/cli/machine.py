@@ -1,6 +1,9 @@
-"""doctor: is this machine ready."""
+"""doctor and demo: is this machine ready, and what does siltstone do."""
 
 from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -13,6 +16,7 @@ NOT_READY_EXIT_CODE = 2
 def add_commands(app: typer.Typer) -> None:
     """Register this part's commands."""
     app.command()(doctor)
+    app.command()(demo)
 
 
 def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
@@ -30,3 +34,10 @@ def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
                 write_line(f"{finding.matter}: {finding.hint}")
     if not all(finding.ok for finding in findings):
         raise typer.Exit(NOT_READY_EXIT_CODE)
+
+
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where the demo's project is made.")] = Path("siltstone-demo"),
+) -> None:
+    """The whole story on bundled events, in a folder of its own."""
+    raise typer.Exit(import_module("engine.demo").run(folder))

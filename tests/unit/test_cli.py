@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from engine.cli import main
+from engine.cli import gist, main
 from engine.cli.options import parse_keys, parse_time
 from engine.cli.output import print_rows
 from engine.cli.run import print_report
@@ -150,6 +150,14 @@ def test_doctor_finds_this_machine_ready(run: Run) -> None:
     code, out, _ = run("doctor")
     assert code == 0, out
     assert "WRONG" not in out
+
+
+def test_an_error_of_the_jvm_is_told_in_the_words_of_the_jvm() -> None:
+    error = Exception(
+        "An error occurred while calling o47.collect.\n: org.apache.spark.SparkException: Job aborted\n\tat"
+    )
+    assert gist(error) == "org.apache.spark.SparkException: Job aborted"
+    assert gist(Exception()) == ""
 
 
 @pytest.mark.parametrize(
