@@ -48,13 +48,14 @@ def judge(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def differs(rules: FoldRules) -> Column:
-    """True when the tracked columns changed. Null-safe, NaN equals NaN."""
+    """True when the tracked columns changed. Null-safe, NaN equals NaN.
+
+    What could not be stored in a column (`_rescued`) does not decide: a READ renders it differently from the stream.
+    """
     solid = [name for name in rules.solid if name in rules.tracked]
-    now = F.struct(*[F.col("solid")[name] for name in solid], F.col("solid")[names.RESCUED])
-    then = F.struct(
-        *[F.col("before_state.solid")[name] for name in solid], F.col("before_state.solid")[names.RESCUED]
-    )
-    changed = ~now.eqNullSafe(then)
+    now = F.struct(*[F.col("solid")[name] for name in solid])
+    then = F.struct(*[F.col("before_state.solid")[name] for name in solid])
+    changed = ~now.eqNullSafe(then) if solid else F.lit(False)
     for index, name in enumerate(rules.followed):
         if name in rules.tracked:
             changed = changed | followed_differs(index, name)
@@ -78,6 +79,7 @@ def outcome(rules: FoldRules) -> Column:
     superseded = F.col("is_superseded") if rules.reads else F.lit(False)
     return (
         F.when(F.col("is_base"), None)
+        .when(F.col("is_again"), REDELIVERED)
         .when(F.col("opens"), opened)
         .when(~now.eqNullSafe(then) & ~is_gone(), UPDATED)
         .when(superseded, SUPERSEDED)

@@ -4,7 +4,7 @@ A table's history is a fold of its changes, key by key, in the order of the sour
 
 1. `interleave`        the key's open version, then its new changes, in one timeline
 2. `mark_late`         keys whose changes reach behind what is folded: they are folded again from all their changes
-3. `drop_redeliveries` the same change delivered twice counts once
+3. `mark_redeliveries` the same change delivered twice counts once
 4. `supersede_reads`   a streamed change supersedes every snapshot READ of its key in whose window it falls
 5. `carry_state`       what is known of the row after each change; partial rows take the rest from before
 6. `judge`             does the change open a version, update the open one in place, or change nothing?
@@ -22,7 +22,7 @@ from engine.history.rules import Folded, FoldRules
 from engine.history.state import carry_state, supersede_reads
 from engine.history.tile import tile
 from engine.history.timeline import interleave, mark_late, undo_key_swaps
-from engine.ordering.chronology import drop_redeliveries
+from engine.ordering.chronology import mark_redeliveries
 
 
 def reconcile(
@@ -33,13 +33,13 @@ def reconcile(
     Needs: existing: open history rows, one a key, or None; changes: as `change_rows` gives them; folded: the marker
         of `existing`, None when there is no `existing`.
     Gives: what `tile` gives: one row a change with its outcome, and at the last row of each version the version.
-    Rows: redelivered changes are gone; every other change stays.
+    Rows: existing and changes, 1:1.
     """
     rows = undo_key_swaps(changes) if rules.swaps else changes
     timeline = interleave(existing, rows, rules)
     marked = timeline.withColumn("is_late", F.lit(False)) if folded is None else mark_late(timeline, folded, rules)
     return (
-        marked.transform(drop_redeliveries)
+        marked.transform(mark_redeliveries)
         .transform(supersede_reads, rules)
         .transform(carry_state, rules)
         .transform(judge, rules)

@@ -28,7 +28,7 @@ def carries(name: str) -> Column:
 def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
     """Mark the READs, and of each READ the columns, that a streamed change inside its window supersedes.
 
-    Needs: the columns of `mark_late`.
+    Needs: the columns of `mark_redeliveries`.
     Gives: the same columns, then stream_ts (the greatest commit time streamed so far), is_superseded, and
         superseded_<i> for each followed column (only where READs occur).
     Rows: 1:1.
@@ -41,7 +41,7 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
         (no position, streamed at any)   a READ of which nothing is known yields
     """
     window = so_far()
-    streamed_ts = F.when(is_streamed(), F.col("ts")).otherwise(F.col("base_stream_ts"))
+    streamed_ts = F.when(is_streamed() & ~F.col("is_again"), F.col("ts")).otherwise(F.col("base_stream_ts"))
     added = {"stream_ts": F.max(streamed_ts).over(window)}
     if not rules.reads:
         return rows.withColumns(added)

@@ -60,11 +60,9 @@ def running() -> dict[str, Column]:
     traced = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
     touches = ~F.col("is_base") & (traced | opens | (F.col("outcome") == UPDATED))
     seen = F.when(F.col("is_base"), F.col("base_last")).when(traced | opens, F.col("position"))
-    streamed_ts = F.when(F.col("is_base"), F.col("base_stream_ts")).when(
-        is_streamed() & (traced | opens), F.col("ts")
-    )
+    streamed_ts = F.when(F.col("is_base"), F.col("base_stream_ts")).when(is_streamed() & ~F.col("is_again") & (traced | opens), F.col("ts"))
     op = F.when(is_gone(), names.OP_DELETE).otherwise(F.col("op"))
-    opening = F.struct("is_base", op.alias("op"), "commit_ts", "position", "content_hash")
+    opening = F.struct("is_base", op.alias("op"), "commit_ts", "own_position", "content_hash")
     return {
         "_opening": latest_known(opening, opens),
         "_valid_from": F.max(F.when(opens, F.col("ts"))).over(window),
@@ -98,7 +96,7 @@ def version(rules: FoldRules) -> Column:
         (is_open & live).alias(names.IS_CURRENT),
         F.col("_opening.op").alias(names.OP),
         F.col("_opening.commit_ts").alias(names.COMMIT_TS),
-        F.col("_opening.position").alias(names.POSITION),
+        F.col("_opening.own_position").alias(names.POSITION),
         F.col("_opening.content_hash").alias(names.CHANGE_HASH),
         F.col("_last_position").alias(names.LAST_POSITION),
         F.col("_last_stream_ts").alias(names.STREAM_TS),
@@ -125,6 +123,5 @@ def column_value(name: str, rules: FoldRules) -> Column:
         return F.col("solid")[name]
     state = F.col(f"state_{rules.followed.index(name)}")
     default = rules.defaults.get(name)
-    if default is None:
-        return state["value"]
-    return F.when(F.col("is_live") & ~state["known"], F.lit(default)).otherwise(state["value"])
+    known = state["value"] if default is None else F.when(state["known"], state["value"]).otherwise(F.lit(default))
+    return F.when(F.col("is_live"), known)

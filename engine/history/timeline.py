@@ -1,6 +1,6 @@
 """One key's rows in one shape: the open version the fold starts from, then its changes; keys with late work marked."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
@@ -29,8 +29,8 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     """Changes as timeline rows.
 
     Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
-    Gives: key, is_base, is_read, is_copy, op, position, rank, tx_order, content_hash, ingest_ts, ts, commit_ts, tx_id,
-        low_position, low_ts, row, present, rescued, old_key, new_key, before, batch.
+    Gives: key, is_base, is_read, is_copy, op, position, own_position, rank, tx_order, content_hash, ingest_ts, ts,
+        commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch.
     Rows: 1:1. A READ stands at its window's close; a stamp from the future is replaced by the event's own processing
         time plus the allowed skew.
     """
@@ -44,6 +44,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         F.lit(False).alias("is_copy"),
         "op",
         F.when(is_read, F.col("close")).otherwise(F.col("position")).alias("position"),
+        F.col("position").alias("own_position"),
         F.when(gives_up_key, 0).otherwise(1).alias("rank"),
         "tx_order",
         "content_hash",
@@ -77,6 +78,7 @@ def base_rows(existing: DataFrame, rules: FoldRules) -> DataFrame:
         F.lit(False).alias("is_copy"),
         F.col(names.OP).alias("op"),
         F.col(names.POSITION).alias("position"),
+        F.col(names.POSITION).alias("own_position"),
         F.lit(1).alias("rank"),
         F.col(names.CHANGE_HASH).alias("content_hash"),
         F.col(names.VALID_FROM).alias("ts"),
@@ -116,9 +118,9 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         READ placed at 45  late: changes after it are folded already
         any change of a key never seen: in order, unless a folded truncate lies beyond it
     """
-    base = F.first(
-        F.struct("is_base", "is_read", "op", "position", "base_last", "base_stream_ts", "row")
-    ).over(so_far())
+    base = F.first(F.struct("is_base", "is_read", "op", "position", "base_last", "base_stream_ts", "row")).over(
+        so_far()
+    )
     behind_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
     partly_known = rows["old_key"].isNotNull() & rows["present"].isNotNull()
     late = F.when(
@@ -153,7 +155,7 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
         read_late = read_late | never_null(base["base_stream_ts"] >= F.col("low_ts"))
     placeless = base["is_read"] & base["position"].isNull()
     gives_up = F.col("new_key").isNotNull() & F.col("before").isNotNull()
-    swapped = (base["op"] == names.OP_INSERT) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
+    swapped = base["op"].isin(names.OP_INSERT, names.OP_UPDATE) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
     return F.when(F.col("is_read"), read_late).otherwise(streamed_late) | placeless | swapped
 
 
@@ -192,23 +194,31 @@ def undo_key_swaps(rows: DataFrame) -> DataFrame:
         UPDATE t SET id = id + 1, one transaction, key 2
         position  op      row or before image
         10        insert  A             row 1 became row 2
-        11        delete  before B      row 2 became row 3: B, not A, so the delete goes first
+        11        update  A'            the same row again
+        12        delete  before B      row 2 became row 3: B, not A', so the delete goes before the insert
         the other way round, key 2 would end up deleted
     """
-    order = chronology()
-    previous = F.lag(F.struct("op", "tx_id", "row", "position")).over(order)
-    swapped = (
+    before = chronology().rowsBetween(Window.unboundedPreceding, -1)
+    is_insert = F.col("op") == names.OP_INSERT
+    breaks = ~F.col("op").isin(names.OP_INSERT, names.OP_UPDATE)
+    seen = rows.withColumn("_turn", F.row_number().over(chronology())).withColumns(
+        {
+            "_previous": F.lag(F.struct("tx_id", "row")).over(chronology()),
+            "_insert": F.last(F.when(is_insert, F.struct("tx_id", "position", "_turn")), ignorenulls=True).over(before),
+            "_break": F.last(F.when(breaks, F.col("_turn")), ignorenulls=True).over(before),
+        }
+    )
+    moved = never_null(
         (F.col("op") == names.OP_DELETE)
         & F.col("new_key").isNotNull()
         & F.col("before").isNotNull()
-        & (F.col("_previous.op") == names.OP_INSERT)
+        & (F.col("_insert.tx_id") == F.col("tx_id"))
         & (F.col("_previous.tx_id") == F.col("tx_id"))
+        & (F.col("_insert._turn") > F.coalesce("_break", F.lit(0)))
         & ~F.col("_previous.row").eqNullSafe(F.col("before"))
     )
-    moved = never_null(swapped)
-    kept = [name for name in rows.columns if name not in ("position", "rank")]
-    return rows.withColumn("_previous", previous).select(
-        *kept,
-        F.when(moved, F.col("_previous.position")).otherwise(F.col("position")).alias("position"),
-        F.when(moved, -1).otherwise(F.col("rank")).alias("rank"),
-    )
+    place = {
+        "position": F.when(moved, F.col("_insert.position")).otherwise(F.col("position")),
+        "rank": F.when(moved, -1).otherwise(F.col("rank")),
+    }
+    return seen.select(*[place.get(name, F.col(name)).alias(name) for name in rows.columns])

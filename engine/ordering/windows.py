@@ -91,9 +91,9 @@ def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:
                              20        [10, 20]   a READ can borrow the closing marker's own position
                              25        nothing
                              40        [30, 40]
-        [50, still open)     60        [50, )
+        [50, never closed    60        nothing: its own position is all that is known of the READ's window
     """
-    opened = windows.select(
+    opened = windows.where(F.col("close_position").isNotNull()).select(
         "source",
         F.col("open_position").alias("position"),
         F.lit(0).alias("turn"),
@@ -102,7 +102,7 @@ def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:
     asked = positions.select("source", "position", F.lit(1).alias("turn"), F.lit(None).alias("window"))
     before = Window.partitionBy("source").orderBy("position", "turn").rowsBetween(Window.unboundedPreceding, 0)
     placed = opened.unionByName(asked).withColumn("window", F.last("window", ignorenulls=True).over(before))
-    not_closed_before = F.col("window.close_position").isNull() | (F.col("window.close_position") >= F.col("position"))
+    not_closed_before = F.col("window.close_position") >= F.col("position")
     return placed.where((F.col("turn") == 1) & F.col("window").isNotNull() & not_closed_before).select(
         "source", "position", "window.open_position", "window.open_ts", "window.close_position"
     )

@@ -1,0 +1,119 @@
+"""Lines of files with their coordinates: which file, which line."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine.errors import SourceError
+from engine.inputs.listing import InputFile, is_compressed
+from engine.inputs.pending import PendingFile
+
+
+@dataclass(frozen=True)
+class CountedFile:
+    """A pending file and how many lines it has; lines after `after_line` are new."""
+
+    pending: PendingFile
+    lines: int
+
+    @property
+    def to_line(self) -> int:
+        """The last line that counts as taken: a half line is looked at again when the file has grown."""
+        return self.lines - 1 if self.pending.half_line else self.lines
+
+
+def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[DataFrame, list[CountedFile]]:
+    """The new lines of the files.
+
+    Gives: file, line (1-based), text; blank lines are passed over but counted.
+    Rows: one a line after `after_line`.
+
+    Spark numbers the rows of each piece of a file it reads; a first pass counts the rows of each piece, and so the
+    second one, split the same way, knows every line's number in its file without sorting anything.
+
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    text = scan(spark, [entry.file.path for entry in pending])
+    try:
+        pieces = text.groupBy("file", "start").agg(F.min("row").alias("first"), F.count("*").alias("rows")).collect()
+    except PySparkException as error:
+        raise unreadable(spark, pending, error) from error
+    by_path = {entry.file.path: entry for entry in pending}
+    names = {row["file"]: match_path(row["file"], by_path) for row in pieces}
+    offsets, totals = [], dict.fromkeys(by_path, 0)
+    for row in sorted(pieces, key=lambda row: (row["file"], row["start"])):
+        path = names[row["file"]]
+        offsets.append((row["file"], row["start"], path, totals[path] - row["first"] + 1, by_path[path].after_line))
+        totals[path] += row["rows"]
+    counted = [CountedFile(entry, totals[entry.file.path]) for entry in pending]
+    schema = "file string, start bigint, path string, shift bigint, after_line bigint"
+    located = text.join(F.broadcast(spark.createDataFrame(offsets, schema)), on=["file", "start"], how="inner")
+    line = F.col("row") + F.col("shift")
+    lines = located.where((line > F.col("after_line")) & (F.trim("text") != "")).select(
+        F.col("path").alias("file"), line.alias("line"), "text"
+    )
+    return lines, counted
+
+
+def scan(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """The rows of text files as Spark splits them: file, start of the piece, running number, text."""
+    return (
+        spark.read.option("lineSep", "\n")
+        .text(list(paths))
+        .select(
+            F.col("_metadata.file_path").alias("file"),
+            F.col("_metadata.file_block_start").alias("start"),
+            F.monotonically_increasing_id().alias("row"),
+            F.col("value").alias("text"),
+        )
+    )
+
+
+def match_path(reported: str, known: Any) -> str:
+    """The listed path of a file that Spark reports with another spelling (``file:///a%20b``)."""
+    for spelling in (
+        reported,
+        unquote(reported),
+        reported.replace(":///", ":/"),
+        unquote(reported).replace(":///", ":/"),
+    ):
+        if spelling in known:
+            return str(spelling)
+    raise SourceError(f"Cannot place lines of {reported}: no listed file has this name.", "report this path")
+
+
+def unreadable(spark: SparkSession, pending: Sequence[PendingFile], error: Exception) -> SourceError:
+    """Which file cannot be read to its end, and how far it goes."""
+    for entry in pending:
+        if is_compressed(entry.file.path):
+            try:
+                spark.read.text(entry.file.path).count()
+            except PySparkException:
+                return cut_short(spark, entry.file)
+    reason = str(error).splitlines()[0][:300]
+    return SourceError(f"Cannot read the source's files: {reason}.", "check the files and the permissions")
+
+
+def cut_short(spark: SparkSession, file: InputFile) -> SourceError:
+    """The error for a compressed file that ends early."""
+    from engine.inputs.listing import read_bytes
+
+    lines = ""
+    if file.path.endswith(".gz"):
+        unpacked = zlib.decompressobj(wbits=31)
+        try:
+            text = unpacked.decompress(read_bytes(spark, file.path, 0, file.size))
+            lines = f" after line {text.count(10)}"
+        except zlib.error:
+            lines = " (damaged, or not gzip at all)"
+    return SourceError(
+        f"Cannot read {file.path}: the compressed stream ends early{lines}. It was cut short, or is still being"
+        " written. Nothing of this batch was taken.",
+        "deliver the whole file and run again, or move it away",
+    )

@@ -1,0 +1,122 @@
+"""The files of a source, through Hadoop's FileSystem: every place Spark can read is a place siltstone can list."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from engine.errors import SourceError
+
+SAMPLE_BYTES = 65_536
+SAMPLES = 16
+TAIL_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """One file of a source. `mtime` in milliseconds since 1970."""
+
+    path: str
+    size: int
+    mtime: int
+
+
+def list_files(spark: SparkSession, path: str, until_ms: int | None = None) -> list[InputFile]:
+    """The files that a file name, a folder or a glob names, in the order of their names.
+
+    Folders are searched to the bottom; hidden files (``.`` or ``_`` first) are passed over, as Spark does. With
+    `until_ms`, files modified later wait for another run.
+
+    Raises: SourceError: nothing is there, or the place cannot be read.
+    """
+    system, root = file_system(spark, path)
+    try:
+        matched = system.globStatus(root)
+    except Py4JJavaError as error:
+        raise SourceError(f"Cannot list {path}: {first_line(error)}.", "check the path and the permissions") from error
+    if not matched:
+        kind = "matches no file" if set("*?[{") & set(path) else "does not exist"
+        raise SourceError(f"Cannot read {path}: it {kind}.", "check source.path in the spec")
+    found = [file for status in matched for file in files_below(system, status)]
+    if not found:
+        raise SourceError(f"Cannot read {path}: the folder holds no files.", "check source.path in the spec")
+    kept = [file for file in found if until_ms is None or file.mtime <= until_ms]
+    return sorted(kept, key=lambda file: file.path)
+
+
+def files_below(system: Any, status: Any) -> list[InputFile]:
+    """A file itself, or the visible files of a folder."""
+    if hidden(status):
+        return []
+    if status.isDirectory():
+        return [file for child in system.listStatus(status.getPath()) for file in files_below(system, child)]
+    return [InputFile(str(status.getPath().toString()), int(status.getLen()), int(status.getModificationTime()))]
+
+
+def hidden(status: Any) -> bool:
+    """Whether Spark would pass over it."""
+    return str(status.getPath().getName()).startswith((".", "_"))
+
+
+def file_system(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Hadoop's file system of a path, and the path as Hadoop's object."""
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    root = jvm.org.apache.hadoop.fs.Path(path)
+    return root.getFileSystem(session.sessionState().newHadoopConf()), root
+
+
+def fingerprint(spark: SparkSession, path: str, size: int) -> str:
+    """A hash over samples of the first `size` bytes: evenly spread blocks, the first and the last among them.
+
+    Files up to a megabyte are hashed whole. A file that only grew keeps the fingerprint of the part already taken.
+    """
+    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+    step = max(SAMPLE_BYTES, (size - SAMPLE_BYTES) // (SAMPLES - 1)) if size > SAMPLE_BYTES else SAMPLE_BYTES
+    starts = sorted({*range(0, max(size - SAMPLE_BYTES, 0) + 1, step), max(size - SAMPLE_BYTES, 0)})
+    for start in starts:
+        digest.update(read_bytes(spark, path, start, min(SAMPLE_BYTES, size - start)))
+    return digest.hexdigest()
+
+
+def read_bytes(spark: SparkSession, path: str, start: int, length: int) -> bytes:
+    """A piece of a file."""
+    if length <= 0:
+        return b""
+    system, root = file_system(spark, path)
+    jvm: Any = spark._jvm
+    stream = system.open(root)
+    try:
+        stream.seek(start)
+        return bytes(jvm.org.apache.commons.io.IOUtils.toByteArray(stream, length))
+    finally:
+        stream.close()
+
+
+def ends_in_half_line(spark: SparkSession, file: InputFile) -> bytes | None:
+    """The text after the last line end of an uncompressed file, None when the file ends with a line end.
+
+    A last line longer than 16 MiB is not looked at.
+    """
+    if file.size == 0 or is_compressed(file.path):
+        return None
+    if read_bytes(spark, file.path, file.size - 1, 1) == b"\n":
+        return None
+    for length in (SAMPLE_BYTES, TAIL_BYTES):
+        start = max(0, file.size - length)
+        tail = read_bytes(spark, file.path, start, file.size - start)
+        if b"\n" in tail or start == 0:
+            return tail.rsplit(b"\n", 1)[-1]
+    return None
+
+
+def is_compressed(path: str) -> bool:
+    """Whether Hadoop decompresses the file by its name."""
+    return path.endswith((".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".zstd"))
+
+
+def first_line(error: Py4JJavaError) -> str:
+    """What a Java error says, without its stack."""
+    return str(error.java_exception.getMessage()).splitlines()[0]

@@ -1,0 +1,77 @@
+"""What of the files is new to a consumer. A file is taken once; one that grew is taken from where it was left."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from engine.errors import SourceError
+from engine.inputs.listing import InputFile, ends_in_half_line, fingerprint, is_compressed
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a consumer took of a file: its size then, the fingerprint of that part, its last line (1-based)."""
+
+    size: int
+    mtime: int
+    fingerprint: str
+    to_line: int
+
+
+@dataclass(frozen=True)
+class PendingFile:
+    """A file of which lines after `after_line` are new. `half_line`: its last line is not finished yet."""
+
+    file: InputFile
+    fingerprint: str
+    after_line: int
+    half_line: bool
+
+
+def pending_files(
+    spark: SparkSession, files: Iterable[InputFile], taken: Mapping[str, Taken], consumer: str
+) -> list[PendingFile]:
+    """The files with something new.
+
+    Raises: SourceError: a file changed under its name: what was taken of it is not what stands there now.
+    """
+    return [found for file in files if (found := pending_file(spark, file, taken.get(file.path), consumer))]
+
+
+def pending_file(spark: SparkSession, file: InputFile, taken: Taken | None, consumer: str) -> PendingFile | None:
+    """What is new of one file, None when nothing is."""
+    if taken is None:
+        return PendingFile(file, fingerprint(spark, file.path, file.size), 0, has_half_line(spark, file))
+    if file.size == taken.size and file.mtime == taken.mtime:
+        return None
+    same = file.size >= taken.size and fingerprint(spark, file.path, taken.size) == taken.fingerprint
+    if same and file.size == taken.size:
+        return None
+    if not same or is_compressed(file.path):
+        raise changed_under_its_name(file, taken, consumer)
+    grown = fingerprint(spark, file.path, file.size)
+    return PendingFile(file, grown, taken.to_line, has_half_line(spark, file))
+
+
+def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:
+    """The error for a file whose taken part is not there any more."""
+    what = "compressed files cannot be continued" if is_compressed(file.path) else "its first bytes are not the same"
+    return SourceError(
+        f"Cannot take {file.path} for {consumer}: the file changed under its name after {taken.to_line} of its lines"
+        f" were taken ({taken.size} bytes then, {file.size} now; {what}).",
+        "put the taken file back and deliver new events under another name",
+    )
+
+
+def has_half_line(spark: SparkSession, file: InputFile) -> bool:
+    """Whether the file ends inside a record: no line end, and no complete JSON value either."""
+    tail = ends_in_half_line(spark, file)
+    if tail is None or not tail.strip():
+        return False
+    try:
+        json.loads(tail)
+    except ValueError:
+        return True
+    return False

@@ -1,0 +1,166 @@
+"""From `changes` to `history` to `latest`: what is not folded yet, each table in one published step."""
+
+import uuid
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from engine import names
+from engine.history.diff import INSERT, UPDATE, open_diff
+from engine.history.judge import ABSORBED, OPENED, REDELIVERED
+from engine.history.reconcile import reconcile
+from engine.history.timeline import change_rows, key_of, truncate_rows
+from engine.ordering.windows import attach_windows
+from engine.run.folding import SUMMARY_FOLDED, Folding
+from engine.run.refold import keys_to_refold, refold
+from engine.run.survey import keys_with_news, known_windows, survey
+from engine.schema.history import history_schema, latest_schema
+from engine.spec import fold_fingerprint
+from engine.table.catalog import quoted, read
+from engine.table.changes import column_dates, with_unknown
+from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
+
+BROADCAST_CHANGES = 2_000_000
+
+
+def fold_history(work: Folding) -> Branch | None:
+    """Fold what is new into a branch of `history`; None when nothing is new. The caller publishes.
+
+    Keys whose changes are in order are folded over their open versions: no closed version and no older change is
+    read for them. The others are folded again from all their changes.
+    """
+    everything = work.changes_up_to_target()
+    news = keys_with_news(work, everything)
+    if work.target.batch == work.folded.batch and news is None:
+        return None
+    drop_stale_branches(work.spark, work.catalog, work.spec.target.history)
+    windows = known_windows(work)
+    new = everything.where(F.col("batch") > work.folded.batch)
+    with work.phase("survey"):
+        rules = survey(work, new, windows)
+    placed = change_rows(attach_windows(new, windows if rules.reads else None, rules.margin), rules)
+    truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
+    timeline = placed.where(F.col("op") != names.OP_TRUNCATE)
+    has_truncates = work.changes > 0 and truncates.limit(1).count() > 0
+    existing = open_versions(work, timeline, with_live=has_truncates)
+    if has_truncates:
+        keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
+        timeline = timeline.unionByName(truncate_rows(truncates, keys))
+    # Asked for late keys, counted and written: computed once.
+    judged = reconcile(existing, timeline, rules, work.folded).persist(StorageLevel.MEMORY_AND_DISK)
+    with work.phase("fold"):
+        late = judged.where("is_late").limit(1).count() > 0
+    refolded = None
+    if late or news is not None:
+        seeds = [judged.where("is_late").select("key"), *([news] if news is not None else [])]
+        with work.phase("refold"):
+            keys = keys_to_refold(seeds, everything, rules)
+            refolded = refold(work, everything, keys, windows, rules)
+        in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
+    else:
+        in_order = judged
+    with work.phase("fold"):
+        tally(work, in_order)
+        tally_truncates(work, truncates, judged, has_truncates)
+    work.check_sum()
+    diff = open_diff(in_order, work.target.batch)
+    with work.phase("history"):
+        branch = write_history(work, diff if refolded is None else diff.unionByName(refolded))
+    judged.unpersist()
+    return branch
+
+
+def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFrame:
+    """The open versions of the keys that changed; with `with_live`, those of all live keys too: a truncate ends them.
+
+    Rows: at most one a key.
+    """
+    history = read(work.spark, work.catalog, work.spec.target.history).where(F.col(names.VALID_TO).isNull())
+    history = with_unknown(history, column_dates(work.spark, work.catalog, work.spec.target.changes))
+    flat = timeline.select(*[F.col("key")[name].alias(name) for name in work.keys]).distinct()
+    if work.changes <= BROADCAST_CHANGES:
+        flat = F.broadcast(flat)
+    same = [history[quoted(name)] == flat[quoted(name)] for name in work.keys]
+    touched = history.join(flat, on=same, how="left_semi")
+    if not with_live:
+        return touched
+    return touched.unionByName(history.where(F.col(names.IS_CURRENT)).join(flat, on=same, how="left_anti"))
+
+
+def tally(work: Folding, judged: DataFrame) -> None:
+    """Count the outcomes of changes that were in order."""
+    changes = judged.where(~F.col("is_base") & ~F.col("is_copy"))
+    for row in changes.groupBy("outcome").count().collect():
+        work.count(row["outcome"], row["count"])
+
+
+def tally_truncates(work: Folding, truncates: DataFrame, judged: DataFrame, has_truncates: bool) -> None:
+    """A truncate is one change, however many keys it ends."""
+    if not has_truncates:
+        return
+    ended = judged.where(F.col("is_copy") & (F.col("outcome") == OPENED)).select("position").distinct()
+    positions = [row["position"] for row in truncates.select("position").collect()]
+    effective = {row["position"] for row in ended.collect()}
+    work.count(REDELIVERED, len(positions) - len(set(positions)))
+    work.count(OPENED, len(set(positions) & effective))
+    work.count(ABSORBED, len(set(positions) - effective))
+
+
+def write_history(work: Folding, diff: DataFrame) -> Branch:
+    """Write the difference to a branch: versions in place first, then the new ones."""
+    marker = {
+        names.SUMMARY_BATCH: str(work.target.batch),
+        SUMMARY_FOLDED: work.target.to_json(),
+        names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec),
+    }
+    counted = {(r["change"], r["was_open"]): r["count"] for r in diff.groupBy("change", "was_open").count().collect()}
+    columns = history_schema(work.row).names
+    branch = Branch.start(work.spark, work.catalog, work.spec.target.history, marker)
+    for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
+        if any(change != INSERT and there == was_open for change, there in counted):
+            source = diff.where((F.col("change") != INSERT) & (F.col("was_open") == was_open))
+            view = temporary_view(source)
+            branch.execute(history_merge(branch.identifier, view, work.keys, columns, rows))
+            work.spark.catalog.dropTempView(view)
+    branch.append(diff.where(F.col("change") == INSERT).select(*[F.col(quoted(name)) for name in columns]))
+    work.versions = {
+        "opened": sum(n for (change, _), n in counted.items() if change == INSERT),
+        "updated": sum(n for (change, _), n in counted.items() if change == UPDATE),
+        "removed": sum(n for (change, _), n in counted.items() if change not in (INSERT, UPDATE)),
+    }
+    return branch
+
+
+def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
+    """Write to a branch of `latest` what `history` has written since: a key's open live version, or its end.
+
+    `history`: its branch while it is not published, None to follow the published table. None when nothing is missing.
+    Every fold stamps the rows it writes with its batch, so what is missing are the open rows stamped since. A fold can
+    write without moving the batch (a window became known): a `latest` that missed one looks at its own batch again.
+    """
+    summary = newest_summary(work.spark, work.catalog, work.spec.target.latest)
+    behind = int(summary.get(names.SUMMARY_BATCH, "0"))
+    in_step = summary.get(SUMMARY_FOLDED) == work.folded.to_json()
+    if in_step and history is None:
+        return None
+    drop_stale_branches(work.spark, work.catalog, work.spec.target.latest)
+    rows = read(work.spark, work.catalog, work.spec.target.history) if history is None else history.read()
+    since = min(behind + 1, work.target.batch) if in_step else behind
+    moved = rows.where(F.col(names.VALID_TO).isNull() & (F.col(names.BATCH) >= since))
+    reached = work.folded if history is None else work.target
+    marker = {names.SUMMARY_BATCH: str(reached.batch), SUMMARY_FOLDED: reached.to_json()}
+    branch = Branch.start(work.spark, work.catalog, work.spec.target.latest, marker)
+    columns = latest_schema(work.row).names
+    view = temporary_view(moved.select(*[F.col(quoted(name)) for name in [*columns, names.IS_CURRENT]]))
+    branch.execute(latest_merge(branch.identifier, view, work.keys, columns))
+    work.spark.catalog.dropTempView(view)
+    return branch
+
+
+def temporary_view(rows: DataFrame) -> str:
+    """A name under which a statement can use the rows."""
+    name = f"siltstone_{uuid.uuid4().hex[:12]}"
+    rows.createOrReplaceTempView(name)
+    return name

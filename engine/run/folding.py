@@ -1,0 +1,137 @@
+"""One table's fold while it runs: how far it is, how far it goes, and what it found."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine import names
+from engine.errors import InvariantViolation, SpecError
+from engine.history.rules import Folded
+from engine.schema.history import history_schema, latest_schema
+from engine.spec import fold_fingerprint
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import add_columns, create, exists, identifier, widen_column
+from engine.table.changes import column_changes, read_changes
+from engine.table.commit import newest_summary
+from engine.table.ledger import ledger_name
+
+SUMMARY_FOLDED = "siltstone.folded"
+
+
+@dataclass
+class Folding:
+    """What one fold knows and counts. `folded` is the marker it found, `target` the one it writes."""
+
+    spark: SparkSession
+    project: ProjectSpec
+    spec: TableSpec
+    keys: tuple[str, ...]
+    row: T.StructType
+    folded: Folded
+    target: Folded
+    seconds: dict[str, float] = field(default_factory=dict)
+    outcomes: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    changes: int = 0
+    late: int = 0
+    withdrawn: int = 0
+
+    @property
+    def catalog(self) -> str:
+        """The catalog's name."""
+        return self.project.catalog.name
+
+    def changes_up_to_target(self) -> DataFrame:
+        """All changes that this fold may use, pinned."""
+        changes = read_changes(self.spark, self.catalog, self.spec.target.changes)
+        return changes.where((F.col("batch") <= self.target.batch) & ~F.col("too_late"))
+
+    def count(self, outcome: str, number: int) -> None:
+        """Add to the changes with this outcome."""
+        if number:
+            self.outcomes[outcome] = self.outcomes.get(outcome, 0) + number
+
+    def check_sum(self) -> None:
+        """Every change has exactly one outcome.
+
+        Raises: InvariantViolation: a change was lost or counted twice; nothing has been written.
+        """
+        counted = sum(self.outcomes.values())
+        if counted != self.changes:
+            raise InvariantViolation(
+                f"Cannot fold {self.spec.target.history}: {self.changes} changes have {counted} outcomes"
+                f" ({self.outcomes}). Nothing was written.",
+                "report this with the changes table; running again will not help",
+            )
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time one phase, in seconds."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
+
+
+def newest_batch(spark: SparkSession, project: ProjectSpec, table: str) -> int:
+    """The newest batch that is real: the one in the table's newest marker. 0 before the first."""
+    if not exists(spark, project.catalog.name, table):
+        return 0
+    return int(newest_summary(spark, project.catalog.name, table).get(names.SUMMARY_BATCH, "0"))
+
+
+def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding | None:
+    """See how far a table is folded; None when it has no changes table yet.
+
+    Raises: SpecError: the tables were folded with other settings.
+    """
+    catalog, target = project.catalog.name, spec.target
+    if not exists(spark, catalog, target.changes):
+        return None
+    schema = spark.table(identifier(catalog, target.changes)).schema
+    key, row = schema["key"].dataType, schema["row"].dataType
+    assert isinstance(key, T.StructType)
+    assert isinstance(row, T.StructType)
+    ensure_targets(spark, project, spec, row)
+    summary = newest_summary(spark, catalog, target.history)
+    check_fingerprint(spec, summary)
+    folded = Folded.from_json(summary[SUMMARY_FOLDED]) if SUMMARY_FOLDED in summary else Folded()
+    control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
+    aim = replace(folded, batch=newest_batch(spark, project, target.changes), control_batch=control)
+    return Folding(spark, project, spec, tuple(key.names), row, folded, aim)
+
+
+def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
+    """Create `history` and `latest`, or let them grow with the columns of `changes`."""
+    catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
+    wanted = {spec.target.history: history_schema(row), spec.target.latest: latest_schema(row)}
+    for name, schema in wanted.items():
+        if not exists(spark, catalog, name):
+            partitioning = f"months({names.VALID_TO})" if name == spec.target.history else ""
+            create(spark, catalog, name, schema, partitioning, version)
+            continue
+        added, widened = column_changes(spark.table(identifier(catalog, name)).schema, schema)
+        add_columns(spark, catalog, name, (), added)
+        for column in widened:
+            widen_column(spark, catalog, name, (column.name,), column.dataType)
+
+
+def check_fingerprint(spec: TableSpec, summary: Mapping[str, str]) -> None:
+    """Refuse to go on with settings that the versions written so far were not folded with.
+
+    Raises: SpecError.
+    """
+    written = summary.get(names.SUMMARY_FINGERPRINT)
+    if written is not None and written != fold_fingerprint(spec):
+        raise SpecError(
+            f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
+            " snapshot or lateness changed since).",
+            f"restore the settings, or drop {spec.target.history} and {spec.target.latest}: the next run folds them"
+            f" again from {spec.target.changes}",
+        )

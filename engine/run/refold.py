@@ -1,0 +1,118 @@
+"""Keys with late work: folded again from all their changes, and compared with what the table has."""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from engine import names
+from engine.errors import InvariantViolation
+from engine.history.diff import DELETE, full_diff
+from engine.history.judge import REDELIVERED
+from engine.history.links import carry_over, linked_keys, owing_inserts
+from engine.history.reconcile import reconcile
+from engine.history.rules import FoldRules
+from engine.history.timeline import change_rows, truncate_rows
+from engine.ordering.chronology import whole_key
+from engine.ordering.windows import attach_windows
+from engine.run.folding import Folding
+from engine.table.catalog import quoted, read
+
+MAX_LINKS = 100
+
+
+def keys_to_refold(seeds: list[DataFrame], everything: DataFrame, rules: FoldRules) -> DataFrame:
+    """The late keys, and those linked with them by key changes that carry values over.
+
+    Needs: seeds: column key each; everything: all changes.
+    Gives: key. Persisted: the caller lets it go.
+    Rows: one a key.
+    """
+    keys = reduce(DataFrame.unionByName, seeds).distinct().persist()
+    if not rules.followed:
+        return keys
+    links = owing_inserts(everything).select("key", "old_key").persist()
+    try:
+        size = keys.count()
+        for _ in range(MAX_LINKS if links.limit(1).count() else 0):
+            wider = linked_keys(keys, links).persist()
+            grown = wider.count()
+            keys.unpersist()
+            keys = wider
+            if grown == size:
+                break
+            size = grown
+    finally:
+        links.unpersist()
+    return keys
+
+
+def refold(
+    work: Folding, everything: DataFrame, keys: DataFrame, windows: DataFrame | None, rules: FoldRules
+) -> DataFrame:
+    """What the keys' versions should be, as a difference to what the table has.
+
+    Gives: what `full_diff` gives. Persisted.
+    """
+    mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
+    rows = change_rows(attach_windows(mine, windows, rules.margin), rules)
+    truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
+    if work.target.truncate is not None:
+        placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
+        rows = rows.unionByName(truncate_rows(placed, keys))
+    judged = fold_with_links(rows, rules)
+    tally_refolded(work, judged)
+    existing = rows_of(work, keys)
+    diff = full_diff(judged, existing, rules, work.target.batch).persist(StorageLevel.MEMORY_AND_DISK)
+    work.withdrawn += diff.where((F.col("change") == DELETE) & (F.col(names.OP) == names.OP_READ)).count()
+    judged.unpersist()
+    return diff
+
+
+def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
+    """Fold, hand over what key changes leave to their insert halves, and fold again until nothing more is handed over.
+
+    A chain of n key changes settles after n rounds. Gives: what `reconcile` gives, persisted.
+
+    Raises: InvariantViolation: it does not settle.
+    """
+    judged = reconcile(None, rows, rules).persist(StorageLevel.MEMORY_AND_DISK)
+    if not rules.followed or not owing_inserts(rows).limit(1).count():
+        return judged
+    settled = None
+    for _ in range(MAX_LINKS):
+        filled = carry_over(rows, judged, rules)
+        known = owing_inserts(filled).agg(F.bit_xor(F.xxhash64("key", "position", "row", "present"))).first()
+        handed = known[0] if known is not None else None
+        if handed == settled:
+            return judged
+        settled = handed
+        folded = reconcile(None, filled, rules).persist(StorageLevel.MEMORY_AND_DISK)
+        folded.count()  # computed before the round it was computed from goes
+        judged.unpersist()
+        judged = folded
+    raise InvariantViolation(
+        f"Cannot fold key changes: values carried over do not settle after {MAX_LINKS} rounds.",
+        "report this with the changes table",
+    )
+
+
+def tally_refolded(work: Folding, judged: DataFrame) -> None:
+    """Count the outcomes of the new changes among those folded again, and how many of them were late."""
+    is_new = F.col("batch") > work.folded.batch
+    newest_old = F.max(F.when(~is_new & ~F.col("is_copy"), F.col("position"))).over(whole_key())
+    late = F.coalesce(F.col("position") < newest_old, F.lit(False)) & (F.col("outcome") != REDELIVERED)
+    marked = judged.where(~F.col("is_copy")).select("outcome", is_new.alias("is_new"), late.alias("late"))
+    for row in marked.where("is_new").groupBy("outcome", "late").count().collect():
+        work.count(row["outcome"], row["count"])
+        work.late += row["count"] if row["late"] else 0
+
+
+def rows_of(work: Folding, keys: DataFrame) -> DataFrame:
+    """All history rows of the keys, open and closed."""
+    flat = keys.select(*[F.col("key")[name].alias(name) for name in work.keys])
+    history = read(work.spark, work.catalog, work.spec.target.history)
+    return history.join(
+        F.broadcast(flat), on=[history[quoted(name)] == flat[quoted(name)] for name in work.keys], how="left_semi"
+    )

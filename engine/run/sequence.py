@@ -1,0 +1,264 @@
+"""The nightly job: take what is new, fold it, publish, check, and write down what happened."""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.errors import QualityError, SiltstoneError
+from engine.report import BLOCKED, FAILED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
+from engine.run.fold import fold_history, follow_latest
+from engine.run.folding import Folding, open_folding
+from engine.run.lock import one_run
+from engine.run.take import Delivery, Taking, open_delivery, source_report, take_control, take_table
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.commit import Branch
+from engine.table.ledger import append_rows
+
+Progress = Callable[[str, str], None]
+Checks = Callable[..., Sequence[CheckReport]]
+"""(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:
+the engine knows nothing of how checks are judged."""
+
+
+def catch_up(
+    project: ProjectSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    until: datetime | None = None,
+    wait: float = 0.0,
+    checks: Checks | None = None,
+) -> RunReport:
+    """Bring the tables of `specs` up to date with their sources, exactly once.
+
+    A table that fails does not stop the others: its error is in the report, and the report's exit code is the first
+    failure's. `until` leaves files modified later for another run; `wait` is how many seconds to wait for another run.
+
+    Raises: LockedError: another run is at work. SourceError and others concern one table and are reported, not raised.
+    """
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    with one_run(project, wait):
+        return Run(project, specs, spark, progress or (lambda _table, _step: None), until, checks).execute()
+
+
+class Run:
+    """One run over several tables."""
+
+    def __init__(
+        self,
+        project: ProjectSpec,
+        specs: Sequence[TableSpec],
+        spark: SparkSession,
+        progress: Progress,
+        until: datetime | None,
+        checks: Checks | None,
+    ) -> None:
+        self.project = project
+        self.specs = specs
+        self.spark = spark
+        self.progress = progress
+        self.until_ms = None if until is None else int(until.timestamp() * 1000)
+        self.checks = checks
+        self.run_id = uuid.uuid4().hex[:16]
+        self.sources: list[SourceReport] = []
+        self.tables: list[TableReport] = []
+
+    def execute(self) -> RunReport:
+        """All sources, one after the other."""
+        started_at, began = datetime.now(UTC), time.monotonic()
+        for source, specs in by_source(self.specs).items():
+            self.run_source(source, specs)
+        exit_code = next((table.exit_code for table in self.tables if table.exit_code), 0)
+        report = RunReport(
+            self.run_id,
+            started_at.isoformat(timespec="seconds"),
+            time.monotonic() - began,
+            tuple(self.sources),
+            tuple(self.tables),
+            exit_code,
+        )
+        append_rows(self.spark, self.project, names.RUNS, run_rows(report, started_at))
+        return report
+
+    def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
+        """Read a source once, then each of its tables by itself."""
+        self.progress(source.path, "reading")
+        began = time.monotonic()
+        try:
+            delivery = open_delivery(self.spark, self.project, source, specs, self.until_ms)
+        except (SiltstoneError, PySparkException, Py4JError) as error:
+            self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
+            return
+        reading_seconds = time.monotonic() - began
+        try:
+            report = source_report(delivery, specs)
+            self.sources.append(report)
+            take_control(self.spark, self.project, delivery, specs)
+            for spec in specs:
+                self.tables.append(self.run_table(delivery, spec, report, reading_seconds))
+        finally:
+            delivery.release()
+
+    def run_table(
+        self, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float
+    ) -> TableReport:
+        """Take, fold, publish and check one table. Its failure is its own."""
+        began = time.monotonic()
+        try:
+            self.progress(spec.table, "taking")
+            taking = take_table(self.spark, self.project, delivery, spec)
+            taken_seconds = time.monotonic() - began
+            report = self.fold_table(spec, taking, source)
+        except (SiltstoneError, PySparkException, Py4JError) as error:
+            return failed(spec, error, time.monotonic() - began)
+        phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
+        return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases)
+
+    def fold_table(self, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
+        """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
+        self.progress(spec.table, "folding")
+        work = open_folding(self.spark, self.project, spec)
+        if work is None:
+            return TableReport(spec.table, NOTHING_NEW)
+        since = work.folded.batch
+        history = fold_history(work)
+        with work.phase("latest"):
+            latest = follow_latest(work, history)
+        status = OK if history is not None or latest is not None or taking.changes or taking.rejected else NOTHING_NEW
+        results: Sequence[CheckReport] | None = None
+        if "block" in (spec.quality.on_failure, self.project.quality.on_failure) and status == OK:
+            results = self.run_checks(work, taking, source, since, history, latest)
+            if broken := failed_checks(results):
+                return self.block(work, taking, results, broken, history, latest)
+        for branch in (history, latest):
+            if branch is not None:
+                branch.publish()
+        if results is None and status == OK:
+            results = self.run_checks(work, taking, source, since, None, None)
+        return table_report(work, taking, status, results)
+
+    def run_checks(
+        self,
+        work: Folding,
+        taking: Taking,
+        source: SourceReport,
+        since: int,
+        history: Branch | None,
+        latest: Branch | None,
+    ) -> Sequence[CheckReport] | None:
+        """The checks of one table, on the branches or on what is published. None without checks."""
+        if self.checks is None:
+            return None
+        self.progress(work.spec.table, "checking")
+        sums = run_sums(work, taking, source)
+        branches = [None if branch is None else branch.name for branch in (history, latest)]
+        with work.phase("checks"):
+            return self.checks(self.spark, self.project, work.spec, self.run_id, since, sums, *branches)
+
+    def block(
+        self,
+        work: Folding,
+        taking: Taking,
+        results: Sequence[CheckReport] | None,
+        broken: Sequence[str],
+        history: Branch | None,
+        latest: Branch | None,
+    ) -> TableReport:
+        """Publish nothing: readers keep the tables of the run before; the changes stay for the next run."""
+        for branch in (history, latest):
+            if branch is not None:
+                branch.drop()
+        report = table_report(work, taking, BLOCKED, results)
+        message = (
+            f"Cannot publish {work.spec.table}: checks failed ({', '.join(broken)}). The tables are as they were before"
+            " the run. Hint: look at the findings; the batch is folded again by the next run."
+        )
+        return replace(report, error=message, exit_code=QualityError.exit_code)
+
+
+def by_source(specs: Sequence[TableSpec]) -> Mapping[SourceSpec, list[TableSpec]]:
+    """Specs of tables that come from the same files, together."""
+    grouped: dict[SourceSpec, list[TableSpec]] = {}
+    for spec in specs:
+        grouped.setdefault(spec.source, []).append(spec)
+    return grouped
+
+
+def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
+    """The report of a table that could not be brought up to date."""
+    exit_code = error.exit_code if isinstance(error, SiltstoneError) else 1
+    text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
+    return TableReport(spec.table, FAILED, seconds=seconds, error=text, exit_code=exit_code)
+
+
+def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
+    """The checks at error severity that failed."""
+    return [r.check for r in results or () if r.status == "failed" and r.severity == "error"]
+
+
+def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, int]:
+    """The numbers that must close, for the check that says whether they do."""
+    return {
+        "read": source.read,
+        "taken": sum(source.taken.values()),
+        "control": source.control,
+        "other_table": sum(source.other_tables.values()),
+        "rejected": source.rejected,
+        "changes": work.changes,
+        "outcomes": sum(work.outcomes.values()),
+        "appended": taking.changes,
+        "table_rejected": taking.rejected,
+    }
+
+
+def table_report(work: Folding, taking: Taking, status: str, results: Sequence[CheckReport] | None) -> TableReport:
+    """What was done to a table; failed checks at error severity set the exit code."""
+    return TableReport(
+        table=work.spec.table,
+        status=status,
+        batch=work.target.batch,
+        changes=work.changes,
+        rejected=taking.rejected,
+        late=work.late,
+        withdrawn=work.withdrawn,
+        outcomes=dict(work.outcomes),
+        versions=dict(work.versions),
+        phases=dict(work.seconds),
+        exit_code=QualityError.exit_code if failed_checks(results) else 0,
+        checks=None if results is None else tuple(results),
+    )
+
+
+def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
+    """The ledger's rows of a run: one a table."""
+    read = sum(source.read for source in report.sources)
+    control = sum(source.control for source in report.sources)
+    others = sum(sum(source.other_tables.values()) for source in report.sources)
+    return [
+        {
+            "run_id": report.run_id,
+            "started_at": started_at,
+            "seconds": table.seconds,
+            "table": table.table,
+            "status": table.status,
+            "batch": table.batch,
+            "read": read,
+            "changes": table.changes,
+            "control": control,
+            "other_table": others,
+            "rejected": table.rejected,
+            "outcomes": dict(table.outcomes),
+            "versions": dict(table.versions),
+            "error": table.error,
+            "exit_code": table.exit_code,
+        }
+        for table in report.tables
+    ]

@@ -1,0 +1,302 @@
+"""From files to `changes`: what is new is decoded and appended, exactly once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.storagelevel import StorageLevel
+
+from engine import names
+from engine.decode import control_rows, decode_rows, discover, envelopes
+from engine.errors import SourceError
+from engine.inputs.lines import CountedFile, read_lines
+from engine.inputs.listing import InputFile, list_files
+from engine.inputs.pending import PendingFile, Taken, pending_files
+from engine.report import SourceReport
+from engine.run.folding import newest_batch
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.changes import ensure_changes, known_row
+from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from engine.table.ledger import (
+    append_frame,
+    append_rows,
+    ensure_ledger,
+    forget_unreal,
+    ledger_name,
+    taken_inputs,
+)
+
+SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
+SAMPLE_REJECTS = 3
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Somebody who takes a source's files: a table, or the source itself for its control events."""
+
+    name: str
+    target: str
+    newest_batch: int
+    pending: Mapping[str, PendingFile]
+
+
+@dataclass
+class Delivery:
+    """A source's new records, read and classified once for all its consumers."""
+
+    source: SourceSpec
+    files: Sequence[InputFile]
+    consumers: Mapping[str, Consumer]
+    counted: Mapping[str, CountedFile] = field(default_factory=dict)
+    records: DataFrame | None = None
+    classes: Sequence[Any] = ()
+
+    def release(self) -> None:
+        """Give the cached records back."""
+        if self.records is not None:
+            self.records.unpersist()
+
+
+def control_consumer(source: SourceSpec) -> str:
+    """The name under which a source's control events are taken."""
+    return f"control:{source.path}"
+
+
+def consumer(spark: SparkSession, project: ProjectSpec, name: str, target: str, files: Sequence[InputFile]) -> Consumer:
+    """What a consumer still has to take; what its unfinished runs left is removed."""
+    batch = newest_batch(spark, project, target)
+    forget_unreal(spark, project, name, batch)
+    taken = {
+        row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"])
+        for row in taken_inputs(spark, project, name, batch)
+    }
+    pending = pending_files(spark, files, taken, name)
+    return Consumer(name, target, batch, {entry.file.path: entry for entry in pending})
+
+
+def open_delivery(
+    spark: SparkSession, project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec], until_ms: int | None
+) -> Delivery:
+    """List a source's files, find what is new to each consumer, and classify the new records in one pass.
+
+    Raises: SourceError: nothing is there, a file changed under its name, or cannot be read.
+    """
+    files = list_files(spark, source.path, until_ms)
+    wanted = [(control_consumer(source), ledger_name(project, names.CONTROL))]
+    wanted += [(spec.table, spec.target.changes) for spec in specs]
+    consumers = {name: consumer(spark, project, name, target, files) for name, target in wanted}
+    delivery = Delivery(source, files, consumers)
+    union = earliest(entry for each in consumers.values() for entry in each.pending.values())
+    if not union:
+        return delivery
+    lines, counted = read_lines(spark, union)
+    # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
+    delivery.records = envelopes(lines, source).persist(StorageLevel.MEMORY_AND_DISK)
+    delivery.counted = {entry.pending.file.path: entry for entry in counted}
+    delivery.classes = (
+        delivery.records.groupBy("kind", "table", "file")
+        .agg(F.count("*").alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .collect()
+    )
+    return delivery
+
+
+def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
+    """One entry a file: the one that begins first."""
+    found: dict[str, PendingFile] = {}
+    for entry in entries:
+        known = found.get(entry.file.path)
+        if known is None or entry.after_line < known.after_line:
+            found[entry.file.path] = entry
+    return [found[path] for path in sorted(found)]
+
+
+def new_to(delivery: Delivery, taker: Consumer) -> DataFrame:
+    """The records that one consumer has not taken yet."""
+    assert delivery.records is not None
+    first = {path: entry.pending.after_line for path, entry in delivery.counted.items()}
+    own = {path: entry.after_line for path, entry in taker.pending.items()}
+    if own == first:
+        return delivery.records
+    new = F.lit(False)
+    for path, after_line in own.items():
+        new = new | ((F.col("file") == path) & (F.col("line") > after_line))
+    return delivery.records.where(new)
+
+
+def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:
+    """The ledger's rows for what a batch takes."""
+    return [
+        {
+            "batch": batch,
+            "consumer": taker.name,
+            "path": path,
+            "size": entry.file.size,
+            "mtime": entry.file.mtime,
+            "fingerprint": entry.fingerprint,
+            "from_line": entry.after_line + 1,
+            "to_line": delivery.counted[path].to_line,
+        }
+        for path, entry in sorted(taker.pending.items())
+    ]
+
+
+def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
+    """Rejected records as the ledger keeps them."""
+    return records.select(
+        F.lit(batch).cast("bigint").alias("batch"),
+        F.lit(taker.name).alias("consumer"),
+        "table",
+        "file",
+        "line",
+        "reason",
+        F.col("text").alias("record"),
+        F.current_timestamp().alias("rejected_at"),
+    )
+
+
+def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, specs: Sequence[TableSpec]) -> None:
+    """Append a source's control events, and the rejects that belong to no declared table."""
+    taker = delivery.consumers[control_consumer(delivery.source)]
+    if not taker.pending:
+        return
+    catalog = project.catalog.name
+    ensure_ledger(spark, project, names.CONTROL)
+    drop_stale_branches(spark, catalog, taker.target)
+    batch = taker.newest_batch + 1
+    records = new_to(delivery, taker)
+    branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
+    events = control_rows(records.where(F.col("kind") == "control"))
+    branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
+    declared = [spec.table for spec in specs]
+    if any(row["kind"] == "reject" for row in delivery.classes):
+        unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(declared), F.lit(False))
+        append_frame(spark, project, names.REJECTS, reject_rows(records.where(unowned), taker, batch))
+    append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
+    branch.publish()
+
+
+@dataclass(frozen=True)
+class Taking:
+    """What one table took of a delivery."""
+
+    batch: int
+    changes: int
+    rejected: int
+
+
+def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
+    """Decode a table's new records and append them to its changes, in one batch.
+
+    Rejects and inputs are written first, with the batch's number; the commit to `changes` makes them real.
+
+    Raises: SourceError: too many rejects, or no event of this table was ever delivered.
+        SchemaEvolutionError: the events carry a schema change that the spec does not allow.
+    """
+    taker = delivery.consumers[spec.table]
+    if not taker.pending:
+        return Taking(taker.newest_batch, 0, 0)
+    catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
+    mine = new_to(delivery, taker).where(F.col("table") == spec.table)
+    events = mine.where(F.col("kind") == "change")
+    known = known_row(spark, catalog, name)
+    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
+        raise no_events(spec, delivery)
+    shape = discover(events, spec, known)
+    ensure_changes(spark, catalog, name, shape.keys, shape.row_type, batch, spec.target.format_version)
+    drop_stale_branches(spark, catalog, name)
+    summary = newest_summary(spark, catalog, name)
+    before_us = int(summary[SUMMARY_MAX_COMMIT]) if SUMMARY_MAX_COMMIT in summary else None
+    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
+    try:
+        decoded = decode_rows(events, shape, spec)
+        good = decoded.where(F.col("reason").isNull())
+        branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
+        expected, appended = mine.count(), branch.newest_count("added-records")
+        if expected != appended:
+            bad = mine.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
+            bad = bad.unionByName(decoded.where(F.col("reason").isNotNull()).select(*bad.columns))
+            rejects = reject_rows(bad, taker, batch).persist()
+            check_fraction(spec, rejects, expected)
+            append_frame(spark, project, names.REJECTS, rejects)
+            rejects.unpersist()
+        append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
+        branch.publish()
+    finally:
+        branch.drop()
+    return Taking(batch, appended, expected - appended)
+
+
+def change_columns(decoded: DataFrame, spec: TableSpec, batch: int, before_us: int | None) -> list[Any]:
+    """The columns of `changes`: the batch, the decoded change, and whether it comes too late.
+
+    Too late is judged once, here, against the batches before: it does not depend on what else this batch holds.
+    """
+    too_late = F.lit(False)
+    if spec.lateness is not None and before_us is not None:
+        bound = before_us - int(spec.lateness.total_seconds() * 1_000_000)
+        too_late = F.coalesce(F.unix_micros("commit_ts") < bound, F.lit(False))
+    carried = [F.col(name) for name in decoded.columns if name not in ("reason", "text")]
+    return [F.lit(batch).cast("bigint").alias("batch"), *carried, too_late.alias("too_late")]
+
+
+def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before_us: int | None) -> dict[str, str]:
+    """The marker of a commit to `changes`: the batch, and the greatest commit time so far."""
+    own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == "change" and row["table"] == spec.table]
+    greatest = max((us for us in [before_us, *own] if us is not None), default=None)
+    return {names.SUMMARY_BATCH: str(batch)} | ({} if greatest is None else {SUMMARY_MAX_COMMIT: str(greatest)})
+
+
+def check_fraction(spec: TableSpec, rejects: DataFrame, records: int) -> None:
+    """Refuse a batch of which too much cannot be decoded.
+
+    Raises: SourceError: names the commonest reasons with a place for each.
+    """
+    counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
+    reasons = counted.orderBy(F.desc("n"), "reason").collect()
+    total = sum(row["n"] for row in reasons)
+    if total <= spec.rejects_max_fraction * records:
+        return
+    listed = "; ".join(
+        f"{row['n']} x {row['reason']} ({row['at']['file']}:{row['at']['line']})" for row in reasons[:SAMPLE_REJECTS]
+    )
+    raise SourceError(
+        f"Cannot take the batch for {spec.table}: {total} of {records} records cannot be decoded, more than"
+        f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
+        "mend the spec or the files, or allow more with rejects.max_fraction; nothing was taken",
+    )
+
+
+def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
+    """The error for a table that appears in no event."""
+    there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == "change"})
+    near = get_close_matches(spec.table, there, n=1)
+    listed = ", ".join(there[:10]) or "no table at all"
+    hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
+    return SourceError(
+        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {listed}.", hint
+    )
+
+
+def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceReport:
+    """Where every record of a delivery went."""
+    declared = {spec.table for spec in specs}
+    taken: dict[str, int] = {}
+    others: dict[str, int] = {}
+    sums = {"control": 0, "reject": 0}
+    for row in delivery.classes:
+        if row["kind"] != "change":
+            sums[row["kind"]] += row["records"]
+        else:
+            side = taken if row["table"] in declared else others
+            side[row["table"]] = side.get(row["table"], 0) + row["records"]
+    halves = tuple(
+        f"{path}:{entry.lines}" for path, entry in sorted(delivery.counted.items()) if entry.pending.half_line
+    )
+    read = sum(row["records"] for row in delivery.classes)
+    return SourceReport(
+        delivery.source.path, len(delivery.files), read, taken, sums["control"], others, sums["reject"], halves
+    )

@@ -1,0 +1,1 @@
+"""The only code that touches Iceberg: catalog, branches and markers, changes, merges, the ledger."""

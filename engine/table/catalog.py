@@ -1,0 +1,126 @@
+"""Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+MAIN = "main"
+
+# Deletion vectors instead of rewritten files, and no shuffle before writing: a batch costs what it changes.
+MERGE_ON_READ = {
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.distribution-mode": "none",
+    "write.delete.distribution-mode": "none",
+    "write.update.distribution-mode": "none",
+    "write.merge.distribution-mode": "none",
+    "write.spark.fanout.enabled": "true",
+    "write.parquet.compression-codec": "zstd",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+
+
+def quoted(name: str) -> str:
+    """One identifier as SQL takes it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def identifier(catalog: str, name: str, branch: str | None = None) -> str:
+    """A dotted table name inside a catalog as SQL takes it; with a branch, that branch of the table."""
+    parts = [catalog, *name.split(".")]
+    if branch is not None and branch != MAIN:
+        parts.append(f"branch_{branch}")
+    return ".".join(quoted(part) for part in parts)
+
+
+def exists(spark: SparkSession, catalog: str, name: str) -> bool:
+    """Whether the table is there."""
+    return bool(spark.catalog.tableExists(identifier(catalog, name)))
+
+
+def load(spark: SparkSession, catalog: str, name: str) -> Any:
+    """Iceberg's own Table object (Java), read afresh."""
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, identifier(catalog, name))
+
+
+def create(
+    spark: SparkSession,
+    catalog: str,
+    name: str,
+    schema: T.StructType,
+    partitioning: str = "",
+    properties: Mapping[str, str] | None = None,
+) -> None:
+    """Create a table, and its namespace, unless it is there.
+
+    `partitioning` is SQL (``months(_valid_to)``); the table starts without a snapshot.
+    """
+    namespace = ".".join(quoted(part) for part in [catalog, *name.split(".")[:-1]])
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+    columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema)
+    partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
+    settings = {**MERGE_ON_READ, **(properties or {})}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
+    spark.sql(
+        f"CREATE TABLE IF NOT EXISTS {identifier(catalog, name)} ({columns}) USING iceberg{partitioned}"
+        f" TBLPROPERTIES ({listed})"
+    )
+
+
+def ddl(data_type: T.DataType) -> str:
+    """A type as SQL takes it, with every field name quoted."""
+    if isinstance(data_type, T.StructType):
+        return "STRUCT<" + ", ".join(f"{quoted(f.name)}: {ddl(f.dataType)}" for f in data_type) + ">"
+    if isinstance(data_type, T.ArrayType):
+        return f"ARRAY<{ddl(data_type.elementType)}>"
+    if isinstance(data_type, T.MapType):
+        return f"MAP<{ddl(data_type.keyType)}, {ddl(data_type.valueType)}>"
+    return data_type.simpleString()
+
+
+def read(spark: SparkSession, catalog: str, name: str, branch: str = MAIN) -> DataFrame:
+    """The table as it stands on a branch, pinned to its snapshot: what is committed later does not show."""
+    snapshot = snapshot_id(load(spark, catalog, name), branch)
+    reader = spark.read.format("iceberg")
+    if snapshot is not None:
+        reader = reader.option("snapshot-id", snapshot)
+    return reader.load(identifier(catalog, name))
+
+
+def snapshot_id(table: Any, branch: str = MAIN) -> int | None:
+    """The newest snapshot of a branch, None when it has none."""
+    snapshot = table.snapshot(branch) if branch != MAIN else table.currentSnapshot()
+    return None if snapshot is None else int(snapshot.snapshotId())
+
+
+def add_columns(
+    spark: SparkSession, catalog: str, name: str, path: tuple[str, ...], fields: list[T.StructField]
+) -> None:
+    """Add columns at the top (`path` empty) or inside a struct."""
+    listed = ", ".join(
+        ".".join(quoted(part) for part in (*path, field.name)) + f" {ddl(field.dataType)}" for field in fields
+    )
+    if fields:
+        spark.sql(f"ALTER TABLE {identifier(catalog, name)} ADD COLUMNS ({listed})")
+
+
+def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, ...], to: T.DataType) -> None:
+    """Change a column's type to a wider one. Iceberg refuses what would lose values."""
+    column = ".".join(quoted(part) for part in path)
+    spark.sql(f"ALTER TABLE {identifier(catalog, name)} ALTER COLUMN {column} TYPE {ddl(to)}")
+
+
+def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str]) -> None:
+    """Set table properties."""
+    if not properties:
+        return
+    update = load(spark, catalog, name).updateProperties()
+    for key, value in properties.items():
+        update.set(key, value)
+    update.commit()

@@ -1,0 +1,115 @@
+"""`<table>_changes`: what happened, append only."""
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine import names
+from engine.schema.change import change_schema, key_schema
+from engine.table.catalog import (
+    add_columns,
+    create,
+    exists,
+    identifier,
+    load,
+    read,
+    set_properties,
+    widen_column,
+)
+
+SINCE_PREFIX = "siltstone.since."
+
+
+def known_row(spark: SparkSession, catalog: str, name: str) -> T.StructType | None:
+    """The columns the table knows, None when it does not exist."""
+    if not exists(spark, catalog, name):
+        return None
+    row = spark.table(identifier(catalog, name)).schema["row"].dataType
+    assert isinstance(row, T.StructType)
+    return row
+
+
+def known_keys(spark: SparkSession, catalog: str, name: str) -> tuple[str, ...]:
+    """The key columns of an existing table."""
+    key = spark.table(identifier(catalog, name)).schema["key"].dataType
+    assert isinstance(key, T.StructType)
+    return tuple(key.names)
+
+
+def ensure_changes(
+    spark: SparkSession, catalog: str, name: str, keys: Sequence[str], row: T.StructType, batch: int, version: int
+) -> None:
+    """Create the table, or add and widen columns so that `row` fits.
+
+    An added column is dated: changes of batches before `batch` did not carry it.
+    """
+    known = known_row(spark, catalog, name)
+    if known is None:
+        schema = change_schema(key_schema(keys, row), row)
+        create(spark, catalog, name, schema, properties={"format-version": str(version)})
+        return
+    added, widened = column_changes(known, row)
+    set_properties(spark, catalog, name, {SINCE_PREFIX + field.name: str(batch) for field in added})
+    for struct in ("row", "before"):
+        add_columns(spark, catalog, name, (struct,), added)
+        for field in widened:
+            widen_column(spark, catalog, name, (struct, field.name), field.dataType)
+    for field in widened:
+        if field.name in keys:
+            for struct in ("key", "old_key", "new_key"):
+                widen_column(spark, catalog, name, (struct, field.name), field.dataType)
+
+
+def column_changes(known: T.StructType, wanted: T.StructType) -> tuple[list[T.StructField], list[T.StructField]]:
+    """The columns to add, and those whose type is to become wider."""
+    types = {field.name: field.dataType for field in known}
+    added = [field for field in wanted if field.name not in types]
+    widened = [field for field in wanted if field.name in types and types[field.name] != field.dataType]
+    return added, widened
+
+
+def read_changes(spark: SparkSession, catalog: str, name: str) -> DataFrame:
+    """All changes on main, pinned; `present` tells the truth for columns that were added later.
+
+    Gives: the change schema.
+    Rows: 1:1 with the table.
+    """
+    changes = read(spark, catalog, name)
+    since = column_dates(spark, catalog, name)
+    if not since:
+        return changes
+    row = changes.schema["row"].dataType
+    assert isinstance(row, T.StructType)
+    all_columns = F.array(*[F.lit(column) for column in row.names])
+    later = F.array_compact(F.array(*[F.when(F.col("batch") < batch, column) for column, batch in since.items()]))
+    present = F.when(
+        F.col("row").isNotNull() & (F.col("batch") < max(since.values())),
+        F.array_except(F.coalesce("present", all_columns), later),
+    ).otherwise(F.col("present"))
+    return changes.withColumn("present", present)
+
+
+def column_dates(spark: SparkSession, catalog: str, name: str) -> dict[str, int]:
+    """The batch in which each column that was added later appeared."""
+    properties = dict(load(spark, catalog, name).properties())
+    return {
+        str(key).removeprefix(SINCE_PREFIX): int(str(value))
+        for key, value in properties.items()
+        if str(key).startswith(SINCE_PREFIX)
+    }
+
+
+def with_unknown(history: DataFrame, since: dict[str, int]) -> DataFrame:
+    """History rows whose `_unknown` names the columns that were added after the row was written.
+
+    Rows: 1:1.
+    """
+    if not since:
+        return history
+    later = F.array_compact(F.array(*[F.when(F.col(names.BATCH) < batch, column) for column, batch in since.items()]))
+    empty = F.array().cast("array<string>")
+    union = F.array_union(F.coalesce(names.UNKNOWN, empty), later)
+    live = F.col(names.OP) != names.OP_DELETE
+    return history.withColumn(names.UNKNOWN, F.when(live & (F.size(union) > 0), union).otherwise(F.col(names.UNKNOWN)))

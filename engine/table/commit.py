@@ -1,0 +1,143 @@
+"""Commits that readers see whole or not at all, each with its marker in the snapshot's summary.
+
+A run writes to a branch of its own, as often as it needs, and publishes with one fast-forward. The fast-forward is the
+compare-and-set: it fails when somebody else has moved the table on, and then nothing has happened.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from engine import names
+from engine.errors import CommitConflictError, CommitStateUnknownError
+from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
+
+BRANCH_PREFIX = "siltstone_"
+SUMMARY_CONF = "spark.sql.iceberg.snapshot-property."
+
+
+class Branch:
+    """One table's branch while a run writes to it.
+
+    Make it with `Branch.start`, write with `append` and `execute`, then `publish` or `drop`.
+    """
+
+    def __init__(self, spark: SparkSession, catalog: str, table: str, name: str, summary: Mapping[str, str]) -> None:
+        self.spark = spark
+        self.catalog = catalog
+        self.table = table
+        self.name = name
+        self.summary = dict(summary)
+
+    @classmethod
+    def start(cls, spark: SparkSession, catalog: str, table: str, summary: Mapping[str, str]) -> "Branch":
+        """Open a branch at the table's newest snapshot; every commit on it carries `summary`."""
+        java = load(spark, catalog, table)
+        name = BRANCH_PREFIX + uuid.uuid4().hex[:12]
+        snapshot = snapshot_id(java)
+        manage = java.manageSnapshots()
+        (manage.createBranch(name) if snapshot is None else manage.createBranch(name, snapshot)).commit()
+        return cls(spark, catalog, table, name, summary)
+
+    @property
+    def identifier(self) -> str:
+        """The branch as SQL takes it."""
+        return identifier(self.catalog, self.table, self.name)
+
+    def append(self, rows: DataFrame) -> None:
+        """Append rows. No rows are a commit too: it carries the marker."""
+        with one_boundary(self.table), summarised(self.spark, self.summary):
+            rows.writeTo(self.identifier).append()
+
+    def execute(self, statement: str) -> None:
+        """Run a statement that writes to the branch."""
+        with one_boundary(self.table), summarised(self.spark, self.summary):
+            self.spark.sql(statement)
+
+    def read(self) -> DataFrame:
+        """The branch as it stands now."""
+        return read(self.spark, self.catalog, self.table, self.name)
+
+    def newest_count(self, key: str) -> int:
+        """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``)."""
+        snapshot = load(self.spark, self.catalog, self.table).snapshot(self.name)
+        return int(str(dict(snapshot.summary()).get(key, "0")))
+
+    def publish(self) -> None:
+        """Make the branch the table, and the branch go.
+
+        Raises: CommitConflictError: the table has moved on since the branch began; the branch is dropped.
+        """
+        java = load(self.spark, self.catalog, self.table)
+        try:
+            with one_boundary(self.table):
+                java.manageSnapshots().fastForwardBranch(MAIN, self.name).commit()
+        except CommitConflictError:
+            self.drop()
+            raise
+        self.drop()
+
+    def drop(self) -> None:
+        """Let the branch go; its files are removed by maintenance."""
+        java = load(self.spark, self.catalog, self.table)
+        if self.name in java.refs():
+            java.manageSnapshots().removeBranch(self.name).commit()
+
+
+def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
+    """Remove what runs that died have left: nobody else writes while this run holds the lock."""
+    java = load(spark, catalog, table)
+    for name in list(java.refs()):
+        if str(name).startswith(BRANCH_PREFIX):
+            java.manageSnapshots().removeBranch(name).commit()
+
+
+def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = names.SUMMARY_BATCH) -> dict[str, str]:
+    """The summary of the newest snapshot of main that carries `key`; empty when none does.
+
+    A commit by another engine carries no marker: the one before it still holds.
+    """
+    java = load(spark, catalog, table)
+    snapshot = java.currentSnapshot()
+    while snapshot is not None:
+        summary = {str(name): str(value) for name, value in dict(snapshot.summary()).items()}
+        if key in summary:
+            return summary
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else java.snapshot(parent)
+    return {}
+
+
+@contextmanager
+def summarised(spark: SparkSession, summary: Mapping[str, str]) -> Iterator[None]:
+    """Every Iceberg commit of the session inside the block carries these summary properties."""
+    for key, value in summary.items():
+        spark.conf.set(SUMMARY_CONF + key, value)
+    try:
+        yield
+    finally:
+        for key in summary:
+            spark.conf.unset(SUMMARY_CONF + key)
+
+
+@contextmanager
+def one_boundary(table: str) -> Iterator[None]:
+    """Iceberg's exceptions become siltstone's here, and nowhere else."""
+    try:
+        yield
+    except (Py4JJavaError, PySparkException) as error:
+        text = str(error)
+        if "CommitStateUnknownException" in text:
+            raise CommitStateUnknownError(
+                f"Cannot tell whether the commit to {table} stands: the catalog did not answer.",
+                "look at the table's newest snapshot before running again",
+            ) from error
+        if "CommitFailedException" in text or "not an ancestor" in text or "ValidationException" in text:
+            raise CommitConflictError(
+                f"Cannot commit to {table}: another writer was faster; nothing was changed.", "run again"
+            ) from error
+        raise
