@@ -1,0 +1,86 @@
+"""The schema that an event carries (Kafka Connect's JSON form): its columns, their stored types and encodings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.shape import Encoding, EncodingKind
+
+Field = Mapping[str, Any]
+Typed = tuple[T.DataType, Encoding]
+
+DECIMAL: Final = "org.apache.kafka.connect.data.Decimal"
+BITS: Final = "io.debezium.data.Bits"
+VARIABLE_SCALE_DECIMAL: Final = "io.debezium.data.VariableScaleDecimal"
+MAX_DIGITS: Final = 38
+
+_NAMED: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
+    VARIABLE_SCALE_DECIMAL: (T.StringType(), "decimal_any"),
+    "io.debezium.time.Date": (T.DateType(), "days"),
+    "org.apache.kafka.connect.data.Date": (T.DateType(), "days"),
+    "io.debezium.time.IsoDate": (T.DateType(), "date"),
+    "io.debezium.time.Timestamp": (T.TimestampNTZType(), "millis"),
+    "org.apache.kafka.connect.data.Timestamp": (T.TimestampNTZType(), "millis"),
+    "io.debezium.time.MicroTimestamp": (T.TimestampNTZType(), "micros"),
+    "io.debezium.time.NanoTimestamp": (T.TimestampNTZType(), "nanos"),
+    "io.debezium.time.IsoTimestamp": (T.TimestampNTZType(), "local_text"),
+    "io.debezium.time.ZonedTimestamp": (T.TimestampType(), "zoned_text"),
+    "io.debezium.time.Time": (T.StringType(), "time_millis"),
+    "org.apache.kafka.connect.data.Time": (T.StringType(), "time_millis"),
+    "io.debezium.time.MicroTime": (T.StringType(), "time_micros"),
+    "io.debezium.time.NanoTime": (T.StringType(), "time_nanos"),
+}
+_PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
+    "boolean": (T.BooleanType(), "boolean"),
+    "int8": (T.IntegerType(), "integer"),
+    "int16": (T.IntegerType(), "integer"),
+    "int32": (T.IntegerType(), "integer"),
+    "int64": (T.LongType(), "integer"),
+    "float": (T.FloatType(), "floating"),
+    "float32": (T.FloatType(), "floating"),
+    "double": (T.DoubleType(), "floating"),
+    "float64": (T.DoubleType(), "floating"),
+    "string": (T.StringType(), "text"),
+    "bytes": (T.BinaryType(), "base64"),
+    "struct": (T.StringType(), "text"),
+    "map": (T.StringType(), "text"),
+}
+
+
+def row_columns(schema_json: str) -> dict[str, Typed]:
+    """The columns of the row images in an envelope's schema, in their order."""
+    images = {field["field"]: field for field in json.loads(schema_json)["fields"]}
+    image = images.get("after") or images["before"]
+    return {field["field"]: typed(field) for field in image["fields"]}
+
+
+def key_columns(schema_json: str) -> dict[str, Typed]:
+    """The columns of a key's schema, in their order; none where the key is no struct."""
+    return {field["field"]: typed(field) for field in json.loads(schema_json).get("fields") or ()}
+
+
+def typed(field: Field) -> Typed:
+    """The stored type of a field and how its values are encoded."""
+    name, parameters = field.get("name"), field.get("parameters") or {}
+    if name == DECIMAL:
+        return _decimal(int(parameters["scale"]), int(parameters.get("connect.decimal.precision", MAX_DIGITS)))
+    if name == BITS:
+        return T.StringType(), Encoding("bits", int(parameters["length"]))
+    if field["type"] == "array":
+        items, encoding = typed(field["items"])
+        return T.ArrayType(items), Encoding("array", items=encoding)
+    kind, encoding_kind = _NAMED.get(str(name)) or _PLAIN[field["type"]]
+    return kind, Encoding(encoding_kind)
+
+
+def _decimal(scale: int, precision: int) -> Typed:
+    """Numbers of more digits than a decimal has are kept as their digits."""
+    whole = precision - scale
+    places = max(scale, 0)
+    if whole + places > MAX_DIGITS or places > MAX_DIGITS:
+        return T.StringType(), Encoding("decimal_base64", scale)
+    return T.DecimalType(max(whole + places, 1), places), Encoding("decimal_base64", scale)

@@ -1,0 +1,188 @@
+"""Debezium events as JSON lines: `{"key", "value", "topic" or "destination", "headers"}`, or the bare value.
+
+Keys and values come with or without `{"schema", "payload"}` around them. One parse of the line reads the envelope; row
+images and keys stay JSON text for the decoding of their table.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode import debezium_kinds, position
+from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.spec.model import SourceSpec
+
+BINLOG_CONNECTORS: Final = ("mysql", "mariadb")
+
+_SOURCE: Final = (
+    "connector string, name string, db string, schema string, table string, ts_ms bigint, ts_us bigint, ts_ns bigint, "
+    "lsn bigint, sequence string, txId string, file string, pos bigint, row bigint"
+)
+_VALUE_FIELDS: Final = {
+    "before": "string",
+    "after": "string",
+    "op": "string",
+    "source": f"struct<{_SOURCE}>",
+    "transaction": "struct<id string, total_order bigint>",
+    "ts_ms": "bigint",
+    "ts_us": "bigint",
+    "status": "string",
+    "id": "string",
+    "aggregate_type": "string",
+    "ddl": "string",
+    "tableChanges": "string",
+}
+_VALUE: Final = ", ".join(f"{name} {kind}" for name, kind in _VALUE_FIELDS.items())
+_ANY_VALUE: Final = f"{_VALUE}, schema struct<type string>, payload struct<{_VALUE}>"
+_RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
+_LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
+_SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
+_OLD_KEY: Final = "__debezium.oldkey"
+_NEW_KEY: Final = "__debezium.newkey"
+
+
+def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
+    """What each line is, and what every kind of event has in common.
+
+    Needs: file, line, text.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:1 with the lines.
+    """
+    return lines.transform(_parsed).transform(_picked).transform(_judged).transform(_completed)
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    """The line as a struct. The parser gets it inside an object, so that it also sees what stands behind the event."""
+    wrapped = F.concat(F.lit('{"_line":'), F.col("text"), F.lit("}"))
+    parsed = F.from_json(wrapped, _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    return lines.select("file", "line", "text", parsed.alias("_json"))
+
+
+def _picked(parsed: DataFrame) -> DataFrame:
+    """One value, wherever the line has it."""
+    line = F.col("_json").getField("_line")
+    wrapped = line.getField("value")
+    value = (
+        F.when(wrapped.getField("payload").isNotNull(), wrapped.getField("payload"))
+        .when(wrapped.isNotNull(), _fields_of(wrapped))
+        .when(line.getField("payload").isNotNull(), line.getField("payload"))
+        .otherwise(_fields_of(line))
+    )
+    has_schema = wrapped.getField("schema").isNotNull() | (wrapped.isNull() & line.getField("schema").isNotNull())
+    return parsed.select(
+        "file",
+        "line",
+        "text",
+        (line.isNull() & (F.trim("text") != "null") | F.col("_json").getField("_malformed").isNotNull()).alias(
+            "_broken"
+        ),
+        value.alias("_value"),
+        has_schema.alias("_has_schema"),
+        line.getField("key").alias("_key"),
+        F.coalesce(line.getField("topic"), line.getField("destination")).alias("channel"),
+        line.getField("partition").alias("kafka_partition"),
+        line.getField("offset").alias("kafka_offset"),
+    )
+
+
+def _fields_of(struct: Column) -> Column:
+    return F.struct(*[struct.getField(name).alias(name) for name in _VALUE_FIELDS])
+
+
+def _judged(picked: DataFrame) -> DataFrame:
+    """Which control event, if any; why rejected, if so."""
+    value = F.col("_value")
+    source = value.getField("source")
+    on_binlog = source.getField("connector").isin(*BINLOG_CONNECTORS)
+    place = (
+        F.when(source.getField("connector") == "postgresql", position.postgresql(source.getField("lsn"), source.getField("sequence")))
+        .when(on_binlog, position.binlog(source.getField("file"), source.getField("pos"), source.getField("row")))
+    )  # fmt: skip
+    schema = F.when(on_binlog, source.getField("db")).otherwise(source.getField("schema"))
+    table = F.when(source.getField("table") != "", F.concat_ws(".", schema, source.getField("table")))
+    return picked.select(
+        "*",
+        table.alias("table"),
+        place.alias("position"),
+        F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"))).alias("control_kind"),
+    )
+
+
+def _completed(judged: DataFrame) -> DataFrame:
+    """The columns of every envelope."""
+    value, text, control = F.col("_value"), F.col("text"), F.col("control_kind")
+    reason = F.when(F.col("_broken"), debezium_kinds.broken_reason(text)).when(
+        control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"))
+    )
+    source, transaction = value.getField("source"), value.getField("transaction")
+    schemas = F.when(F.col("_has_schema"), F.from_json(text, "schema string, value struct<schema string>"))
+    row_schema = F.coalesce(schemas.getField("value").getField("schema"), schemas.getField("schema"))
+    key = _unwrapped(F.col("_key"))
+    made = {
+        "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
+        "reason": reason,
+        "connector": source.getField("connector"),
+        "source": F.concat(source.getField("connector"), F.lit(":"), source.getField("name")),
+        "op": debezium_kinds.op(value.getField("op")),
+        "origin": debezium_kinds.origin(value.getField("op")),
+        "key_json": key.getField("payload"),
+        "before_json": value.getField("before"),
+        "after_json": value.getField("after"),
+        "row_schema_json": F.when(control.isNull(), row_schema),
+        "key_schema_json": F.when(control.isNull(), key.getField("schema")),
+        "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.xxhash64(row_schema)),
+        "commit_ts": _commit_ts(value),
+        "ingest_ts": _ingest_ts(value),
+        "event_id": debezium_kinds.event_id(value, control),
+        "tx_id": _transaction_id(value),
+        "tx_order": transaction.getField("total_order"),
+        "old_key_json": _header(text, value, "c", _OLD_KEY),
+        "new_key_json": _header(text, value, "d", _NEW_KEY),
+        "control_json": F.when(control.isNotNull(), debezium_kinds.payload(text)),
+    }
+    return judged.select(*[made[name].alias(name) if name in made else F.col(name) for name in ENVELOPE_COLUMNS])
+
+
+def _unwrapped(key: Column) -> Column:
+    """A struct (schema, payload) of a key that may have both around it."""
+    parts = F.from_json(key, _SCHEMA_AND_PAYLOAD)
+    bare = F.struct(F.lit(None).cast("string").alias("schema"), key.alias("payload"))
+    looks_wrapped = key.startswith('{"schema":') | key.startswith('{"payload":')
+    return F.when(looks_wrapped & parts.getField("schema").startswith("{"), parts).otherwise(bare)
+
+
+def _header(text: Column, value: Column, op: str, name: str) -> Column:
+    """The key in a header: headers are an object, or an array of objects with key and value."""
+    headers = F.from_json(text, "headers string").getField("headers")
+    listed = F.from_json(headers, "array<struct<key string, value string>>")
+    named = F.filter(listed, lambda header: header.getField("key") == name)
+    found = F.when(headers.startswith("["), F.try_element_at(named, F.lit(1)).getField("value")).otherwise(
+        F.try_element_at(F.from_json(headers, "map<string,string>"), F.lit(name))
+    )
+    there = (value.getField("op") == op) & text.contains(f'"{name}"')
+    return F.when(there, _unwrapped(found).getField("payload"))
+
+
+def _commit_ts(value: Column) -> Column:
+    """The source's time of the change; a transaction's boundary has its time outside of a source block."""
+    source = value.getField("source")
+    nanos = F.floor(source.getField("ts_ns").cast("decimal(20,0)") / 1_000).cast("bigint")
+    boundary = F.when(value.getField("status").isNotNull(), value.getField("ts_ms"))
+    millis = F.coalesce(source.getField("ts_ms"), boundary) * 1_000
+    return F.timestamp_micros(F.coalesce(source.getField("ts_us"), nanos, millis))
+
+
+def _ingest_ts(value: Column) -> Column:
+    """When the connector took the event."""
+    return F.timestamp_micros(F.coalesce(value.getField("ts_us"), value.getField("ts_ms") * 1_000))
+
+
+def _transaction_id(value: Column) -> Column:
+    """PostgreSQL's ids are `txId:lsn` and differ inside one transaction: the part before the colon is the same."""
+    boundary = F.when(value.getField("status").isNotNull(), value.getField("id"))
+    whole = F.coalesce(value.getField("transaction").getField("id"), boundary)
+    common = F.when(whole.rlike("^[0-9]+:[0-9]+$"), F.substring_index(whole, ":", 1)).otherwise(whole)
+    return F.coalesce(common, value.getField("source").getField("txId"))

@@ -1,0 +1,129 @@
+"""What a Debezium event is: a change, a control event and which, or neither and why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine import names
+
+OPS: Final = {
+    "c": names.OP_INSERT,
+    "u": names.OP_UPDATE,
+    "d": names.OP_DELETE,
+    "r": names.OP_READ,
+    "t": names.OP_TRUNCATE,
+}
+SIGNALS: Final = (
+    "execute-snapshot",
+    "stop-snapshot",
+    "pause-snapshot",
+    "resume-snapshot",
+    "snapshot-window-open",
+    "snapshot-window-close",
+    "schema-changes",
+    "set-binlog-position",
+    "log",
+)
+CONNECTORS: Final = ("postgresql", "mysql", "mariadb")
+
+
+def op(code: Column) -> Column:
+    """The operation of a change; null for every other code."""
+    chosen = F.lit(None).cast("string")
+    for letter, name in OPS.items():
+        chosen = F.when(code == letter, name).otherwise(chosen)
+    return chosen
+
+
+def origin(code: Column) -> Column:
+    """Snapshot rows are told by their op: streamed changes say snapshot = true after a restart inside one."""
+    return F.when(code == "r", names.ORIGIN_SNAPSHOT).when(code.isin(*OPS), names.ORIGIN_STREAM)
+
+
+def control_kind(value: Column, text: Column) -> Column:
+    """Which control event, or null."""
+    code, source = value.getField("op"), value.getField("source")
+    no_op, images = code.isNull(), F.coalesce(value.getField("before"), value.getField("after"))
+    nothing = no_op & source.isNull() & images.isNull()
+    return (
+        F.when(code.isin(*OPS), _signal_kind(value))
+        .when(code == "m", "message")
+        .when(no_op & (value.getField("status") == "BEGIN"), "transaction_begin")
+        .when(no_op & (value.getField("status") == "END"), "transaction_end")
+        .when(no_op & (value.getField("ddl").isNotNull() | value.getField("tableChanges").isNotNull()), "ddl")
+        .when(no_op & value.getField("aggregate_type").isNotNull(), "notification")
+        .when(nothing & value.getField("ts_ms").isNotNull(), "heartbeat")
+        .when(nothing & _is_null_message(text), "null_message")
+    )
+
+
+def _is_null_message(text: Column) -> Column:
+    return text.rlike(r'"(?:value|payload)"\s*:\s*null') | (F.trim(text) == "null")
+
+
+def _signal_kind(value: Column) -> Column:
+    """Rows of the signal table: nothing but id, type and data, and a type that Debezium knows.
+
+    A delete may carry the id alone. Deleting the open row closes a window, too. Rows read by a snapshot mark nothing.
+    """
+    code = value.getField("op")
+    row = F.when(code == "d", value.getField("before")).otherwise(value.getField("after"))
+    kind, row_id = F.get_json_object(row, "$.type"), F.get_json_object(row, "$.id")
+    about = row.contains('"type":') & row.contains('"data":')
+    is_signal = about & (F.array_sort(F.json_object_keys(row)) == F.array(F.lit("data"), F.lit("id"), F.lit("type")))
+    opened = (code == "c") & (kind == "snapshot-window-open")
+    closed = (code == "c") & (kind == "snapshot-window-close")
+    withdrawn = (code == "d") & row_id.endswith("-open") & (kind.isNull() | (kind == "snapshot-window-open"))
+    marker = F.when(opened, "window_open").when(closed | withdrawn, "window_close").when(kind.isin(*SIGNALS), "signal")
+    return F.when(is_signal, marker)
+
+
+def event_id(value: Column, control: Column) -> Column:
+    """The id of a signal row."""
+    row = F.coalesce(value.getField("after"), value.getField("before"))
+    is_signal = control.isin("window_open", "window_close", "signal")
+    return F.when(is_signal, F.get_json_object(row, "$.id"))
+
+
+def payload(text: Column) -> Column:
+    """The value of a line as JSON text, without the schema around it."""
+    value = F.coalesce(F.get_json_object(text, "$.value"), text)
+    wrapped = value.startswith('{"schema":') | value.startswith('{"payload":')
+    return F.when(wrapped, F.coalesce(F.get_json_object(value, "$.payload"), value)).otherwise(value)
+
+
+def broken_reason(text: Column) -> Column:
+    """Why a line could not be parsed as an event."""
+    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
+    return (
+        F.when(F.trim(text) == "", "empty line")
+        .when(whole.isNull(), "not JSON")
+        .when(~whole.startswith("{"), "not a JSON object")
+        .otherwise("a field of the envelope has a type that Debezium does not give it")
+    )
+
+
+def reject_reason(value: Column, table: Column, position: Column) -> Column:
+    """Why an event that is no control event cannot be a change either; null where it can."""
+    code, source = value.getField("op"), value.getField("source")
+    before, after = value.getField("before"), value.getField("after")
+    connector = source.getField("connector")
+    changes = source.isNotNull() | before.isNotNull() | after.isNotNull()
+    return (
+        F.when(code.isNull() & ~changes, "neither a change nor a control event of Debezium")
+        .when(code.isNull(), "op is missing")
+        .when(~code.isin(*OPS), F.concat(F.lit('unknown op "'), F.substring(code, 1, 20), F.lit('"')))
+        .when(source.isNull(), "source is missing")
+        .when(connector.isNull(), "source.connector is missing")
+        .when(~connector.isin(*CONNECTORS), F.concat(F.lit('connector "'), connector, F.lit('" is not supported')))
+        .when(table.isNull(), "source.table is missing")
+        .when(
+            code.isin("c", "u", "r") & after.isNull(), F.concat(F.lit('op "'), code, F.lit('" without an after image'))
+        )
+        .when(~after.startswith("{"), "after is not an object")
+        .when(~before.startswith("{"), "before is not an object")
+        .when((code != "r") & position.isNull(), "a streamed change without a position")
+    )

@@ -1,0 +1,66 @@
+"""Column types as a spec declares them, and how events without a schema of their own carry their values."""
+
+from __future__ import annotations
+
+from pyspark.sql import types as T
+
+from engine.decode.shape import Encoding, EncodingKind
+from engine.spec.columns import ColumnType, SourceEncoding
+from engine.spec.model import SourceSpec
+
+_TEXT_KINDS: dict[str, EncodingKind] = {"json": "text", "uuid": "text", "enum": "text", "xml": "text"}
+_SAME_KINDS: dict[str, EncodingKind] = {
+    "boolean": "boolean", "integer": "integer", "floating": "floating", "unsigned": "unsigned",
+    "date": "date", "string": "any_text", "map": "text", "struct": "text",
+}  # fmt: skip
+
+
+def stored_type(declared: ColumnType) -> T.DataType:
+    """The stored type. Maps and structs are kept as JSON text."""
+    kind = declared.source_encoding.kind
+    if kind in ("map", "struct"):
+        return T.StringType()
+    if kind == "array":
+        return T.ArrayType(stored_type(declared.children[0][1]))
+    return declared.data_type()
+
+
+def schemaless_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
+    """How an event without a schema carries a value of the declared type."""
+    said = declared.source_encoding
+    if said.kind == "array":
+        return Encoding("array", items=schemaless_encoding(declared.children[0][1], source))
+    if said.kind == "decimal":
+        return _decimal(declared.data_type(), source)
+    if said.kind == "binary":
+        return Encoding("hex" if source.binaries == "hex" else "base64")
+    if said.kind in ("timestamp", "timestamp_ntz"):
+        return Encoding("moment", said.precision)
+    if said.kind == "time":
+        return Encoding("time_micros") if source.times == "microseconds" else Encoding("time", said.precision)
+    if said.kind == "bits":
+        return Encoding("bits", said.precision)
+    return Encoding({**_TEXT_KINDS, **_SAME_KINDS}[said.kind])
+
+
+def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
+    """The encoding an event's own schema gives, with what only the declared type knows: signs, and text that is bytes."""
+    if said.kind == "unsigned" and carried.kind == "integer":
+        return Encoding("unsigned")
+    if said.kind == "bits" and carried.kind in ("bits", "boolean"):
+        return Encoding("bits", said.precision)
+    if said.kind == "binary" and carried.kind == "text":
+        return Encoding("hex" if source.binaries == "hex" else "base64")
+    if said.kind == "decimal" and carried.kind in ("text", "floating", "integer"):
+        return Encoding("decimal_text")
+    if said.kind in ("timestamp", "timestamp_ntz") and carried.kind in ("text", "integer"):
+        return Encoding("moment", said.precision)
+    if said.kind == "date" and carried.kind in ("text", "integer"):
+        return Encoding("date")
+    return carried
+
+
+def _decimal(kind: T.DataType, source: SourceSpec) -> Encoding:
+    if source.decimals == "precise" and isinstance(kind, T.DecimalType):
+        return Encoding("decimal_base64", kind.scale)
+    return Encoding("decimal_text")

@@ -1,0 +1,143 @@
+"""What a table's rows look like: from the spec, from the schemas the events carry, or from their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import types as T
+
+from engine.decode.connect import Typed
+from engine.decode.declared import corrected_encoding, schemaless_encoding, stored_type
+from engine.decode.look import Seen, look
+from engine.decode.shape import ColumnShape, Encoding, TableShape
+from engine.errors import SchemaEvolutionError, SpecError
+from engine.schema.evolve import widened
+from engine.spec.columns import ColumnType, parse_column_type
+from engine.spec.model import ColumnSpec, TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """All that decides on a column."""
+
+    spec: TableSpec
+    known: dict[str, T.DataType]
+    seen: Seen
+
+    @property
+    def declared(self) -> dict[str, ColumnSpec]:
+        return self.spec.columns or {}
+
+    @property
+    def first_time(self) -> bool:
+        """Nothing was said or stored before: the events decide alone."""
+        return not self.declared and not self.known
+
+
+def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None = None) -> TableShape:
+    """The shape of one table's rows, by a small aggregation over its changes.
+
+    Needs: envelopes of one table, kind change. `known`: the columns stored so far.
+    Gives: known columns in their order, then declared ones, then new ones in the events' order.
+    Raises: SchemaEvolutionError where the policy refuses what the events bring, SpecError where a key is no column.
+    """
+    stored = {field.name: field.dataType for field in known or ()}
+    infer = spec.columns is None
+    question = _Question(spec, stored, look(envelopes, infer))
+    names = _column_names(question)
+    dropped = frozenset(name for name, column in question.declared.items() if column.mask == "drop")
+    columns = tuple(_column(name, question) for name in names if name not in dropped)
+    keys = _keys(question)
+    absent = [key for key in keys if key not in names]
+    if absent:
+        raise SpecError(
+            f"Cannot decode {spec.table}: no column is known for its keys ({', '.join(absent)}).",
+            hint="Declare them under columns; events without schemas do not tell their types.",
+        )
+    all_fields_seen = infer or not question.seen.schemaless
+    closed = all_fields_seen and set(question.seen.typed_fields) <= set(names)
+    return TableShape(keys, columns, dropped, closed)
+
+
+def _keys(question: _Question) -> tuple[str, ...]:
+    if question.spec.keys is not None:
+        return question.spec.keys
+    found = question.seen.keys
+    if len(found) > 1:
+        listed = " / ".join(", ".join(key) for key in found)
+        raise SchemaEvolutionError(
+            f"Cannot decode {question.spec.table}: its events have several keys ({listed}).",
+            hint="Name the columns of one under keys.",
+        )
+    return found[0] if found else ()
+
+
+def _column_names(question: _Question) -> list[str]:
+    spec, seen = question.spec, question.seen
+    base = dict.fromkeys([*question.known, *question.declared])
+    new = [name for name in seen.typed_fields if name not in base]
+    if question.first_time or spec.evolution == "additive":
+        return [*base, *new] if not question.first_time else list(seen.typed_fields)
+    if spec.evolution == "strict" and new:
+        raise SchemaEvolutionError(
+            f"Cannot decode {spec.table}: its events bring new columns ({', '.join(new)}).",
+            hint="Declare them under columns, or set evolution: additive.",
+        )
+    return [*base, *[key for key in _keys(question) if key in new]]
+
+
+def _column(name: str, question: _Question) -> ColumnShape:
+    declared = question.declared.get(name)
+    if declared is not None:
+        column_type = parse_column_type(declared.type)
+        encodings = _declared_encodings(name, column_type, question)
+        return ColumnShape(name, stored_type(column_type), encodings, declared.mask, declared.salt or "")
+    carried = [(number, fields[name]) for number, fields in question.seen.schemas if name in fields]
+    kind = _widest(name, [kind for _, (kind, _) in carried], question)
+    encodings = tuple((number, encoding) for number, (_, encoding) in carried)
+    if question.seen.schemaless or not encodings:
+        encodings = (*encodings, (None, _schemaless(name, kind, question)))
+    return ColumnShape(name, kind, encodings)
+
+
+def _declared_encodings(
+    name: str, declared: ColumnType, question: _Question
+) -> tuple[tuple[int | None, Encoding], ...]:
+    source = question.spec.source
+    said = declared.source_encoding
+    carried = tuple(
+        (number, corrected_encoding(fields[name][1], said, source))
+        for number, fields in question.seen.schemas
+        if name in fields
+    )
+    return (*carried, (None, schemaless_encoding(declared, source)))
+
+
+def _schemaless(name: str, kind: T.DataType, question: _Question) -> Encoding:
+    inferred: Typed | None = question.seen.inferred.get(name)
+    if inferred is not None and inferred[0] == kind:
+        return inferred[1]
+    return schemaless_encoding(parse_column_type(kind.simpleString()), question.spec.source)
+
+
+def _widest(name: str, carried: list[T.DataType], question: _Question) -> T.DataType:
+    """One type for a column that the spec does not declare: what is stored, widened to what the events bring."""
+    inferred = question.seen.inferred.get(name)
+    known = question.known.get(name)
+    if not carried:
+        return known or (inferred[0] if inferred else T.StringType())
+    kinds = carried if known is None else [known, *carried]
+    wide = reduce(lambda one, other: one and widened(one, other), kinds[1:], kinds[0] or None)
+    evolution = question.spec.evolution
+    if evolution == "ignore" and known is not None:
+        return known
+    if wide is None or (evolution == "strict" and known is not None and wide != known):
+        listed = ", ".join(dict.fromkeys(kind.simpleString() for kind in kinds))
+        raise SchemaEvolutionError(
+            f"Cannot decode {question.spec.table}: column {name} changes its type ({listed}).",
+            hint=f"Declare one type for {name} under columns"
+            + ("." if wide is None else ", or set evolution: additive."),
+        )
+    return wide

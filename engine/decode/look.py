@@ -1,0 +1,92 @@
+"""One look at the changes of a table: the schemas they carry, their keys, and the types their values suggest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode.connect import Typed, key_columns, row_columns
+from engine.decode.shape import Encoding
+
+LONG_DIGITS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the events say of their columns and keys."""
+
+    schemas: tuple[tuple[int, dict[str, Typed]], ...]
+    schemaless: bool
+    inferred: dict[str, Typed]
+    keys: tuple[tuple[str, ...], ...]
+
+    @property
+    def typed_fields(self) -> tuple[str, ...]:
+        """Fields whose type is known, in order: the richest schema's first."""
+        schemas = sorted(self.schemas, key=lambda item: (-len(item[1]), item[0]))
+        return tuple(dict.fromkeys([*(name for _, fields in schemas for name in fields), *self.inferred]))
+
+
+def look(envelopes: DataFrame, infer: bool) -> Seen:
+    """Aggregate the changes of one table. `infer`: types of fields without a schema are wanted.
+
+    Needs: op, key_json, key_schema_json, row_schema_json, schema_hash, before_json, after_json.
+    """
+    keyed = F.col("key_json").isNotNull() & F.col("key_schema_json").isNull()
+    found = (
+        envelopes.groupBy("schema_hash")
+        .agg(
+            F.first("row_schema_json", ignorenulls=True).alias("row_schema"),
+            F.first("key_schema_json", ignorenulls=True).alias("key_schema"),
+            F.collect_set(F.when(keyed, F.json_object_keys("key_json"))).alias("keys"),
+            F.first(F.json_object_keys(_image()), ignorenulls=True).alias("order"),
+        )
+        .collect()
+    )
+    schemas = tuple((row.schema_hash, row_columns(row.row_schema)) for row in found if row.schema_hash is not None)
+    keys = {tuple(key_columns(row.key_schema)) for row in found if row.key_schema}
+    keys |= {tuple(key) for row in found for key in row["keys"]}
+    bare = [row for row in found if row.schema_hash is None]
+    order = [name for row in bare for name in row.order or ()]
+    inferred = _infer(envelopes, order) if bare and infer else {}
+    return Seen(schemas, bool(bare), inferred, tuple(sorted(key for key in keys if key)))
+
+
+def _image() -> Column:
+    return F.coalesce(F.col("after_json"), F.col("before_json"))
+
+
+def _infer(envelopes: DataFrame, order: Iterable[str]) -> dict[str, Typed]:
+    fields = F.explode(F.from_json(_image(), "map<string,variant>")).alias("name", "value")
+    rows = (
+        envelopes.where(F.col("schema_hash").isNull())
+        .select(fields)
+        .groupBy("name")
+        .agg(
+            F.collect_set(F.regexp_extract(F.schema_of_variant("value"), "^[A-Z]+(?:[(][0-9,]+[)])?", 0)).alias("kinds")
+        )
+        .collect()
+    )
+    kinds = {row["name"]: _typed(set(row.kinds)) for row in rows}
+    ordered = [*(name for name in order if name in kinds), *sorted(kinds)]
+    return {name: kinds[name] for name in ordered}
+
+
+def _typed(kinds: set[str]) -> Typed:
+    """One stored type for the JSON types met. Objects, arrays and mixtures are kept as text."""
+    kinds = kinds - {"VOID"}
+    if kinds == {"BOOLEAN"}:
+        return T.BooleanType(), Encoding("boolean")
+    if kinds == {"BIGINT"}:
+        return T.LongType(), Encoding("integer")
+    decimals = [tuple(int(n) for n in re.findall(r"\d+", kind)) for kind in kinds if kind.startswith("DECIMAL")]
+    if kinds and all(kind in ("BIGINT", "DOUBLE", "FLOAT") or kind.startswith("DECIMAL") for kind in kinds):
+        if "DOUBLE" not in kinds and all(scale == 0 and digits > LONG_DIGITS for digits, scale in decimals):
+            return T.DecimalType(38, 0), Encoding("decimal_text")
+        return T.DoubleType(), Encoding("floating")
+    return T.StringType(), Encoding("text")

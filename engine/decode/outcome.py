@@ -1,0 +1,136 @@
+"""The columns of one decoded change, from the structs of text and of values that `rows` has made.
+
+`_image` and `_row` are the row's texts and values, `_old_image` and `_before` those of an update's before image, `_key`
+and `_key_values` those of the key where the image lacks it. `_unavailable`, `_unkept` and `_unfit` name columns whose
+text did not become a value: the source did not send it; no stored type holds it; it is not of the column's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode.masks import masked, masked_text
+from engine.decode.shape import ColumnShape, TableShape
+
+
+def some(conditions: Iterable[Column]) -> Column:
+    """Whether one of the conditions holds."""
+    return reduce(lambda one, other: one | other, conditions, F.lit(False))
+
+
+def names_where(conditions: Iterable[tuple[str, Column]]) -> Column:
+    """The names whose condition holds."""
+    return F.array_compact(F.array(*[F.when(condition, name) for name, condition in conditions]))
+
+
+def row(shape: TableShape) -> Column:
+    """The stored row: null for a truncate, the keys alone for a delete that carries no more."""
+    in_image = {c.name: F.col("_row")[c.name] for c in shape.columns}
+    in_key = {c.name: F.col("_key_values")[c.name] for c in shape.key_columns}
+    values = {
+        name: F.coalesce(value, in_key[name]) if name in shape.keys else value for name, value in in_image.items()
+    }
+    return F.when(
+        F.col("op") != names.OP_TRUNCATE, F.struct(*[masked(values[c.name], c).alias(c.name) for c in shape.columns])
+    )
+
+
+def key(shape: TableShape) -> Column:
+    """The key columns: the image's, else those beside it; a keyless table's key is the whole row."""
+    in_image, in_key = F.col("_row"), F.col("_key_values")
+    columns = [
+        masked(F.coalesce(in_image[c.name], in_key[c.name]) if shape.keys else in_image[c.name], c).alias(c.name)
+        for c in shape.key_columns
+    ]
+    return F.when(F.col("op") != names.OP_TRUNCATE, F.struct(*columns))
+
+
+def masked_struct(values: str, columns: Iterable[ColumnShape]) -> Column:
+    """The struct with its masks; null where it is null."""
+    return F.when(
+        F.col(values).isNotNull(), F.struct(*[masked(F.col(values)[c.name], c).alias(c.name) for c in columns])
+    )
+
+
+def present(shape: TableShape) -> Column:
+    """The names of the columns carried, where they are not all: absent is not null, and neither is unavailable."""
+    all_names = F.array(*[F.lit(column.name) for column in shape.columns])
+    keys = F.array(*[F.lit(name) for name in shape.keys]).cast("array<string>")
+    only_keys = (F.col("op") == names.OP_DELETE) & ~F.col("_full")
+    fields = F.when(only_keys, keys).otherwise(F.array_union(F.col("_fields"), keys))
+    nothing = F.array().cast("array<string>")
+    carried = F.array_except(F.array_intersect(all_names, fields), F.coalesce(F.col("_unavailable"), nothing))
+    partial = only_keys | F.col("_fields").isNotNull()
+    return F.when((F.col("op") != names.OP_TRUNCATE) & partial & (F.size(carried) < len(shape.columns)), carried)
+
+
+def before(shape: TableShape) -> Column:
+    """The image before, where it is whole: PostgreSQL may send the keys alone, the rest null or unavailable."""
+    whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_or_none("_unavailable")) == 0)
+    whole_update = F.col("_before_full") & ~F.col("_before_spoilt")
+    return F.when(whole_delete, F.col("_stored")).when(whole_update, masked_struct("_before", shape.columns))
+
+
+def content_hash(shape: TableShape) -> Column:
+    """A hash of the op and the row's values, and of which are null, columns in the order of their names."""
+    columns = [F.col("_stored")[name] for name in sorted(column.name for column in shape.columns)]
+    return F.xxhash64(F.col("op"), *columns, *[column.isNull() for column in columns])
+
+
+def rescued(shape: TableShape) -> Column:
+    """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns."""
+    kept = [
+        F.when(
+            F.array_contains("_unkept", column.name),
+            F.struct(F.lit(column.name).alias("key"), masked_text(F.col("_image")[column.name], column).alias("value")),
+        )
+        for column in shape.columns
+    ]
+    unkept = F.when(F.size(_or_none("_unkept")) > 0, F.array_compact(F.array(*kept)))
+    parts = [unkept] if shape.closed else [unkept, _other_fields(shape)]
+    nothing = F.array().cast("array<struct<key:string,value:string>>")
+    entries = F.concat(*[F.coalesce(part, nothing) for part in parts])
+    return F.when(some(part.isNotNull() for part in parts), F.to_json(F.map_from_entries(entries)))
+
+
+def _other_fields(shape: TableShape) -> Column:
+    known = F.array(*[F.lit(name) for name in [*(column.name for column in shape.columns), *sorted(shape.dropped)]])
+    fields = F.map_entries(F.from_json("_image_json", "map<string,string>"))
+    others = F.filter(fields, lambda entry: ~F.array_contains(known, entry["key"]))
+    return F.when(F.size(F.array_except(F.coalesce(F.col("_fields"), known), known)) > 0, others)
+
+
+def reason(shape: TableShape) -> Column:
+    """What is wrong, all of it; null where nothing is. Names columns and types, never values."""
+    kinds = {column.name: column.value_type.simpleString() for column in shape.columns}
+    unfit = [
+        F.when(F.array_contains("_unfit", name), f'column "{name}": the value does not fit {kind}')
+        for name, kind in kinds.items()
+    ]
+    keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
+    problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
+    wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
+    return F.when((F.col("op") != names.OP_TRUNCATE) & wrong & (problems != ""), problems)
+
+
+def _key_problem(column: ColumnShape) -> Column:
+    name, kind = column.name, column.value_type.simpleString()
+    text = F.coalesce(F.col("_image")[name], F.col("_key")[name])
+    named = [F.array_contains(F.json_object_keys(json), name) for json in ("_image_json", "_key_json")]
+    there = some(F.coalesce(one, F.lit(False)) for one in named)
+    problem = (
+        F.when(text.isNotNull(), f'key column "{name}": the value does not fit {kind}')
+        .when(there, f'key column "{name}" is null')
+        .otherwise(f'key column "{name}" is missing')
+    )
+    unfit = F.coalesce(F.array_contains("_unfit", name), F.lit(False))
+    return F.when(F.col("_stored_key")[name].isNull() & ~unfit, problem)
+
+
+def _or_none(names_column: str) -> Column:
+    return F.coalesce(F.col(names_column), F.array().cast("array<string>"))

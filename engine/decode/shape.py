@@ -1,0 +1,97 @@
+"""What one table's rows look like: the stored columns, and how the events at hand carry each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pyspark.sql import types as T
+
+from engine.spec.model import Mask
+
+EncodingKind = Literal[
+    "boolean",
+    "integer",
+    "unsigned",
+    "floating",
+    "decimal_base64",
+    "decimal_text",
+    "decimal_any",
+    "text",
+    "any_text",
+    "base64",
+    "hex",
+    "bits",
+    "days",
+    "millis",
+    "micros",
+    "nanos",
+    "moment",
+    "date",
+    "zoned_text",
+    "local_text",
+    "time_millis",
+    "time_micros",
+    "time_nanos",
+    "time",
+    "array",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How an event carries a value. `size`: scale of a decimal, number of bits, digits of a second (None: not said)."""
+
+    kind: EncodingKind
+    size: int | None = None
+    items: Encoding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnShape:
+    """One stored column.
+
+    `encodings` pairs schema hashes with encodings; the hash None stands for events without a schema of their own, and
+    for every hash that is not listed. `value_type` is the type before the mask.
+    """
+
+    name: str
+    value_type: T.DataType
+    encodings: tuple[tuple[int | None, Encoding], ...]
+    mask: Mask | None = None
+    salt: str = field(default="", repr=False)
+
+    @property
+    def type(self) -> T.DataType:
+        """The stored type: a hash is text, whatever it is a hash of."""
+        return T.StringType() if self.mask == "sha256" else self.value_type
+
+
+@dataclass(frozen=True, slots=True)
+class TableShape:
+    """The key columns (none: a keyless table) and all columns of a table.
+
+    `dropped` names columns whose values must not be stored anywhere. `closed` says that the events at hand carry no
+    field beyond these, so that nobody needs to look for one.
+    """
+
+    keys: tuple[str, ...]
+    columns: tuple[ColumnShape, ...]
+    dropped: frozenset[str] = frozenset()
+    closed: bool = False
+
+    @property
+    def row_type(self) -> T.StructType:
+        """The type of `row` and `before`."""
+        return T.StructType([T.StructField(column.name, column.type) for column in self.columns])
+
+    @property
+    def key_columns(self) -> tuple[ColumnShape, ...]:
+        """The columns of `key`, in the order of the keys; all columns for a keyless table."""
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in self.keys) if self.keys else self.columns
+
+    @property
+    def key_type(self) -> T.StructType:
+        """The type of `key`, `old_key` and `new_key`."""
+        return T.StructType([T.StructField(column.name, column.type) for column in self.key_columns])

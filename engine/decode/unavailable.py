@@ -1,0 +1,43 @@
+"""Debezium's placeholder for a value that the source did not log because it did not change."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import uuid
+from typing import Final
+
+from pyspark.sql import Column
+
+from engine.decode.shape import ColumnShape
+
+PLACEHOLDER: Final = "__debezium_unavailable_value"
+_BYTES: Final = PLACEHOLDER.encode()
+_BASE64: Final = base64.b64encode(_BYTES).decode()
+_UUID: Final = str(uuid.UUID(bytes=hashlib.md5(_BYTES, usedforsecurity=False).digest(), version=3))
+
+
+def _listed(item: object) -> str:
+    return json.dumps([item], separators=(",", ":"))
+
+
+_TEXTS: Final = (PLACEHOLDER, _BASE64, base64.urlsafe_b64encode(_BYTES).decode(), _BYTES.hex())
+_ARRAYS: Final = (
+    _listed(PLACEHOLDER),
+    _listed(_BASE64),
+    _listed(_UUID),
+    json.dumps(list(_BYTES), separators=(",", ":")),
+)
+_MAP: Final = json.dumps({PLACEHOLDER: PLACEHOLDER}, separators=(",", ":"))
+_OF_ANY_LENGTH: Final = frozenset({"text", "any_text", "base64", "hex", "decimal_any", "array"})
+
+
+def can_be_unavailable(column: ColumnShape) -> bool:
+    """Only values of any length are left out: PostgreSQL keeps them outside of the row."""
+    return any(encoding.kind in _OF_ANY_LENGTH for _, encoding in column.encodings)
+
+
+def is_unavailable(text: Column) -> Column:
+    """Whether the text stands for an unavailable value: as text, as bytes, in an array, in a map."""
+    return text.isin(*dict.fromkeys([*_TEXTS, *_ARRAYS, _MAP]))

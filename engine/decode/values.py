@@ -1,0 +1,247 @@
+"""Column functions that turn an event's text into a value. Each names its unit; what does not fit becomes null.
+
+Every value comes in as the text of its JSON token: a string's content, or the digits, `true`, or the JSON text of an
+array or object. No function raises, whatever the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970-01-01
+SECONDS_A_DAY: Final = 86_400
+A_SECOND: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
+DECIMAL_DIGITS: Final = 38
+DECIMAL_HEX: Final = 32  # a decimal of 38 digits has at most 16 bytes
+LIMB: Final = 1_000_000_000
+
+NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
+WHOLE: Final = r"^[+-]?[0-9]+$"
+OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*)$"
+
+
+# --- numbers ------------------------------------------------------------------------------------------------------------
+
+
+def boolean(text: Column) -> Column:
+    """true, false, or a number: 0 is false."""
+    return F.coalesce(text.try_cast("boolean"), text.try_cast("bigint") != 0)
+
+
+def whole(text: Column, kind: T.DataType) -> Column:
+    """A whole number; `true` and `false` are 1 and 0."""
+    return F.coalesce(text.try_cast(kind), text.try_cast("boolean").cast(kind))
+
+
+def unsigned(text: Column) -> Column:
+    """BIGINT UNSIGNED as decimal(20,0): from 2^63 on, the source's 64 bits arrive as a negative number."""
+    number = text.try_cast("decimal(20,0)")
+    return F.when(number < 0, (number + F.lit(str(2**64)).cast("decimal(20,0)")).cast("decimal(20,0)")).otherwise(
+        number
+    )
+
+
+def decimal_text(text: Column, kind: T.DecimalType) -> Column:
+    """Plain or scientific digits. Null where digits would be lost, at either end."""
+    value = text.try_cast(kind)
+    plain = text.rlike(rf"^[+-]?[0-9]+(?:\.[0-9]{{0,{kind.scale}}}0*)?$")
+    scientific = text.rlike("[eE]") & (value.cast("double") == text.try_cast("double"))
+    return F.when(plain | scientific, value)
+
+
+def base64_digits(text: Column) -> Column:
+    """Base64 as hexadecimal digits."""
+    return F.hex(F.try_to_binary(text, F.lit("base64")))
+
+
+def decimal_hex(digits: Column, scale: int, kind: T.DecimalType) -> Column:
+    """Big-endian two's complement, in hexadecimal digits, of the unscaled value. Null where digits would be lost."""
+    if scale > kind.scale:
+        return decimal_text(let(digits, lambda found: _scaled(_unscaled(found), F.lit(scale))), kind)
+    size = F.length(digits)
+    number = F.when(size.between(1, 16), _signed(_extended(digits, 16))).when(size.between(17, 32), _two_words(digits))
+    return F.concat(number, F.lit(f"E{-scale}")).try_cast(kind)
+
+
+def decimal_digits(text: Column, scale: int | Column) -> Column:
+    """Base64 of the unscaled value, of any length, as the exact decimal digits."""
+    places = F.lit(scale) if isinstance(scale, int) else scale
+    return let(base64_digits(text), lambda digits: let(_unscaled(digits), lambda number: _scaled(number, places)))
+
+
+def variable_scale_digits(text: Column) -> Column:
+    """`{"scale":2,"value":"MDk="}` as the exact decimal digits."""
+    parts = F.from_json(text, "scale int, value string")
+    return let(parts, lambda found: decimal_digits(found["value"], found["scale"]))
+
+
+def let(value: Column, then: Callable[[Column], Column]) -> Column:
+    """`then` of a value that it may use many times. Interpreted: for what is seldom met; it keeps expressions small."""
+    return F.get(F.transform(F.array(value), then), F.lit(0))
+
+
+def _scaled(number: Column, places: Column) -> Column:
+    """Digits of a whole number with the point `places` from their end; before it, for negative places, zeros."""
+    sign = F.when(number.startswith("-"), "-").otherwise("")
+    digits = F.ltrim(number, F.lit("-"))
+
+    def pointed(padded: Column) -> Column:
+        split = F.length(padded) - places
+        return F.concat(F.substring(padded, F.lit(1), split), F.lit("."), F.substring(padded, split + 1, places))
+
+    fraction = let(F.lpad(digits, F.greatest(F.length(digits), places + 1), F.lit("0")), pointed)
+    whole_number = F.when(digits == "0", digits).otherwise(F.concat(digits, F.repeat(F.lit("0"), -places)))
+    return F.concat(sign, F.when(places > 0, fraction).otherwise(whole_number))
+
+
+def _unscaled(digits: Column) -> Column:
+    """Hexadecimal digits of a two's complement number of any length as a decimal number."""
+    size = F.length(digits)
+    return F.when(size.between(1, 16), _signed(_extended(digits, 16))).when(size > 16, _long(digits))
+
+
+def _extended(digits: Column, width: int) -> Column:
+    """The number in `width` hexadecimal digits."""
+    return F.lpad(digits, width, F.when(digits >= "8", "F").otherwise("0"))
+
+
+def _signed(digits: Column) -> Column:
+    """Sixteen hexadecimal digits as a signed number's text."""
+    return F.conv(digits, 16, -10)
+
+
+def _two_words(digits: Column) -> Column:
+    """Up to 32 hexadecimal digits as a signed number's text; null where a decimal's 38 digits do not hold it."""
+    extended = _extended(digits, DECIMAL_HEX)
+    high = _signed(F.substring(extended, 1, 16)).cast("decimal(38,0)")
+    low = F.conv(F.substring(extended, 17, 16), 16, 10).cast("decimal(38,0)")
+    return F.try_add(F.try_multiply(high, F.lit(str(2**64)).cast("decimal(38,0)")), low).cast("string")
+
+
+def _long(digits: Column) -> Column:
+    """Any number of hexadecimal digits as a signed number's text: schoolbook multiplication in limbs of nine digits."""
+    negative = digits >= "8"
+    magnitude = F.when(negative, F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")).otherwise(digits)
+    width = F.ceil(F.length(digits) / 8).cast("int") * 8
+
+    def absolute(padded: Column) -> Column:
+        words = F.transform(
+            F.sequence(F.lit(1), F.length(padded), F.lit(8)),
+            lambda at: F.conv(F.substring(padded, at, F.lit(8)), 16, 10).cast("bigint"),
+        )
+        start = F.array(F.lit(0).cast("bigint"))
+        limbs = F.aggregate(words, start, lambda so_far, word: _shifted(so_far, 2**32, word))
+        one = F.when(negative, 1).otherwise(0).cast("bigint")  # two's complement: flipped, and one more
+        texts = F.transform(F.reverse(_shifted(limbs, 1, one)), lambda limb: F.lpad(limb.cast("string"), 9, "0"))
+        return F.regexp_replace(F.array_join(texts, ""), "^0+(?=.)", "")
+
+    return F.concat(F.when(negative, "-").otherwise(""), let(F.lpad(magnitude, width, F.lit("0")), absolute))
+
+
+def _shifted(limbs: Column, factor: int, addend: Column) -> Column:
+    """limbs * factor + addend, in limbs of nine decimal digits, the lowest first."""
+    start = F.struct(F.array().cast("array<bigint>").alias("limbs"), addend.alias("carry"))
+
+    def step(so_far: Column, limb: Column) -> Column:
+        def split(total: Column) -> Column:
+            low = F.pmod(total, F.lit(LIMB).cast("bigint"))
+            carry = ((total - low).cast("decimal(20,0)") / F.lit(LIMB)).cast("bigint")
+            return F.struct(F.array_append(so_far["limbs"], low).alias("limbs"), carry.alias("carry"))
+
+        return let(limb * F.lit(factor).cast("bigint") + so_far["carry"], split)
+
+    zero = F.array(F.lit(0).cast("bigint"))
+    return F.aggregate(F.concat(limbs, zero), start, step, lambda end: end["limbs"])
+
+
+# --- bytes and bits -----------------------------------------------------------------------------------------------------
+
+
+def base64_bytes(text: Column) -> Column:
+    """Base64."""
+    return F.try_to_binary(text, F.lit("base64"))
+
+
+def hex_bytes(text: Column) -> Column:
+    """Hexadecimal digits of either case."""
+    return F.try_to_binary(text, F.lit("hex"))
+
+
+def bits(text: Column, size: int) -> Column:
+    """Base64 of little-endian bytes, or true and false for one bit, as `size` digits of 0 and 1, highest bit first."""
+    big_endian = F.reverse(F.regexp_replace(base64_digits(text), "(.)(.)", "$2$1"))
+    nibbles = F.transform(F.split(big_endian, ""), lambda digit: F.lpad(F.conv(digit, 16, 2), 4, "0"))
+
+    def fitted(digits: Column) -> Column:
+        padded = F.lpad(digits, F.greatest(F.lit(size), F.length(digits)), F.lit("0"))
+        surplus = F.substring(padded, F.lit(1), F.length(padded) - size)
+        return F.when(~surplus.contains("1"), F.right(padded, F.lit(size)))
+
+    flag = F.when(text == "true", "1").when(text == "false", "0")
+    return F.when(flag.isNotNull(), F.lpad(flag, size, "0")).otherwise(let(F.array_join(nibbles, ""), fitted))
+
+
+# --- dates and times ----------------------------------------------------------------------------------------------------
+
+
+def days(text: Column) -> Column:
+    """Days since 1970-01-01 as a date of the years 1 to 9999."""
+    number = text.try_cast("int")
+    return F.when(number.between(FIRST_DAY, LAST_DAY), F.date_from_unix_date(number))
+
+
+def iso_date(text: Column) -> Column:
+    """2020-12-31, perhaps with a zone behind it, which a date does not have."""
+    return F.when(_has_calendar_date(text), F.substring(text, 1, 10).try_cast("date"))
+
+
+def moment(text: Column, unit: str) -> Column:
+    """Milli-, micro- or nanoseconds since 1970-01-01T00:00:00Z as an instant of the years 1 to 9999."""
+    number = text.try_cast("bigint")
+    first, last = FIRST_DAY * SECONDS_A_DAY * A_SECOND[unit], (LAST_DAY + 1) * SECONDS_A_DAY * A_SECOND[unit] - 1
+    if unit == "nanos":  # 64 bits of nanoseconds reach from 1677 to 2262
+        micros = F.floor(number.cast("decimal(20,0)") / 1_000).cast("bigint")
+        return F.timestamp_micros(micros)
+    known = F.when(number.between(first, last), number)
+    return F.timestamp_millis(known) if unit == "millis" else F.timestamp_micros(known)
+
+
+def zoned_moment(text: Column) -> Column:
+    """2020-12-31T23:59:59.999999Z or with an offset as an instant; without either it is UTC."""
+    value = F.when(_has_calendar_date(text), text.try_cast("timestamp"))
+    first, last = F.lit("0001-01-01T00:00:00Z"), F.lit("9999-12-31T23:59:59.999999Z")
+    return F.when(value.between(first.cast("timestamp"), last.cast("timestamp")), value)
+
+
+def local_moment(text: Column) -> Column:
+    """2020-12-31T23:59:59.999999 as a time of no zone; a Z or offset behind it is left out."""
+    bare = F.regexp_replace(text, r"(?<=:[0-9.]{2,13})(?:Z|[+-][0-9]{2}:?[0-9]{2})$", "")
+    return F.when(_has_calendar_date(text), bare.try_cast("timestamp_ntz"))
+
+
+def time_of_day(text: Column, unit: str) -> Column:
+    """A number of milli-, micro- or nanoseconds as HH:MM:SS.ffffff; may be negative or longer than a day."""
+    number = text.try_cast("decimal(20,0)")
+    micros = F.abs(
+        F.floor(number / (A_SECOND[unit] // 1_000_000)) if unit == "nanos" else number * (1_000_000 // A_SECOND[unit])
+    )
+    seconds = F.floor(micros / 1_000_000)
+    hours = F.floor(seconds / 3_600).cast("string")
+    minutes = F.pmod(F.floor(seconds / 60), F.lit(60)).cast("string")
+    rest = F.pmod(seconds, F.lit(60)).cast("string")
+    fraction = (micros - seconds * 1_000_000).cast("bigint").cast("string")
+    return F.concat(
+        F.when(number < 0, "-").otherwise(""),
+        F.lpad(hours, F.greatest(F.length(hours), F.lit(2)), "0"),
+        F.lit(":"), F.lpad(minutes, 2, "0"), F.lit(":"), F.lpad(rest, 2, "0"), F.lit("."), F.lpad(fraction, 6, "0"),
+    )  # fmt: skip
+
+
+def _has_calendar_date(text: Column) -> Column:
+    """Four digits of a year from 1 on, then a date: not infinity, no era, no year beyond 9999, and no bare time."""
+    return text.rlike("^[0-9]{4}-[0-9]{2}-[0-9]{2}") & ~text.startswith("0000")
