@@ -10,19 +10,21 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine import run
 from engine.errors import SiltstoneError
+from engine.run import catch_up
 from engine.session import spark_session
 from engine.spec import load_project, load_specs
+from quality.validate import checks_of_run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Catch up, print the report, and give the exit code."""
+    """Catch up, check, print the report, and give the exit code."""
     parsed = _parser().parse_args(arguments)
     try:
         project = load_project(parsed.project)
         specs = load_specs(parsed.specs or None, project)
-        report = run.catch_up(project, specs, spark_session(project), until=parsed.until, wait=parsed.wait)
+        spark = spark_session(project)
+        report = catch_up(project, specs, spark, until=parsed.until, wait=parsed.wait, checks=checks_of_run)
     except SiltstoneError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
@@ -34,7 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="catch_up.py", description="Take all that is new into the tables.")
     parser.add_argument("specs", nargs="*", type=Path, help="table specs; all of specs/ when none is named")
     parser.add_argument("--project", type=Path, help="the project file or its folder")
-    parser.add_argument("--until", type=_moment, help="only what was committed up to this time (UTC)")
+    parser.add_argument("--until", type=_moment, help="leave files modified after this time (UTC) for another run")
     parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for another run to end")
     return parser
 

@@ -1,7 +1,9 @@
-"""catch-up: parse, run, print."""
+"""catch-up and check: parse, run, print."""
 
 import sys
-from collections.abc import Iterator
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,44 +16,91 @@ from engine.cli.output import NULL, console, grid, note, print_json
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.report import RunReport, SourceReport, TableReport
+    from pyspark.sql import SparkSession
+
+    from engine.report import CheckReport, RunReport, SourceReport, TableReport
+    from engine.spec.model import ProjectSpec, TableSpec
+    from quality import CheckResult
 
     Progress = Callable[[str, str], None]
 
-STATUS_STYLES = {"ok": "green", "nothing new": "dim", "failed": "bold red", "blocked": "bold yellow"}
+STYLES = {
+    "ok": "green",
+    "nothing new": "dim",
+    "failed": "bold red",
+    "blocked": "bold yellow",
+    "passed": "green",
+    "not available": "dim",
+}
+EVERY_BATCH = -1
 
 
 def add_commands(app: typer.Typer) -> None:
     """Register this part's commands."""
     app.command("catch-up")(catch_up)
+    app.command()(check)
 
 
 def catch_up(
     specs: SpecArguments = None,
-    until: Annotated[str | None, typer.Option(help="Only what was committed up to this time (UTC).")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Leave files modified after this time (UTC) for another run.")
+    ] = None,
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for another run to end.")] = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Take all that is new into the tables, exactly once."""
+    """Take all that is new into the tables, exactly once, and check them."""
     bound = parse_time(until) if until else None
-    found_project = open_project(project)
-    from engine.spec import load_specs
+    with _work(specs, project) as (found_project, found_specs, spark, progress):
+        from engine.run import catch_up as run_catch_up
+        from quality.validate import checks_of_run
 
-    found_specs = load_specs(specs, found_project)
-    with progress_line() as progress:
-        progress("", "starting Spark")
-        from engine import run
-        from engine.session import spark_session
-
-        spark = spark_session(found_project)
-        report = run.catch_up(found_project, found_specs, spark, progress=progress, until=bound, wait=wait)
+        report = run_catch_up(found_project, found_specs, spark, progress, bound, wait, checks_of_run)
     if json:
         print_json(report.to_dict())
     else:
         print_report(report)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
+
+
+def check(specs: SpecArguments = None, json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Run the checks over everything the tables hold."""
+    from dataclasses import asdict
+
+    from engine.errors import QualityError
+
+    results: list[tuple[str, CheckResult]] = []
+    with _work(specs, project) as (found_project, found_specs, spark, progress):
+        from quality.validate import run_checks
+
+        run_id = uuid.uuid4().hex[:16]
+        for spec in found_specs:
+            progress(spec.table, "checking")
+            results += [(spec.table, r) for r in run_checks(spark, found_project, spec, run_id, EVERY_BATCH)]
+    if json:
+        print_json([asdict(result) for _, result in results])
+    else:
+        print_checks(results)
+    if any(result.status == "failed" and result.severity == "error" for _, result in results):
+        raise typer.Exit(QualityError.exit_code)
+
+
+@contextmanager
+def _work(
+    specs: SpecArguments, project: ProjectOption
+) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
+    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start."""
+    from engine.spec import load_specs
+
+    found_project = open_project(project)
+    found_specs = load_specs(specs, found_project)
+    with progress_line() as progress:
+        progress("", "starting Spark")
+        from engine.session import spark_session
+
+        yield found_project, found_specs, spark_session(found_project), progress
 
 
 @contextmanager
@@ -73,15 +122,39 @@ def print_report(report: "RunReport") -> None:
     out = console()
     out.print(grid(("source", "read", "taken", "control", "other tables", "rejected"), map(_source, report.sources)))
     columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
-    table = grid(columns, ())
-    for found in report.tables:
-        style = STATUS_STYLES.get(found.status, "")
-        table.add_row(*(Text(cell, style if cell == found.status else "") for cell in _table(found)))
-    out.print(table)
+    _print_styled(columns, map(_table, report.tables))
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
-    out.print(Text(f"run {report.run_id}: {len(report.tables)} tables in {report.seconds:.1f} s"), soft_wrap=True)
+    results = [(found.table, result) for found in report.tables for result in found.checks or ()]
+    failed = [pair for pair in results if pair[1].status == "failed"]
+    if failed:
+        print_checks(failed)
+    counts = Counter(result.status for _, result in results)
+    checked = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
+    line = f"run {report.run_id}: {len(report.tables)} tables in {report.seconds:.1f} s, checks: {checked}"
+    out.print(Text(line), soft_wrap=True)
+
+
+def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> None:
+    """The results of checks, and what to do about those that failed."""
+    from rich.text import Text
+
+    found = list(results)
+    cells = ((table, r.check, r.severity, r.status, f"{r.observed:,}", r.message) for table, r in found)
+    _print_styled(("table", "check", "severity", "status", "found", "message"), cells)
+    for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
+        console().print(Text(hint), soft_wrap=True)
+
+
+def _print_styled(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """A table whose words of status have their colour."""
+    from rich.text import Text
+
+    table = grid(columns, ())
+    for line in lines:
+        table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in line))
+    console().print(table)
 
 
 def _source(source: "SourceReport") -> tuple[str, ...]:

@@ -153,10 +153,9 @@ def test_doctor_finds_this_machine_ready(run: Run) -> None:
 
 
 def test_an_error_of_the_jvm_is_told_in_the_words_of_the_jvm() -> None:
-    error = Exception(
-        "An error occurred while calling o47.collect.\n: org.apache.spark.SparkException: Job aborted\n\tat"
-    )
-    assert gist(error) == "org.apache.spark.SparkException: Job aborted"
+    words = "org.apache.spark.SparkException: Job aborted"
+    error = Exception(f"An error occurred while calling o47.collect.\n: {words}\n\tat org.example")
+    assert gist(error) == words
     assert gist(Exception()) == ""
 
 
