@@ -1,5 +1,6 @@
 """The command line: parsing and printing only. Commands import what they need when they run, to start quickly."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from engine.cli.output import print_error
 from engine.errors import SiltstoneError, SpecError
 
 UNEXPECTED_EXIT_CODE = 1
+GC_THRESHOLD = 100_000  # collecting while some thousand modules load takes a tenth of a short command's time
 DEBUG_HINT = "SILTSTONE_DEBUG=1 shows where it comes from; what Spark says is in spark.log in siltstone's cache folder."
 
 app = typer.Typer(
@@ -29,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Raises: SystemExit; with SILTSTONE_DEBUG=1 the error itself.
     """
+    gc.set_threshold(GC_THRESHOLD)
     try:
         app(args=arguments)
     except SiltstoneError as error:

@@ -36,9 +36,8 @@ from engine.names import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.catalog import Catalog
 
-    from engine.look import TableNames
+    from engine.look import Reader, TableNames
     from engine.spec.model import ProjectSpec
 
 INTERVAL = (VALID_FROM, VALID_TO, OP)
@@ -125,17 +124,18 @@ def runs(
     _print(found.select(columns), limit, ShowFormat.json if json else ShowFormat.table)
 
 
-def _open(word: str, project: "ProjectSpec") -> "tuple[Catalog, TableNames]":
+def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
     """The catalog, and the tables the word stands for; specs that do not load matter only where they are needed."""
     from engine.look import open_catalog, table_names
     from engine.spec import load_specs
+    from engine.spec.load import SPECS_FOLDER
 
     catalog = open_catalog(project.catalog)
     try:
         specs = load_specs(None, project)
     except SpecError:
         names = table_names(word, project, ())
-        if catalog.table_exists(names.latest):
+        if catalog.table_exists(names.latest) or not (project.root / SPECS_FOLDER).exists():
             return catalog, names
         raise
     return catalog, table_names(word, project, specs)

@@ -2,14 +2,14 @@
 
 import base64
 import binascii
-import gc
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from engine.look.embedded import EmbeddedCatalog
 from engine.errors import SpecError
 from engine.names import LEDGER_TABLES, OP, OP_DELETE, POSITION, VALID_FROM, VALID_TO
 from engine.session import sqlite_file
@@ -17,13 +17,24 @@ from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyiceberg.catalog import Catalog
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.table import Table
+    from pyiceberg.typedef import Identifier
     from pyiceberg.types import IcebergType
 
 SORTED_UP_TO = 100_000
 """Tables with at most so many rows are shown in the order of their keys; larger ones as their files lie."""
+
+
+class Reader(Protocol):
+    """What reading asks of a catalog; PyIceberg's catalogs give it too."""
+
+    @property
+    def name(self) -> str: ...
+    def load_table(self, identifier: str) -> "Table": ...
+    def table_exists(self, identifier: str) -> bool: ...
+    def list_namespaces(self) -> "list[Identifier]": ...
+    def list_tables(self, namespace: "Identifier") -> "list[Identifier]": ...
 
 
 @dataclass(frozen=True)
@@ -55,8 +66,8 @@ def table_names(word: str, project: ProjectSpec, specs: Iterable[TableSpec]) -> 
     return TableNames(base, f"{base}_history", f"{project.namespace}.{base.replace('.', '_')}_changes")
 
 
-def open_catalog(spec: CatalogSpec) -> "Catalog":
-    """PyIceberg's view of the project's catalog. The embedded one is opened read-only.
+def open_catalog(spec: CatalogSpec) -> Reader:
+    """The project's catalog for reading: the embedded one read-only, the others as PyIceberg knows them.
 
     Raises: SpecError where there is nothing to read yet, or the kind of catalog needs a JVM.
     """
@@ -76,15 +87,10 @@ def open_catalog(spec: CatalogSpec) -> "Catalog":
             f"Cannot read the catalog {spec.name}: nothing has been written yet ({database} does not exist).",
             hint="Run `siltstone catch-up` first.",
         )
-    gc.disable()  # collecting while some thousand modules load takes a fifth of the start
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    gc.enable()
-    uri = f"sqlite:///file:{database}?mode=ro&uri=true"
-    return SqlCatalog(spec.name, uri=uri, init_catalog_tables="false", **spec.properties)
+    return EmbeddedCatalog(spec.name, database, spec.properties)
 
 
-def load_table(catalog: "Catalog", name: str) -> "Table":
+def load_table(catalog: Reader, name: str) -> "Table":
     """A table by its dotted name. Raises: SpecError that lists the nearest names."""
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
@@ -96,7 +102,7 @@ def load_table(catalog: "Catalog", name: str) -> "Table":
         raise _no_such_table(catalog, name) from error
 
 
-def key_columns(catalog: "Catalog", names: TableNames) -> tuple[str, ...]:
+def key_columns(catalog: Reader, names: TableNames) -> tuple[str, ...]:
     """The key of a table: what its spec says, else what its change table was made with; empty when neither says."""
     from pyiceberg.types import StructType
 
@@ -204,13 +210,13 @@ def _dotted(table: "Table") -> str:
     return ".".join(table.name())
 
 
-def _all_tables(catalog: "Catalog") -> Iterator[str]:
+def _all_tables(catalog: Reader) -> Iterator[str]:
     for namespace in catalog.list_namespaces():
         for identifier in catalog.list_tables(namespace):
             yield ".".join(identifier)
 
 
-def _no_such_table(catalog: "Catalog", name: str) -> SpecError:
+def _no_such_table(catalog: Reader, name: str) -> SpecError:
     tables = sorted(_all_tables(catalog))
     near = get_close_matches(name, tables, 1)
     if near:

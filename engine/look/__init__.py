@@ -1,0 +1,29 @@
+"""Reading the tables without a JVM."""
+
+from engine.look.reading import (
+    Reader,
+    TableNames,
+    as_of,
+    batches,
+    first_rows,
+    key_columns,
+    load_table,
+    matching,
+    open_catalog,
+    table_names,
+    timeline,
+)
+
+__all__ = [
+    "Reader",
+    "TableNames",
+    "as_of",
+    "batches",
+    "first_rows",
+    "key_columns",
+    "load_table",
+    "matching",
+    "open_catalog",
+    "table_names",
+    "timeline",
+]
