@@ -1,0 +1,41 @@
+"""Positions going backwards inside one channel, in the order of delivery."""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from quality import catalogue
+from quality.timeline import is_streamed
+
+
+def backward_positions(changes: DataFrame) -> DataFrame:
+    """Where a channel steps back: the position reached before, and the one it goes on from.
+
+    Needs: the change schema.
+    Gives: check, position_from, position_to, key (JSON text), message.
+    Rows: one a step back. Records of one channel are compared inside one Kafka partition, else inside one file; READs
+        are left out, because they borrow the position of what came before them.
+
+        delivered at  10 20 30 20 30 40 35
+        steps back             20       35     two findings: from 20 to 30, from 35 to 40
+    """
+    from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
+    lane = F.struct("channel", F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file")))
+    at = F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))
+    placed = changes.where(is_streamed() & F.col("position").isNotNull() & at.isNotNull()).select(
+        lane.alias("lane"), at.alias("at"), "position", "key", "file", "line"
+    )
+    delivered = Window.partitionBy("lane").orderBy("at", "position")
+    reached = F.max("position").over(delivered.rowsBetween(Window.unboundedPreceding, -1))
+    stepped = placed.select("*", F.lag("position").over(delivered).alias("previous"), reached.alias("reached")).where(
+        F.col("position") < F.col("previous")
+    )
+    place = F.when(F.col("file").isNull(), F.concat(F.lit("offset "), F.col("at"))).otherwise(
+        F.concat(F.lit("line "), F.col("line"), F.lit(" of "), F.element_at(F.split("file", "/"), -1))
+    )
+    return stepped.select(
+        F.lit(catalogue.POSITIONS_BACKWARDS).alias("check"),
+        F.col("position").alias("position_from"),
+        F.col("reached").alias("position_to"),
+        F.to_json("key").alias("key"),
+        F.concat(F.lit("positions go back at "), place).alias("message"),
+    )

@@ -1,0 +1,181 @@
+"""The checks of single keys, read off a timeline: broken chains, orphans, double inserts, versions and latest rows."""
+
+import json
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine import names
+from quality import catalogue
+from quality.timeline import Columns
+
+SINGLE_PRECISION = 1e-5
+
+
+def key_findings(rows: DataFrame, columns: Columns) -> DataFrame:
+    """What is wrong with each key.
+
+    Needs: the columns of `timeline`.
+    Gives: check, position_from, position_to, key (JSON text), message.
+    Rows: 1:n; most rows have no finding.
+    """
+    met, own = F.col("state.position"), F.col("change.position")
+    version = F.col("version.position")
+    texts = {
+        catalogue.CHAIN_BREAK: (chain_break(), met, own),
+        catalogue.ORPHAN: (orphan(), own, own),
+        catalogue.DOUBLE_INSERT: (double_insert(), met, own),
+        catalogue.VERSIONS_TILE_TIME: (untiled(), F.col("earlier.position"), version),
+        catalogue.LATEST_EQUALS_OPEN_VERSIONS: (unlike_latest(), version, F.coalesce(version, "latest.position")),
+    }
+    told = rows.withColumn("differing", differing_columns(columns)).select(
+        "key", *[finding(check, *parts).alias(check) for check, parts in texts.items()]
+    )
+    wrong = told.where(F.coalesce(*[F.col(f"{check}.message") for check in texts]).isNotNull())
+    found = wrong.select("key", F.explode(F.array(*texts)).alias("found")).where(F.col("found.message").isNotNull())
+    return found.select(
+        "found.check", "found.position_from", "found.position_to", F.to_json("key").alias("key"), "found.message"
+    )
+
+
+def finding(check: str, message: Column, position_from: Column, position_to: Column) -> Column:
+    """What one check says of a row; a null message: nothing."""
+    return F.struct(
+        F.lit(check).alias("check"),
+        position_from.alias("position_from"),
+        position_to.alias("position_to"),
+        message.alias("message"),
+    )
+
+
+def is_judged() -> Column:
+    """True for a change the first time it stands there."""
+    again = (
+        (F.col("previous.position") == F.col("change.position"))
+        & (F.col("previous.op") == F.col("change.op"))
+        & F.col("previous.content_hash").eqNullSafe(F.col("change.content_hash"))
+    )
+    return F.col("change").isNotNull() & ~F.coalesce(again, F.lit(False))
+
+
+def in_transaction(transactions: str) -> Column:
+    """True when the change's transaction is among these."""
+    return F.coalesce(F.array_contains(transactions, F.col("change.tx_id")), F.lit(False))
+
+
+def seen_early() -> Column:
+    """True when a READ before the change already saw what the change did: no version begins with the change."""
+    return (F.col("state.op") == names.OP_READ) & ~F.col("has_opened")
+
+
+def chain_break() -> Column:
+    """A before image that differs from the version before it, on the columns both know.
+
+    Rows that hand their keys on inside one transaction are told apart by the fold, not by their order.
+    """
+    fits = F.col("change.before").isNotNull() & F.col("state").isNotNull()
+    traded = F.col("change.gives_key") & in_transaction("taken")
+    text = F.when(
+        F.col("state.op") == names.OP_DELETE,
+        F.concat(F.lit("the "), F.col("change.op"), F.lit(" changes a row that was deleted before it")),
+    ).when(
+        F.size("differing") > 0,
+        F.concat(
+            F.lit("the before image of the "),
+            F.col("change.op"),
+            F.lit(" differs from the version before it in "),
+            F.array_join("differing", ", "),
+        ),
+    )
+    return F.when(is_judged() & fits & ~traded & ~seen_early(), text)
+
+
+def differing_columns(columns: Columns) -> Column:
+    """The names of the columns in which a before image and the version before it differ."""
+    told = [F.when(differs(name, kind), F.lit(name)) for name, kind in columns.compared.items()]
+    both = F.col("change.before").isNotNull() & F.col("state").isNotNull()
+    return F.when(both, F.array_compact(F.array(*told))) if told else F.lit(None).cast("array<string>")
+
+
+def differs(name: str, kind: T.DataType) -> Column:
+    """True when a column that both the before image and the version know has another value."""
+    old, new = F.col("state.image")[name], F.col("change.before")[name]
+    in_state = ~F.coalesce(F.array_contains("state.unknown", name), F.lit(False))
+    in_change = F.col("change.present").isNull() | F.array_contains("change.present", name)
+    kept = ~(is_rescued("state.rescued", name) | is_rescued("change.rescued", name))
+    return ~old.eqNullSafe(new) & in_state & in_change & kept & ~F.coalesce(same_value(old, new, kind), F.lit(False))
+
+
+def is_rescued(rescued: str, name: str) -> Column:
+    """True when the column's value could not be kept as a column: what stands there is not what the source said."""
+    return F.coalesce(F.col(rescued).contains(json.dumps(name, ensure_ascii=False) + ":"), F.lit(False))
+
+
+def same_value(old: Column, new: Column, kind: T.DataType) -> Column:
+    """Two writings of one value: a query rounds single floats and lays out JSON text differently than the log does."""
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        near = F.abs(old - new) <= SINGLE_PRECISION * F.greatest(F.abs(old), F.abs(new))
+        return near if isinstance(kind, T.FloatType) else near & (F.col("state.op") == names.OP_READ)
+    if isinstance(kind, T.StringType):
+        is_json = old.rlike(r"^\s*[\[{]") & new.rlike(r"^\s*[\[{]")
+        return is_json & (F.to_json(F.try_parse_json(old)) == F.to_json(F.try_parse_json(new)))
+    return F.lit(False)
+
+
+def orphan() -> Column:
+    """A change of a row that never began: a key's first change without a READ before it, an update of a deleted row."""
+    unseen = F.col("state").isNull() & (F.col("changes_before") == 0)
+    vouched = (F.col("change.position") >= F.col("read_from")) | (F.col("change.commit_ts") >= F.col("read_low_ts"))
+    begins = F.col("change.op").isin(names.OP_UPDATE, names.OP_DELETE)
+    first = begins & unseen & ~F.coalesce(vouched, F.lit(False))
+    bare = F.col("change.before").isNull()  # otherwise the chain is broken, and that check says so
+    revived = (F.col("change.op") == names.OP_UPDATE) & (F.col("state.op") == names.OP_DELETE) & bare
+    text = F.when(first, F.concat(F.lit("the first change of the key is of kind "), F.col("change.op"))).when(
+        revived, F.lit("the update changes a row that was deleted before it")
+    )
+    return F.when(is_judged(), text)
+
+
+def double_insert() -> Column:
+    """An insert over a live row, unless that row gives up its key in the same transaction."""
+    live = F.col("state").isNotNull() & (F.col("state.op") != names.OP_DELETE)
+    traded = F.col("change.takes_key") & in_transaction("given")
+    freed = (F.col("previous.position") == F.col("change.position")) & (F.col("previous.op") == names.OP_DELETE)
+    meets = (F.col("change.op") == names.OP_INSERT) & live & ~traded & ~F.coalesce(freed, F.lit(False))
+    return F.when(is_judged() & meets & ~seen_early(), F.lit("the insert meets a row that is live"))
+
+
+def untiled() -> Column:
+    """Versions that leave a gap, overlap, run backwards, are not open exactly once, or mark the wrong one current."""
+    is_version, version = F.col("version").isNotNull(), F.col("version")
+    is_last = F.col("link") == F.greatest(F.col("versions"), F.lit(1))
+    is_current = version["valid_to"].isNull() & (version["op"] != names.OP_DELETE)
+    opened, ended = F.col("opened"), F.col("earlier.valid_to")
+    stays_open = F.col("earlier").isNotNull() & ended.isNull()
+    return (
+        F.when(is_last & (F.col("versions") == 0) & (F.col("changes") > 0), F.lit("the key has changes but no version"))
+        .when(is_version & is_last & (opened == 0), F.lit("no version of the key is open"))
+        .when(is_version & is_last & (opened > 1), F.concat(opened.cast("string"), F.lit(" versions are open")))
+        .when(is_version & version["valid_from"].isNull(), F.lit("a version has no beginning"))
+        .when(is_version & (version["valid_to"] < version["valid_from"]), F.lit("a version ends before it begins"))
+        .when(is_version & (ended > version["valid_from"]), F.lit("two versions overlap"))
+        .when(is_version & (ended < version["valid_from"]), F.lit("a gap is before a version"))
+        .when(is_version & stays_open & (opened == 1), F.lit("an open version is not the last one"))
+        .when(is_version & ~version["is_current"].eqNullSafe(is_current), F.lit("_is_current is wrong"))
+    )
+
+
+def unlike_latest() -> Column:
+    """A live open version that the latest table lacks or has otherwise, or a latest row without such a version."""
+    live = F.col("version.valid_to").isNull() & (F.col("version.op") != names.OP_DELETE)
+    ends = F.col("version").isNotNull() & (F.col("link") == F.col("versions"))
+    no_version = F.col("latest").isNotNull() & (F.col("versions") == 0)
+    rows = F.col("latest_count")
+    other = F.col("version.fingerprint") != F.col("latest_row.fingerprint")
+    return (
+        F.when(no_version | (ends & ~live & (rows > 0)), F.lit("the latest table holds a row that is not live"))
+        .when(ends & live & (rows == 0), F.lit("the latest table lacks a live row"))
+        .when(ends & live & (rows > 1), F.concat(rows.cast("string"), F.lit(" rows of the latest table have one key")))
+        .when(ends & live & other, F.lit("the latest table's row differs from the open version"))
+    )

@@ -1,0 +1,71 @@
+"""What the checks hand on, as frozen values: the numbers a run brings, one finding, the result of one check."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+from engine.spec.model import Severity
+
+Status = Literal["passed", "failed", "not available"]
+PASSED: Final = "passed"
+FAILED: Final = "failed"
+NOT_AVAILABLE: Final = "not available"
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The numbers of one run: records of a source by where they went, a table's changes and those with an outcome."""
+
+    read: int
+    taken: int
+    control: int
+    other_table: int
+    rejected: int
+    changes: int
+    outcomes: int
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, int]) -> "Sums":
+        """Take them from the numbers of a run, which may hold more."""
+        return cls(**{name: numbers[name] for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place where a check fails. Never row data: the key as it is stored, names of columns, positions, counts."""
+
+    check: str
+    position_from: str | None
+    position_to: str | None
+    key: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one check found: how many places, the first of them, the range of positions; or why it could not look."""
+
+    observed: int = 0
+    position_from: str | None = None
+    position_to: str | None = None
+    sample: tuple[Finding, ...] = ()
+    unavailable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of one check of one table in one run: a row of the `checks` ledger."""
+
+    run_id: str
+    checked_at: datetime
+    table: str
+    check: str
+    severity: Severity
+    status: Status
+    observed: int
+    message: str
+    position_from: str | None = None
+    position_to: str | None = None
+    keys: tuple[str, ...] = field(default=())
+    hint: str | None = None

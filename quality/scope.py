@@ -1,0 +1,121 @@
+"""What is judged: the run's changes, what is known of them at once, and which checks they can carry."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.ordering.windows import WINDOW_OPEN
+from quality import catalogue
+from quality.timeline import Columns, carries_before, is_streamed
+
+# A change that changed nothing can lie a little beyond the end of the version it confirmed.
+SLACK = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What is looked at: all changes of the table, its history and latest, the control rows (None: no ledger yet)."""
+
+    changes: DataFrame
+    history: DataFrame
+    latest: DataFrame
+    control: DataFrame | None
+
+    @property
+    def columns(self) -> Columns:
+        """The columns the three tables share."""
+        return Columns.of(self.changes.schema, self.history.schema, self.latest.schema)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The judged changes in numbers.
+
+    `befores` are whole before images, `bare_updates` updates without one, `placed` streamed changes with a position and
+    a place of delivery. `whole`: every key is looked at, as nothing came before or a truncate touched them all.
+    """
+
+    since: int
+    columns: Columns
+    streamed: int
+    befores: int
+    bare_updates: int
+    reads: int
+    placed: int
+    markers: bool
+    sources: tuple[str, ...]
+    earliest: datetime | None
+    has_older: bool
+    whole: bool
+
+    @property
+    def trusts_deletes(self) -> bool:
+        """A source whose updates carry no before image writes only the key into that of a delete."""
+        return self.bare_updates == 0
+
+
+def judged(changes: DataFrame, since: int) -> DataFrame:
+    """The changes of batches after `since`, without those that came too late to be folded. Rows: filters."""
+    return changes.where((F.col("batch") > since) & ~F.coalesce("too_late", F.lit(False)))
+
+
+def scope_of(tables: Tables, since: int) -> Scope:
+    """Look at the judged changes once: two small actions and one aggregate."""
+    columns, changes = tables.columns, tables.changes
+    streamed = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
+    bare = (F.col("op") == names.OP_UPDATE) & F.col("before").isNull()
+    updates = carries_before(columns) & (F.col("op") == names.OP_UPDATE)
+    delivered = F.col("position").isNotNull() & F.coalesce("line", "kafka_offset").isNotNull()
+    counted = judged(changes, since).agg(
+        F.count_if(streamed).alias("streamed"),
+        F.count_if(streamed & updates).alias("updates_before"),
+        F.count_if(streamed & carries_before(columns)).alias("befores"),
+        F.count_if(streamed & bare).alias("bare_updates"),
+        F.count_if(~is_streamed()).alias("reads"),
+        F.count_if(streamed & delivered).alias("placed"),
+        F.count_if(F.col("op") == names.OP_TRUNCATE).alias("truncates"),
+        F.min(F.least("commit_ts", "ingest_ts")).alias("earliest"),
+        F.sort_array(F.collect_set("source")).alias("sources"),
+    )
+    facts = counted.collect()[0].asDict()
+    if facts["bare_updates"]:  # the before image of a delete is not taken for whole then
+        facts["befores"] = facts["updates_before"]
+    truncates, sources = facts.pop("truncates"), tuple(facts.pop("sources"))
+    del facts["updates_before"]
+    has_older = since > 0 and not changes.where(F.col("batch") <= since).isEmpty()
+    return Scope(
+        since=since,
+        columns=columns,
+        markers=has_markers(tables.control, sources),
+        sources=sources,
+        has_older=has_older,
+        whole=not has_older or truncates > 0,
+        **facts,
+    )
+
+
+def has_markers(control: DataFrame | None, sources: tuple[str, ...]) -> bool:
+    """Whether the sources tell when their snapshot windows open."""
+    if control is None or not sources:
+        return False
+    return not control.where((F.col("kind") == WINDOW_OPEN) & F.col("source").isin(*sources)).isEmpty()
+
+
+def unavailable(scope: Scope) -> Iterator[tuple[str, str]]:
+    """The checks that the judged changes cannot carry, each with its reason."""
+    of_changes = (catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT)
+    if not scope.columns.keys:
+        of_tables = (catalogue.VERSIONS_TILE_TIME, catalogue.LATEST_EQUALS_OPEN_VERSIONS)
+        yield from ((check, "the table has no key") for check in (*of_changes, *of_tables))
+    elif not scope.streamed:
+        yield from ((check, "no streamed change to look at") for check in of_changes)
+    elif not scope.befores:
+        yield catalogue.CHAIN_BREAK, "no change carries a whole before image"
+    if not scope.placed:
+        yield catalogue.POSITIONS_BACKWARDS, "no streamed change with a position and a place of delivery"
+    if not scope.markers:
+        yield catalogue.OPEN_WINDOW, "no markers of snapshot windows among the control records"

@@ -1,0 +1,66 @@
+"""From a table's spec to its Great Expectations suite, and the judgement of what was found."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from engine.errors import InvariantViolation
+from engine.spec.model import Severity, TableSpec
+from quality.catalogue import CHECKS
+from quality.library import great_expectations
+from quality.results import Finding, Found
+
+GX_SEVERITY: Final[Mapping[Severity, str]] = {"info": "info", "warn": "warning", "error": "critical"}
+BATCH_COLUMNS: Final = ("check", "observed", "position_from", "position_to", "key", "message")
+
+
+def suite_name(table: str) -> str:
+    """A table's name as Great Expectations can use it for a file."""
+    return table.replace("/", "%2F").replace("\\", "%5C")
+
+
+def build_suite(spec: TableSpec, found: Mapping[str, Found]) -> Any:
+    """The suite of the checks that the data could carry; the others stand in its notes, with the reason."""
+    gx = great_expectations()
+    from quality.expectations.no_findings import ExpectNoFindings
+
+    carried = [check for check, what in found.items() if what.unavailable is None]
+    expectations = [
+        ExpectNoFindings(
+            check=check,
+            expects=CHECKS[check].expects,
+            severity=GX_SEVERITY[spec.quality.severity[check]],
+            notes=CHECKS[check].hint,
+        )
+        for check in carried
+    ]
+    notes = [f"{check}: not available, {what.unavailable}." for check, what in found.items() if what.unavailable]
+    return gx.ExpectationSuite(name=suite_name(spec.table), expectations=expectations, meta={"notes": notes})
+
+
+def batch(found: Mapping[str, Found]) -> Any:
+    """The findings as the small pandas frame that the suite judges."""
+    import pandas as pd  # type: ignore[import-untyped] # it has no type information
+
+    rows = [row(what.observed, finding) for what in found.values() for finding in what.sample]
+    return pd.DataFrame(rows, columns=list(BATCH_COLUMNS))
+
+
+def row(observed: int, finding: Finding) -> tuple[str | int | None, ...]:
+    """One finding in the order of `BATCH_COLUMNS`."""
+    return finding.check, observed, finding.position_from, finding.position_to, finding.key, finding.message
+
+
+def verdicts(results: Sequence[Any]) -> dict[str, bool]:
+    """Which checks passed, by name.
+
+    Raises: InvariantViolation: Great Expectations could not evaluate one.
+    """
+    for result in results:
+        if (result.exception_info or {}).get("raised_exception"):
+            check = result.expectation_config.kwargs["check"]
+            raise InvariantViolation(
+                f"Cannot judge check {check}: Great Expectations failed "
+                f"({result.exception_info.get('exception_message')}).",
+                "report it, with the versions that siltstone doctor prints",
+            )
+    return {result.expectation_config.kwargs["check"]: bool(result.success) for result in results}

@@ -1,0 +1,118 @@
+"""Run the checks of one table: Spark finds, Great Expectations judges, ledger and Data Docs keep the verdicts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.report import CheckReport
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import MAIN, read
+from engine.table.changes import column_dates, read_changes, with_unknown
+from engine.table.ledger import append_rows, read_ledger
+from quality import catalogue
+from quality.catalogue import CHECKS
+from quality.docs import build_pages, judge, open_context
+from quality.findings import find
+from quality.results import FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
+from quality.scope import Tables
+from quality.suite import batch, build_suite, verdicts
+from quality.sums import found_in_sums
+
+KEYS_KEPT = 20
+Append = Callable[[SparkSession, ProjectSpec, str, Sequence[Mapping[str, Any]]], None]
+
+
+def run_checks(
+    spark: SparkSession,
+    project: ProjectSpec,
+    spec: TableSpec,
+    run_id: str,
+    since_batch: int,
+    history_ref: str | None = None,
+    latest_ref: str | None = None,
+    sums: Sums | None = None,
+    append: Append = append_rows,
+) -> tuple[CheckResult, ...]:
+    """Check what the batches after `since_batch` did to a table, in the order the spec names the checks.
+
+    `history_ref`, `latest_ref`: the branch that holds the tables before they are published (None: as published).
+    `sums`: the run's numbers; without them that check is not available. `append` writes the rows of the ledger.
+
+    Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
+    """
+    checks = spec.quality.checks
+    found = find(read_tables(spark, project, spec, history_ref, latest_ref), spec, since_batch, checks)
+    found[catalogue.SUMS_CLOSE] = found_in_sums(sums)
+    asked = {check: found[check] for check in checks}
+    checked_at = datetime.now(UTC)
+    suite = build_suite(spec, asked)
+    context = open_context(project.root)
+    passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
+    build_pages(context, project.root, suite.name)
+    results = tuple(result(spec, run_id, checked_at, check, what, passed) for check, what in asked.items())
+    append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
+    return results
+
+
+def checks_of_run(
+    spark: SparkSession,
+    project: ProjectSpec,
+    spec: TableSpec,
+    run_id: str,
+    since_batch: int,
+    sums: Mapping[str, int],
+    history_ref: str | None = None,
+    latest_ref: str | None = None,
+) -> tuple[CheckReport, ...]:
+    """`run_checks` as `engine.run.catch_up` calls it: `catch_up(..., checks=checks_of_run)`."""
+    results = run_checks(spark, project, spec, run_id, since_batch, history_ref, latest_ref, Sums.of(sums))
+    return tuple(
+        CheckReport(one.check, one.severity, one.status, one.observed, one.message, one.hint) for one in results
+    )
+
+
+def read_tables(
+    spark: SparkSession, project: ProjectSpec, spec: TableSpec, history_ref: str | None, latest_ref: str | None
+) -> Tables:
+    """The tables as they stand now, each pinned to its snapshot."""
+    catalog, target = project.catalog.name, spec.target
+    history = read(spark, catalog, target.history, history_ref or MAIN)
+    return Tables(
+        changes=read_changes(spark, catalog, target.changes),
+        history=with_unknown(history, column_dates(spark, catalog, target.changes)),
+        latest=read(spark, catalog, target.latest, latest_ref or MAIN),
+        control=read_ledger(spark, project, names.CONTROL),
+    )
+
+
+def result(
+    spec: TableSpec, run_id: str, checked_at: datetime, check: str, found: Found, passed: Mapping[str, bool]
+) -> CheckResult:
+    """One check's result as the ledger keeps it."""
+    status: Status = NOT_AVAILABLE if found.unavailable else PASSED if passed[check] else FAILED
+    return CheckResult(
+        run_id=run_id,
+        checked_at=checked_at,
+        table=spec.table,
+        check=check,
+        severity=spec.quality.severity[check],
+        status=status,
+        observed=found.observed,
+        message=found.unavailable or message(found),
+        position_from=found.position_from,
+        position_to=found.position_to,
+        keys=tuple(dict.fromkeys(one.key for one in found.sample if one.key is not None))[:KEYS_KEPT],
+        hint=CHECKS[check].hint if status == FAILED else None,
+    )
+
+
+def message(found: Found) -> str:
+    """The first finding in words, and how many more there are."""
+    if not found.sample:
+        return "nothing found"
+    rest = found.observed - 1
+    return found.sample[0].message + (f", and {rest} more" if rest else "")

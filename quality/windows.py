@@ -1,0 +1,29 @@
+"""Snapshot windows that were opened and never closed."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from engine.ordering.windows import chunk_windows
+from quality import catalogue
+
+
+def unclosed_windows(control: DataFrame) -> DataFrame:
+    """The windows without an end.
+
+    Needs: control rows of one source.
+    Gives: check, position_from, position_to, key (null), message.
+    Rows: one a window that is open.
+    """
+    return (
+        chunk_windows(control)
+        .where(F.col("close_position").isNull())
+        .select(
+            F.lit(catalogue.OPEN_WINDOW).alias("check"),
+            F.col("open_position").alias("position_from"),
+            F.lit(None).cast("string").alias("position_to"),
+            F.lit(None).cast("string").alias("key"),
+            F.concat(F.lit("snapshot window "), F.col("window_id"), F.lit(" was opened and not closed")).alias(
+                "message"
+            ),
+        )
+    )

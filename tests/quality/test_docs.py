@@ -1,0 +1,72 @@
+"""Great Expectations' part: judging findings that stand there already, and the pages made of the verdicts."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from quality.docs import KEEP_RUNS, build_pages, judge, open_context
+from quality.results import Finding, Found
+from quality.suite import batch, build_suite, verdicts
+from tests.unit.spec.cases import spec
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+FOUND = {
+    "orphan": Found(7, "10", "30", (Finding("orphan", "10", "10", '{"id":1}', "the key has no <beginning>"),)),
+    "chain_break": Found(unavailable="no change carries a whole before image"),
+    "sums_close": Found(),
+}
+
+
+def run(root: Path, number: int, found: dict[str, Found]) -> dict[str, bool]:
+    context = open_context(root)
+    suite = build_suite(spec(), found)
+    result = judge(context, suite, batch(found), f"run{number}", BEGAN + timedelta(minutes=number))
+    build_pages(context, root, suite.name)
+    return verdicts(result.results)
+
+
+def test_a_check_passes_without_findings_and_fails_with_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, 1, FOUND) == {"orphan": False, "sums_close": True}
+    assert run(tmp_path, 2, {"orphan": Found()}) == {"orphan": True}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_severity_of_the_spec_is_a_severity_of_the_suite() -> None:
+    asked = spec(quality={"severity": {"orphan": "info", "chain_break": "warn", "sums_close": "error"}})
+    suite = build_suite(asked, dict.fromkeys(FOUND, Found()))
+    assert {one.check: one.severity.value for one in suite.expectations} == {
+        "orphan": "info",
+        "chain_break": "warning",
+        "sums_close": "critical",
+    }
+
+
+def test_the_pages_tell_what_was_found_and_what_could_not_be_looked_for(tmp_path: Path) -> None:
+    run(tmp_path, 1, FOUND)
+    pages = tmp_path / "report" / "data-docs"
+    (link,) = re.findall(r"href='([^']+)'", (pages / "index.html").read_text())
+    page = (pages / link).read_text()
+    assert "The first change of a key is a READ or an insert." in page
+    assert "7 findings" in page
+    assert "the key has no &lt;beginning&gt;" in page
+    suite = (pages / "expectations" / "inventory" / "customers.html").read_text()
+    assert "chain_break: not available, no change carries a whole before image." in suite
+
+
+def test_the_pages_ask_nothing_of_the_network(tmp_path: Path) -> None:
+    run(tmp_path, 1, FOUND)
+    pages = list((tmp_path / "report" / "data-docs").rglob("*.html"))
+    assert len(pages) == 3
+    asking = re.compile(r"(src|<link[^>]*href)=.https?:|url\(.?https?:|<script")
+    assert not [page for page in pages if asking.search(page.read_text())]
+
+
+def test_only_the_newest_runs_of_a_table_are_kept(tmp_path: Path) -> None:
+    for number in range(KEEP_RUNS + 2):
+        run(tmp_path, number, {"orphan": Found()})
+    pages = tmp_path / "report" / "data-docs"
+    assert len(list((pages / "validations").rglob("*.html"))) == KEEP_RUNS
+    runs = re.findall(r"<td>(run\d+)</td>", (pages / "index.html").read_text())
+    assert runs == [f"run{number}" for number in reversed(range(2, KEEP_RUNS + 2))]

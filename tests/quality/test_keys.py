@@ -1,0 +1,197 @@
+"""Each case is a key of one table, so that one pass of Spark judges them all."""
+
+import math
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from quality.findings import KEY_CHECKS, find
+from quality.results import Found
+from quality.scope import Tables
+from tests.oracle import Rules, fold
+from tests.quality.stage import NOON, SECOND, Row, Stage, change, place
+from tests.unit.spec.cases import spec
+
+ROW = T.StructType(
+    [
+        T.StructField("k", T.StringType()),
+        T.StructField("a", T.IntegerType()),
+        T.StructField("b", T.DoubleType()),
+        T.StructField("c.d", T.StringType()),
+    ]
+)
+LATER = 100  # a read there is not within the margin of what stands at 10 to 30
+
+
+def row(a: int | None, b: float | None = 0.5, c: str | None = "x") -> Row:
+    return {"a": a, "b": b, "c.d": c}
+
+
+def updated(number: int, key: str, before: Row, after: Row, **more: Any) -> Row:
+    return change(number, "update", key, after, before=before, **more)
+
+
+def chains() -> dict[str, list[Row]]:
+    """Cases of before images."""
+
+    def chain(key: str, first: Row, *rest: Row, op: str = "insert", number: int = 10, **more: Any) -> None:
+        cases[key] = [change(number, op, key, first, **more), *rest]
+
+    cases: dict[str, list[Row]] = {}
+    chain(
+        "intact", row(1), updated(11, "intact", row(1), row(2)), change(12, "delete", "intact", row(2), before=row(2))
+    )
+    chain("lost update", row(1), updated(12, "lost update", row(2), row(3)))
+    chain("lost insert", row(1), change(11, "delete", "lost insert", row(1), before=row(1)))
+    cases["lost insert"].append(updated(13, "lost insert", row(1), row(2)))
+    chain("not a number", row(1, math.nan), updated(11, "not a number", row(1, math.nan), row(2, math.nan)))
+    chain("rounded read", row(1, 0.1), updated(LATER, "rounded read", row(1, 0.10000001), row(2)), op="read")
+    chain("other layout", row(1, c='{"a": [1, 2]}'), updated(11, "other layout", row(1, c='{"a":[1,2]}'), row(2)))
+    chain("other document", row(1, c='{"a": 1}'), updated(11, "other document", row(1, c='{"a": 2}'), row(2)))
+    chain("not carried", row(1), op="read", present={"k", "a"})
+    cases["not carried"].append(updated(LATER, "not carried", row(1, 7.0, "y"), row(2)))
+    chain("read saw it", row(2), updated(LATER, "read saw it", row(1), row(2)), op="read")
+    chain("twice", row(1), *[updated(12, "twice", row(2), row(3)) for _ in "ab"])
+    chain("only the key", row(1), change(11, "delete", "only the key", {}, before={}))
+    chain("late", row(1), updated(14, "late", row(2), row(3)), updated(12, "late", row(1), row(2), batch=2))
+    return cases
+
+
+def swapped() -> list[Row]:
+    """One transaction: row "one" becomes "two", row "two" becomes "three"."""
+    more = {"tx_id": "7"}
+    return [
+        change(10, "insert", "one", row(1)),
+        change(11, "insert", "two", row(2)),
+        change(12, "delete", "one", row(1), before=row(1), new_key=("two",), **more),
+        change(12, "insert", "two", row(1), old_key=("one",), **more),
+        change(13, "delete", "two", row(2), before=row(2), new_key=("three",), **more),
+        change(13, "insert", "three", row(2), old_key=("two",), **more),
+    ]
+
+
+def beginnings() -> list[Row]:
+    """Cases of first changes and of inserts."""
+    early = {"commit_ts": NOON + 5 * SECOND}
+    return [
+        change(1, "insert", "truncated", row(1)),
+        change(2, "truncate", None),
+        change(10, "insert", "truncated", row(1)),
+        change(10, "update", "orphaned update", row(1)),
+        change(10, "delete", "orphaned delete", row(1)),
+        change(10, "delete", "orphaned delete", row(1)),
+        change(10, "read", "read", row(1)),
+        change(LATER, "update", "read", row(2)),
+        change(40, "read", "superseded read", row(1)),
+        change(39, "update", "superseded read", row(2)),
+        change(10, "update", "read much later", row(1)),
+        change(LATER, "read", "read much later", row(1)),
+        change(10, "update", "read without position", row(1)),
+        change(11, "read", "read without position", row(1), position=None, **early),
+        change(10, "insert", "inserted twice", row(1)),
+        change(11, "insert", "inserted twice", row(2)),
+        change(10, "insert", "delivered twice", row(1)),
+        change(10, "insert", "delivered twice", row(1)),
+        change(10, "insert", "inserted again", row(1)),
+        change(11, "delete", "inserted again", row(1)),
+        change(12, "insert", "inserted again", row(1)),
+        change(10, "read", "read saw the insert", row(1)),
+        change(LATER, "insert", "read saw the insert", row(1)),
+        change(10, "insert", "revived", row(1)),
+        change(11, "delete", "revived", row(1)),
+        change(12, "update", "revived", row(1)),
+        change(10, "update", "too late", row(1), too_late=True),
+    ]
+
+
+def corrupted(history: list[Row], latest: list[Row]) -> tuple[list[Row], list[Row]]:
+    """What other hands did to the tables; the key says what."""
+    latest = [dict(row) for row in latest]
+
+    def versions(key: str) -> list[Row]:
+        return [row for row in history if row["k"] == key]
+
+    def live(key: str) -> Row:
+        return next(row for row in latest if row["k"] == key)
+
+    versions("gap")[1]["_valid_from"] += SECOND
+    versions("overlap")[1]["_valid_from"] -= SECOND
+    versions("two open")[0]["_valid_to"] = None
+    versions("none open")[1]["_valid_to"] = versions("none open")[1]["_valid_from"] + SECOND
+    versions("wrongly current")[0]["_is_current"] = True
+    live("another value")["a"] = 9
+    kept = [row for row in latest if row["k"] != "not in latest"]
+    return history, [*kept, live("twice in latest") | {}, live("gap") | {"k": "only in latest"}]
+
+
+CORRUPTED = (
+    *("gap", "overlap", "two open", "none open", "wrongly current"),
+    *("another value", "not in latest", "twice in latest", "sound"),
+)
+UNTILED = {"gap", "overlap", "two open", "none open", "wrongly current"}
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> dict[str, Found]:
+    """What the checks find in all cases at once."""
+    stage = Stage(spark, ROW, ("k",))
+    changes = [one for case in chains().values() for one in case] + swapped() + beginnings()
+    for key in CORRUPTED:
+        changes += [change(10, "insert", key, row(1)), change(11, "update", key, row(2))]
+    folded = [one for one in changes if not one.get("too_late")]
+    history, latest = corrupted(*fold(folded, [], Rules(tuple(ROW.names), ("k",))))
+    tables = Tables(stage.changes(changes), stage.history(history), stage.latest(latest), stage.control([]))
+    return find(tables, spec(), 0, sorted(KEY_CHECKS))
+
+
+def keys(found: Found) -> set[str]:
+    return {str(finding.key).removeprefix('{"k":"').removesuffix('"}') for finding in found.sample}
+
+
+def test_a_chain_is_broken_where_the_before_image_is_not_the_version_before(found: dict[str, Found]) -> None:
+    assert keys(found["chain_break"]) == {"lost update", "lost insert", "other document", "twice"}
+
+
+def test_a_broken_chain_names_the_columns_and_the_positions_on_both_sides(found: dict[str, Found]) -> None:
+    finding = next(one for one in found["chain_break"].sample if one.key == '{"k":"lost update"}')
+    assert finding.message == "the before image of the update differs from the version before it in a"
+    assert (finding.position_from, finding.position_to) == (place(10), place(12))
+
+
+def test_a_change_delivered_twice_is_judged_once(found: dict[str, Found]) -> None:
+    assert found["chain_break"].observed == len(keys(found["chain_break"]))
+
+
+def test_a_change_of_a_key_that_never_began_is_an_orphan(found: dict[str, Found]) -> None:
+    assert keys(found["orphan"]) == {"orphaned update", "orphaned delete", "read much later", "revived"}
+
+
+def test_an_insert_over_a_live_row_is_a_double_insert(found: dict[str, Found]) -> None:
+    assert keys(found["double_insert"]) == {"inserted twice"}
+
+
+def test_versions_that_do_not_tile_time_are_found(found: dict[str, Found]) -> None:
+    messages = {str(one.key)[6:-2]: one.message for one in found["versions_tile_time"].sample}
+    assert messages == {
+        "gap": "a gap is before a version",
+        "overlap": "two versions overlap",
+        "two open": "2 versions are open",
+        "none open": "no version of the key is open",
+        "wrongly current": "_is_current is wrong",
+    }
+
+
+def test_latest_rows_that_are_not_the_open_versions_are_found(found: dict[str, Found]) -> None:
+    messages = {str(one.key)[6:-2]: one.message for one in found["latest_equals_open_versions"].sample}
+    assert {key: text for key, text in messages.items() if key not in UNTILED} == {
+        "another value": "the latest table's row differs from the open version",
+        "not in latest": "the latest table lacks a live row",
+        "twice in latest": "2 rows of the latest table have one key",
+        "only in latest": "the latest table holds a row that is not live",
+    }
+
+
+def test_nothing_is_missing_from_the_sample(found: dict[str, Found]) -> None:
+    assert all(what.observed == len(what.sample) for what in found.values())

@@ -1,0 +1,63 @@
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from quality.findings import find
+from quality.results import Found
+from quality.scope import scope_of, unavailable
+from tests.quality.stage import NOON, Row, Stage, change
+from tests.unit.spec.cases import spec
+
+ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
+CHANGES = ("chain_break", "orphan", "double_insert")
+
+
+def missing(spark: SparkSession, changes: list[Row], windows: Any = ()) -> set[str]:
+    tables = Stage(spark, ROW, ("k",)).tables(changes, windows)
+    return {check for check, _ in unavailable(scope_of(tables, 0))}
+
+
+def test_what_the_changes_carry_decides_which_checks_are_available(spark: SparkSession) -> None:
+    insert, update = change(10, "insert", "x", {"a": 1}), change(11, "update", "x", {"a": 2})
+    whole = change(12, "update", "x", {"a": 3}, before={"a": 2})
+    window = [(insert["position"], NOON, None, None)]
+    assert missing(spark, [insert, whole], window) == set()
+    assert missing(spark, [insert, update]) == {"chain_break", "open_window"}
+    assert missing(spark, [change(10, "read", "x", {"a": 1})]) == {*CHANGES, "positions_backwards", "open_window"}
+
+
+def test_the_before_image_of_a_delete_counts_only_where_updates_carry_one(spark: SparkSession) -> None:
+    insert, update = change(10, "insert", "x", {"a": 1}), change(11, "update", "x", {"a": 2})
+    delete = change(12, "delete", "x", {"a": 2}, before={"a": 2})
+    assert "chain_break" not in missing(spark, [insert, delete])
+    assert "chain_break" in missing(spark, [insert, update, delete])
+
+
+def test_only_changes_of_the_newer_batches_are_judged_against_all_that_is_known(spark: SparkSession) -> None:
+    def insert(key: str) -> Row:
+        return change(10, "insert", key, {"a": 1})
+
+    def update(key: str, number: int, before: int, batch: int) -> Row:
+        return change(number, "update", key, {"a": 9}, before={"a": before}, batch=batch)
+
+    changes = [
+        *(insert("old break"), update("old break", 11, 5, batch=1), update("old break", 12, 9, batch=2)),
+        *(insert("new break"), update("new break", 11, 5, batch=2)),
+        *(insert("sound"), update("sound", 11, 1, batch=2)),
+        *(change(10, "read", "superseded read", {"a": 1}), update("superseded read", 9, 0, batch=2)),
+        update("orphan", 11, 0, batch=2),
+        change(10, "update", "old orphan", {"a": 1}),
+        update("outside the run", 10 + 7200, 3, batch=1),
+    ]
+    tables = Stage(spark, ROW, ("k",)).tables(changes)
+    found = find(tables, spec(), 1, (*CHANGES, "versions_tile_time", "latest_equals_open_versions"))
+    assert {check: keys(what) for check, what in found.items() if what.observed} == {
+        "chain_break": ['{"k":"new break"}'],
+        "orphan": ['{"k":"orphan"}'],
+    }
+    assert found["orphan"].observed == 1
+
+
+def keys(found: Found) -> list[str | None]:
+    return [finding.key for finding in found.sample]

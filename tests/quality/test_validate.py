@@ -1,0 +1,117 @@
+"""The checks of a table in a real catalog, from Spark to the ledger and the Data Docs."""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine.spec import ProjectSpec, TableSpec, table_spec
+from engine.table.catalog import create, identifier
+from engine.table.commit import Branch
+from engine.table.ledger import read_ledger
+from quality.results import Sums
+from quality.scope import Tables
+from quality.validate import checks_of_run, run_checks
+from tests.quality.stage import Stage, change
+
+ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
+NUMBERS = {"read": 3, "taken": 3, "control": 0, "other_table": 0, "rejected": 0, "changes": 3, "outcomes": 3}
+
+
+@dataclass
+class Stored:
+    """A project with one table, whose second update does not follow its first."""
+
+    project: ProjectSpec
+    spec: TableSpec
+
+
+@pytest.fixture
+def stored(spark: SparkSession, project: ProjectSpec) -> Stored:
+    changes = [
+        change(10, "insert", "x", {"a": 1}),
+        change(11, "update", "x", {"a": 2}, before={"a": 1}),
+        change(13, "update", "x", {"a": 4}, before={"a": 3}),
+    ]
+    spec = table_spec(
+        {
+            "table": "shop.orders",
+            "source": {"format": "debezium-json", "path": "x"},
+            "target": {"latest": f"{project.namespace}.orders", "history": f"{project.namespace}.orders_history"},
+            "quality": {"severity": {"chain_break": "error", "orphan": "info"}},
+        },
+        project,
+    )
+    write(spark, project, spec, Stage(spark, ROW, ("k",)).tables(changes))
+    return Stored(project, spec)
+
+
+def write(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables) -> None:
+    target = spec.target
+    named = {target.changes: tables.changes, target.history: tables.history, target.latest: tables.latest}
+    for name, frame in named.items():
+        create(spark, project.catalog.name, name, frame.schema)
+        frame.writeTo(identifier(project.catalog.name, name)).append()
+
+
+def test_every_check_has_a_verdict_in_the_result_and_in_the_ledger(
+    spark: SparkSession, stored: Stored, capfd: pytest.CaptureFixture[str]
+) -> None:
+    project, spec = stored.project, stored.spec
+    results = run_checks(spark, project, spec, "run1", 0, sums=Sums.of(NUMBERS))
+
+    assert {one.check: one.status for one in results} == {
+        "chain_break": "failed",
+        "orphan": "passed",
+        "double_insert": "passed",
+        "positions_backwards": "passed",
+        "open_window": "not available",
+        "versions_tile_time": "passed",
+        "latest_equals_open_versions": "passed",
+        "sums_close": "passed",
+    }
+    broken = results[0]
+    assert (broken.severity, broken.observed, broken.keys) == ("error", 1, ('{"k":"x"}',))
+    assert broken.hint is not None
+    assert results[4].message == "no markers of snapshot windows among the control records"
+    ledger = read_ledger(spark, project, "checks")
+    assert ledger is not None
+    rows = {row.check: row for row in ledger.collect()}
+    assert {check: row.status for check, row in rows.items()} == {one.check: one.status for one in results}
+    assert (rows["chain_break"].run_id, rows["chain_break"].keys) == ("run1", ['{"k":"x"}'])
+    assert capfd.readouterr().out == ""
+
+
+def test_a_run_hands_in_its_numbers_and_the_branches_it_will_publish(spark: SparkSession, stored: Stored) -> None:
+    project, spec = stored.project, stored.spec
+    branch = Branch.start(spark, project.catalog.name, spec.target.latest, {})
+    branch.execute(f"DELETE FROM {branch.identifier} WHERE k = 'x'")
+    numbers = NUMBERS | {"outcomes": 2}
+    reports = checks_of_run(spark, project, spec, "run2", 0, numbers, None, branch.name)
+    failed = {one.check for one in reports if one.status == "failed"}
+    assert failed == {"chain_break", "latest_equals_open_versions", "sums_close"}
+
+    pages = project.root / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    links = re.findall(r"href='([^']+)'", index)
+    assert len(links) == 1
+    page = (pages / links[0]).read_text()
+    assert "the latest table lacks a live row" in page
+    assert "Every record read is accounted for" in page
+    assert not [path for path in pages.rglob("*.html") if asks_the_network(path)]
+    assert "open_window: not available" in (pages / "expectations" / "shop" / "orders.html").read_text()
+
+
+def asks_the_network(page: Path) -> bool:
+    return bool(re.search(r"(src|<link[^>]*href)=.https?:|url\(.?https?:|<script", page.read_text()))
+
+
+def test_great_expectations_is_not_imported_before_a_check_runs() -> None:
+    loaded = "import sys, quality.validate; print(any(m.startswith('great_expectations') for m in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
