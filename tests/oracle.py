@@ -29,13 +29,22 @@ def fold(changes, windows, rules):
 
 
 def unique(changes):
-    """Identity is (key, position, op, content); of redeliveries the first processed stands for all."""
+    """Identity is (key, position, op, content); of redeliveries one stands for all, whichever came first."""
 
     def identity(c):
         return str(c["key"]), c["position"] or "", c["op"], c["content"]
 
-    ordered = sorted(changes, key=lambda c: (identity(c), c["ingest_ts"], c["commit_ts"], c["tx_order"] or 0))
+    ordered = sorted(changes, key=lambda c: (identity(c), tx_order(c), c["ingest_ts"], c["commit_ts"]))
     return [next(same) for _, same in groupby(ordered, identity)]
+
+
+def tx_order(change):
+    return change["tx_order"] is None, change["tx_order"] or 0
+
+
+def time_of(change, skew):
+    """The commit time; one from the future is replaced by the event's own processing time plus the allowed skew."""
+    return min(change["commit_ts"], change["ingest_ts"] + skew)
 
 
 def carried(change):
@@ -46,7 +55,7 @@ def in_order(streamed):
     """Position; then the delete half of a key change; then order in the transaction; then content."""
 
     def order(c):
-        return c["position"], not (c["op"] == "delete" and c["new_key"]), c["tx_order"] or 0, c["content"]
+        return c["position"], not (c["op"] == "delete" and c["new_key"]), tx_order(c), c["content"]
 
     ordered = []
     for change in sorted(streamed, key=order):
@@ -68,23 +77,21 @@ def place_in_transaction(change, ordered):
     return len(ordered)
 
 
-def window_of(read, windows):
+def window_of(read, windows, skew):
     """Where a READ's window opens ('~': unknown) and closes, and the earliest time known of it."""
     holding = [w for w in windows if w[2] is not None and w[0] <= read["position"] <= w[2]]
-    if not holding:
-        return "~", read["position"], read["commit_ts"]
-    opened, open_ts, close, _ = max(holding, key=lambda w: (w[2], w[0]))
-    return opened, close, min(read["commit_ts"], open_ts)
+    opened, open_ts, close, _ = max(holding, key=lambda w: (w[2], w[0]), default=("~", None, read["position"], None))
+    at = time_of(read, skew)
+    return opened, close, at if open_ts is None else min(at, open_ts)
 
 
-def superseding(read, stream, windows, margin):
+def superseding(read, stream, windows, rules):
     """The streamed changes that the READ's window contains; a READ without a position yields to all."""
     if read["position"] is None:
         return stream
-    opened, close, since = window_of(read, windows)
-    return [
-        c for c in stream if c["position"] <= close and (c["commit_ts"] >= since - margin or c["position"] >= opened)
-    ]
+    opened, close, since = window_of(read, windows, rules.skew)
+    before = [c for c in stream if c["position"] <= close]
+    return [c for c in before if time_of(c, rules.skew) >= since - rules.margin or c["position"] >= opened]
 
 
 def left_of(read, superseders):
@@ -105,21 +112,21 @@ class Source:
         self.truncates = [c for c in changes if c["key"] is None]
 
     def sequence(self, key):
-        """The key's changes in order: (change, its place or window's close, the columns that count, superseded?)."""
+        """The key's changes in order: (change, the columns of it that count, superseded?)."""
         stream = in_order([c for c in self.own[key] if c["op"] != "read"] + self.truncates)
-        steps = [((n,), c, c["position"], carried(c), False) for n, c in enumerate(stream)]
+        steps = [((n,), c, carried(c), False) for n, c in enumerate(stream)]
         for read in (c for c in self.own[key] if c["op"] == "read"):
-            winners = superseding(read, stream, self.windows, self.rules.margin)
-            close = "" if read["position"] is None else window_of(read, self.windows)[1]
+            winners = superseding(read, stream, self.windows, self.rules)
+            close = "" if read["position"] is None else window_of(read, self.windows, self.rules.skew)[1]
             after = max((n for n, c in enumerate(stream) if c["position"] <= close), default=-1)
             place = after, close, read["position"] or "", read["commit_ts"], read["content"]
-            steps.append((place, read, close, left_of(read, winners), bool(winners)))
+            steps.append((place, read, left_of(read, winners), bool(winners)))
         return [step[1:] for step in sorted(steps, key=lambda step: step[0])]
 
     def states(self, key):
-        """(change, its place, known columns before and after it, live after it?, ever opened?, opens a version?)."""
+        """(change, the known columns before it and after it, live after it?, ever opened?, does it open a version?)."""
         known, live, opened = {}, False, False
-        for change, place, columns, superseded in self.sequence(key):
+        for change, columns, superseded in self.sequence(key):
             before, opens = known, False
             if change["op"] in ("delete", "truncate"):
                 opens = live or (not opened and change["op"] == "delete")
@@ -131,16 +138,17 @@ class Source:
                 opens = not live or self.differs(known, base | columns, change["op"] == "read")
                 known, live = base | columns, True
             opened = opened or opens
-            yield change, place, before, known, live, opened, opens
+            yield change, before, known, live, opened, opens
 
     def old_state(self, insert):
-        """What the old key of a key change knew just before it, its key apart; nothing for any other insert."""
-        state = {}
-        for change, place, before, after, *_ in self.states(insert["old_key"]) if insert["old_key"] in self.own else ():
-            there = place >= insert["position"] or (change["new_key"], place) == (insert["key"], insert["position"])
-            state = before if there else after
-            if there:
-                break
+        """What the old key of a key change knew just before the delete half, its key apart; without one, nothing."""
+
+        def is_half(c):
+            return c["op"] == "delete" and (c["position"], c["new_key"]) == (insert["position"], insert["key"])
+
+        if not any(map(is_half, self.own.get(insert["old_key"], ()))):
+            return {}
+        state = next(before for change, before, *_ in self.states(insert["old_key"]) if is_half(change))
         return {c: v for c, v in state.items() if c not in self.rules.keys}
 
     def differs(self, known, new, is_read):
@@ -151,9 +159,9 @@ class Source:
     def versions(self, key):
         """Half-open intervals that tile time; what changes in place changes the version it finds open."""
         rows = []
-        for change, _, _, known, live, opened, opens in self.states(key):
+        for change, _, known, live, opened, opens in self.states(key):
             if opens:
-                since = min(change["commit_ts"], change["ingest_ts"] + self.rules.skew)
+                since = time_of(change, self.rules.skew)
                 row = {"_valid_from": max(since, rows[-1]["_valid_from"]) if rows else since}
                 row |= {"_op": change["op"] if live else "delete", "_commit_ts": change["commit_ts"]}
                 rows.append(row | {"_position": change["position"]})
