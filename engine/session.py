@@ -26,6 +26,8 @@ GIGABYTE = 1 << 30
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.json.enableExactStringParsing": "true",
+    # Off: it walks Python's stack for every column expression, and building a fold's plan takes three times as long.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 

@@ -4,7 +4,6 @@ import uuid
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.history.diff import INSERT, UPDATE, open_diff
@@ -48,9 +47,10 @@ def fold_history(work: Folding) -> Branch | None:
     if has_truncates:
         keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
         timeline = timeline.unionByName(truncate_rows(truncates, keys))
-    # Asked for late keys, counted and written: computed once.
-    judged = reconcile(existing, timeline, rules, work.folded).persist(StorageLevel.MEMORY_AND_DISK)
     with work.phase("fold"):
+        # Asked for late keys, counted and written: computed once. A checkpoint rather than a cache, because a cache
+        # keeps the whole plan, and what is built on it would be planned over all of it again.
+        judged = reconcile(existing, timeline, rules, work.folded).localCheckpoint()
         late = judged.where("is_late").limit(1).count() > 0
     refolded = None
     if late or news is not None:
@@ -67,9 +67,7 @@ def fold_history(work: Folding) -> Branch | None:
     work.check_sum()
     diff = open_diff(in_order, work.target.batch)
     with work.phase("history"):
-        branch = write_history(work, diff if refolded is None else diff.unionByName(refolded))
-    judged.unpersist()
-    return branch
+        return write_history(work, diff if refolded is None else diff.unionByName(refolded))
 
 
 def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFrame:

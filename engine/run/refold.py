@@ -4,7 +4,6 @@ from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.errors import InvariantViolation
@@ -26,25 +25,20 @@ def keys_to_refold(seeds: list[DataFrame], everything: DataFrame, rules: FoldRul
     """The late keys, and those linked with them by key changes that carry values over.
 
     Needs: seeds: column key each; everything: all changes.
-    Gives: key. Persisted: the caller lets it go.
+    Gives: key. Computed.
     Rows: one a key.
     """
-    keys = reduce(DataFrame.unionByName, seeds).distinct().persist()
+    keys = reduce(DataFrame.unionByName, seeds).distinct().localCheckpoint()
     if not rules.followed:
         return keys
-    links = owing_inserts(everything).select("key", "old_key").persist()
-    try:
-        size = keys.count()
-        for _ in range(MAX_LINKS if links.limit(1).count() else 0):
-            wider = linked_keys(keys, links).persist()
-            grown = wider.count()
-            keys.unpersist()
-            keys = wider
-            if grown == size:
-                break
-            size = grown
-    finally:
-        links.unpersist()
+    links = owing_inserts(everything).select("key", "old_key").localCheckpoint()
+    size = keys.count()
+    for _ in range(MAX_LINKS if links.limit(1).count() else 0):
+        keys = linked_keys(keys, links).localCheckpoint()
+        grown = keys.count()
+        if grown == size:
+            break
+        size = grown
     return keys
 
 
@@ -53,10 +47,10 @@ def refold(
 ) -> DataFrame:
     """What the keys' versions should be, as a difference to what the table has.
 
-    Gives: what `full_diff` gives. Persisted.
+    Gives: what `full_diff` gives. Computed.
     """
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
-    rows = change_rows(attach_windows(mine, windows, rules.margin), rules)
+    rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
     if work.target.truncate is not None:
         placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
@@ -64,20 +58,19 @@ def refold(
     judged = fold_with_links(rows, rules)
     tally_refolded(work, judged)
     existing = rows_of(work, keys)
-    diff = full_diff(judged, existing, rules, work.target.batch).persist(StorageLevel.MEMORY_AND_DISK)
+    diff = full_diff(judged, existing, rules, work.target.batch).localCheckpoint()
     work.withdrawn += diff.where((F.col("change") == DELETE) & (F.col(names.OP) == names.OP_READ)).count()
-    judged.unpersist()
     return diff
 
 
 def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
     """Fold, hand over what key changes leave to their insert halves, and fold again until nothing more is handed over.
 
-    A chain of n key changes settles after n rounds. Gives: what `reconcile` gives, persisted.
+    A chain of n key changes settles after n rounds. Gives: what `reconcile` gives, computed.
 
     Raises: InvariantViolation: it does not settle.
     """
-    judged = reconcile(None, rows, rules).persist(StorageLevel.MEMORY_AND_DISK)
+    judged = reconcile(None, rows, rules).localCheckpoint()
     if not rules.followed or not owing_inserts(rows).limit(1).count():
         return judged
     settled = None
@@ -88,10 +81,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
         if handed == settled:
             return judged
         settled = handed
-        folded = reconcile(None, filled, rules).persist(StorageLevel.MEMORY_AND_DISK)
-        folded.count()  # computed before the round it was computed from goes
-        judged.unpersist()
-        judged = folded
+        judged = reconcile(None, filled, rules).localCheckpoint()
     raise InvariantViolation(
         f"Cannot fold key changes: values carried over do not settle after {MAX_LINKS} rounds.",
         "report this with the changes table",
