@@ -9,8 +9,8 @@ from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
-from engine.look.embedded import EmbeddedCatalog
 from engine.errors import SpecError
+from engine.look.embedded import EmbeddedCatalog
 from engine.names import LEDGER_TABLES, OP, OP_DELETE, POSITION, VALID_FROM, VALID_TO
 from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec

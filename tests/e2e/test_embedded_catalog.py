@@ -1,0 +1,45 @@
+"""The embedded catalog, read directly, says what PyIceberg's SqlCatalog says of the same file."""
+
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+
+from engine.look.embedded import EmbeddedCatalog
+from engine.session import sqlite_file
+from engine.spec.model import CatalogSpec
+
+
+@pytest.fixture
+def database(catalog: CatalogSpec, shop: str) -> Path:
+    file = sqlite_file(catalog)
+    assert file is not None
+    return file
+
+
+def test_both_list_the_same_tables(database: Path) -> None:
+    ours = EmbeddedCatalog("lake", database, {})
+    theirs = SqlCatalog("lake", uri=f"sqlite:///{database}", init_catalog_tables="false")
+    assert set(ours.list_namespaces()) <= set(theirs.list_namespaces())
+    for namespace in ours.list_namespaces():
+        assert sorted(ours.list_tables(namespace)) == sorted(theirs.list_tables(namespace))
+    theirs.engine.dispose()
+
+
+def test_both_load_the_same_state_of_a_table(database: Path) -> None:
+    ours = EmbeddedCatalog("lake", database, {}).load_table("shop.customers_history")
+    sql = SqlCatalog("lake", uri=f"sqlite:///{database}", init_catalog_tables="false")
+    theirs = sql.load_table("shop.customers_history")
+    assert ours.metadata_location == theirs.metadata_location
+    assert ours.metadata == theirs.metadata
+    assert ours.name() == theirs.name()
+    sql.engine.dispose()
+
+
+def test_another_catalog_name_holds_nothing(database: Path) -> None:
+    other = EmbeddedCatalog("pond", database, {})
+    assert other.list_namespaces() == []
+    assert not other.table_exists("shop.customers")
+    with pytest.raises(NoSuchTableError):
+        other.load_table("shop.customers")
