@@ -26,8 +26,6 @@ GIGABYTE = 1 << 30
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.json.enableExactStringParsing": "true",
-    # Off: it walks Python's stack for every column expression, and building a fold's plan takes three times as long.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 
 
@@ -65,6 +63,8 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
+        # It walks Python's stack for every column expression: building a fold's plan would take three times as long.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     return {**defaults, **FOLD_CONF, **catalog_conf(project.catalog), **project.spark.conf}
 
@@ -134,7 +134,7 @@ def _local(project: ProjectSpec, jars: Iterable[Jar]) -> "SparkSession":
     paths += [path for path in project.spark.conf.get("spark.jars", "").split(",") if path]
     conf["spark.jars"] = ",".join(paths)
     _start_gateway(conf)
-    return _configured(conf)
+    return _configured({})  # the context has all settings; static ones cannot be set again on the session
 
 
 def _start_gateway(conf: Mapping[str, str]) -> None:
