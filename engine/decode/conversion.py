@@ -1,9 +1,13 @@
-"""From an encoding and a stored type to the column function that leads from one to the other."""
+"""From an encoding and a stored type to the column functions that lead from one to the other.
+
+A value is read by the JSON reader (`read_type`), or from text where the reader refuses it (`loosened`); made ready
+once (`prepared`); converted (`convert`). `as_text` leads back to what the event carried.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -13,117 +17,137 @@ from engine.decode import values
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
-_NUMBERED: dict[EncodingKind, str] = {"millis": "millis", "micros": "micros", "nanos": "nanos"}
-_CALENDAR: frozenset[EncodingKind] = frozenset(
-    {"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text"}
-)
-_DECIMALS: frozenset[EncodingKind] = frozenset({"decimal_base64", "decimal_text", "decimal_any"})
+_READ: Final[dict[EncodingKind, T.DataType]] = {
+    "boolean": T.BooleanType(),
+    "unsigned": T.DecimalType(20, 0),
+    "decimal_base64": T.BinaryType(),
+    "base64": T.BinaryType(),
+    "days": T.IntegerType(),
+    "millis": T.LongType(),
+    "micros": T.LongType(),
+    "nanos": T.LongType(),
+    "time_millis": T.LongType(),
+    "time_micros": T.LongType(),
+    "time_nanos": T.LongType(),
+}
+_CALENDAR: Final = frozenset({"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text"})
+_DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either"})
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What a conversion needs beside the value: the zone of zoneless times, and the columns of the event."""
+    """What a conversion needs beside the value: the zone of zoneless times, and columns of the event."""
 
     time_zone: str
     schema_hash: Column
     mysql: Column  # whether the event is from MySQL or MariaDB
 
 
-def prepared(text: Column, column: ColumnShape) -> Column | None:
-    """What a conversion needs many times and is worth a column of its own: the digits of an unscaled decimal."""
-    kinds = {encoding.kind for _, encoding in column.encodings}
-    needed = "decimal_base64" in kinds and isinstance(column.value_type, T.DecimalType)
-    return values.base64_digits(text) if needed else None
+# --- reading ------------------------------------------------------------------------------------------------------------
 
 
-def convert(text: Column, column: ColumnShape, given: Circumstances, digits: Column | None = None) -> Column:
-    """The value before its mask; null where the text does not fit. `digits`: what `prepared` gives for the text."""
+def read_type(column: ColumnShape) -> T.DataType:
+    """The type the JSON reader gives the column's values; text where its encodings differ in it."""
+    kinds = {_read_type(encoding, column.value_type) for _, encoding in column.encodings}
+    return kinds.pop() if len(kinds) == 1 else T.StringType()
+
+
+def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
+    if isinstance(kind, T.StringType) and not encoding.kind.startswith(("time", "decimal")):
+        return T.StringType()
+    if encoding.kind == "integer":
+        return kind if isinstance(kind, T.IntegerType | T.LongType) else T.LongType()
+    if encoding.kind == "floating":
+        return kind if isinstance(kind, T.FloatType | T.DoubleType) else T.DoubleType()
+    return _READ.get(encoding.kind, T.StringType())
+
+
+def loosened(text: Column, kind: T.DataType) -> Column:
+    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags."""
+    if isinstance(kind, T.StringType):
+        return text
+    if isinstance(kind, T.BinaryType):
+        return F.try_to_binary(text, F.lit("base64"))
+    if isinstance(kind, T.BooleanType):
+        return values.boolean(text)
+    if isinstance(kind, T.IntegerType | T.LongType):
+        return F.coalesce(text.try_cast(kind), text.try_cast("boolean").cast(kind))
+    return text.try_cast(kind)
+
+
+def prepared(value: Column, column: ColumnShape) -> Column:
+    """The value in the form that conversions want: bytes of a number as hexadecimal digits."""
+    return F.hex(value) if _is_digits(column) else value
+
+
+def as_text(value: Column, column: ColumnShape) -> Column:
+    """What the event carried, from the prepared value."""
+    kind = read_type(column)
+    if _is_digits(column):
+        return F.base64(F.unhex(value))
+    return F.base64(value) if isinstance(kind, T.BinaryType) else value.cast("string")
+
+
+def _is_digits(column: ColumnShape) -> bool:
+    is_number = all(encoding.kind == "decimal_base64" for _, encoding in column.encodings)
+    return is_number and isinstance(read_type(column), T.BinaryType)
+
+
+# --- converting ---------------------------------------------------------------------------------------------------------
+
+
+def convert(value: Column, column: ColumnShape, given: Circumstances) -> Column:
+    """The stored value before its mask, from the prepared one; null where it does not fit."""
     by_encoding: dict[Encoding, list[int | None]] = {}
     for schema_hash, encoding in column.encodings:
         by_encoding.setdefault(encoding, []).append(schema_hash)
     *others, (usual, _) = sorted(by_encoding.items(), key=lambda item: None in item[1])
-    value = _convert(text, usual, column.value_type, given, digits)
+    result = _as_encoded(value, usual, column, given)
     for encoding, hashes in others:
         listed = given.schema_hash.isin(*[number for number in hashes if number is not None])
-        value = F.when(listed, _convert(text, encoding, column.value_type, given, digits)).otherwise(value)
-    return value
-
-
-def unkept(text: Column, column: ColumnShape) -> Column:
-    """Whether a text that does not fit is a value of the source that no stored type can hold: rescued, not rejected.
-
-    Infinity, years before 1 or after 9999, numbers of more digits than a decimal has.
-    """
-    kinds = {encoding.kind for _, encoding in column.encodings}
-    conditions: list[Column] = []
-    if kinds & _CALENDAR:
-        conditions.append(text.rlike(values.OUT_OF_CALENDAR) | text.rlike(values.WHOLE))
-    if kinds & _DECIMALS and isinstance(column.value_type, T.DecimalType):
-        conditions += [
-            _well_formed(text, encoding) & _convert_decimal(text, encoding, _widest(column.value_type)).isNull()
-            for _, encoding in column.encodings
-        ]
-    result = F.lit(False)
-    for condition in conditions:
-        result = result | F.coalesce(condition, F.lit(False))
+        result = F.when(listed, _as_encoded(value, encoding, column, given)).otherwise(result)
     return result
 
 
-def _widest(kind: T.DecimalType) -> T.DecimalType:
-    return T.DecimalType(values.DECIMAL_DIGITS, kind.scale)
+def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: Circumstances) -> Column:
+    kind = _read_type(encoding, column.value_type)
+    if kind != read_type(column):
+        return _from_text(value, encoding, column.value_type, given)
+    return _convert(value, encoding, column.value_type, given)
 
 
-def _well_formed(text: Column, encoding: Encoding) -> Column:
-    if encoding.kind == "decimal_text":
-        return text.rlike(values.NUMBER)
-    if encoding.kind == "decimal_any":
-        return values.variable_scale_digits(text).isNotNull()
-    return values.base64_digits(text) != ""
+def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
+    read = loosened(text, _read_type(encoding, kind))
+    if encoding.kind == "decimal_base64":
+        return values.let(F.hex(read), lambda digits: _convert(digits, encoding, kind, given))
+    return _convert(read, encoding, kind, given)
 
 
-def _convert(
-    text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances, digits: Column | None = None
-) -> Column:
+def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     if encoding.kind == "array":
-        return _array(text, encoding, kind, given)
+        return _array(value, encoding, kind, given)
     if encoding.kind in _DECIMALS:
-        return _convert_decimal(text, encoding, kind, digits)
-    if encoding.kind in _CALENDAR:
-        return _calendar(text, encoding, kind, given)
+        return _decimal(value, encoding, kind)
     if encoding.kind.startswith("time"):
-        return _time(text, encoding, given)
-    return _plain(text, encoding, kind)
+        return _time(value, encoding, given)
+    if isinstance(kind, T.StringType) and encoding.kind not in ("any_text", "bits"):
+        return value
+    if encoding.kind in _CALENDAR:
+        return _calendar(value, encoding, kind, given)
+    return _plain(value, encoding, kind)
 
 
-def _plain(text: Column, encoding: Encoding, kind: T.DataType) -> Column:
-    size = encoding.size or 1
-    functions: dict[EncodingKind, Callable[[], Column]] = {
-        "boolean": lambda: values.boolean(text),
-        "integer": lambda: values.whole(text, kind),
-        "unsigned": lambda: values.unsigned(text),
-        "floating": lambda: text.try_cast(kind),
-        "text": lambda: text,
-        "any_text": lambda: _digits_or_text(text),
-        "base64": lambda: values.base64_bytes(text),
-        "hex": lambda: values.hex_bytes(text),
-        "bits": lambda: values.bits(text, size),
-    }
-    if isinstance(kind, T.StringType) and encoding.kind in ("boolean", "integer", "floating", "base64", "hex"):
-        return text
-    value = functions[encoding.kind]()
-    return value if encoding.kind in _NATURAL and isinstance(kind, _NATURAL[encoding.kind]) else value.try_cast(kind)
-
-
-_NATURAL: dict[EncodingKind, tuple[type[T.DataType], ...]] = {
-    "boolean": (T.BooleanType,),
-    "integer": (T.DataType,),
-    "floating": (T.DataType,),
-    "text": (T.StringType,),
-    "any_text": (T.StringType,),
-    "base64": (T.BinaryType,),
-    "hex": (T.BinaryType,),
-    "bits": (T.StringType,),
-}
+def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
+    if encoding.kind == "unsigned":
+        number = values.unsigned(value)
+        return number if kind == T.DecimalType(20, 0) else number.try_cast(kind)
+    if encoding.kind == "bits":
+        return values.bits(value, encoding.size or 1)
+    if encoding.kind == "hex":
+        return F.try_to_binary(value, F.lit("hex"))
+    if encoding.kind == "any_text":
+        return _digits_or_text(value)
+    return value if kind == _read_type(encoding, kind) else value.try_cast(kind)
 
 
 def _digits_or_text(text: Column) -> Column:
@@ -132,53 +156,56 @@ def _digits_or_text(text: Column) -> Column:
     return F.when(is_number, values.variable_scale_digits(text)).otherwise(text)
 
 
-def _convert_decimal(text: Column, encoding: Encoding, kind: T.DataType, digits: Column | None = None) -> Column:
+def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     scale = encoding.size or 0
-    if not isinstance(kind, T.DecimalType):
-        exact = {
-            "decimal_base64": lambda: values.decimal_digits(text, scale),
-            "decimal_any": lambda: values.variable_scale_digits(text),
-        }.get(encoding.kind, lambda: text)()
-        return exact if isinstance(kind, T.StringType) else exact.try_cast(kind)
-    if encoding.kind == "decimal_text":
-        return values.decimal_text(text, kind)
-    variable = values.let(values.variable_scale_digits(text), lambda exact: values.decimal_text(exact, kind))
-    if encoding.kind == "decimal_any":
-        return variable
-    if digits is None:
-        fixed = values.let(values.base64_digits(text), lambda found: values.decimal_hex(found, scale, kind))
+    if encoding.kind == "decimal_base64":
+        if isinstance(kind, T.DecimalType):
+            return values.decimal_hex(value, scale, kind)
+        exact = values.decimal_digits(value, F.lit(scale))
+    elif encoding.kind == "decimal_either":
+        return _either(value, scale, kind)
     else:
-        fixed = values.decimal_hex(digits, scale, kind)
-    return F.when(text.startswith("{"), variable).otherwise(fixed)
+        exact = values.variable_scale_digits(value) if encoding.kind == "decimal_any" else value
+    if isinstance(kind, T.DecimalType):
+        decimal = kind
+        return values.let(exact, lambda digits: values.decimal_text(digits, decimal))
+    return exact if isinstance(kind, T.StringType) else exact.try_cast(kind)
 
 
-def _calendar(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
-    if encoding.kind == "days":
-        return _as(values.days(text), kind)
-    if encoding.kind == "date":
-        return _as(F.when(text.contains("-") & text.contains(":"), None).otherwise(_any_date(text)), kind)
-    if encoding.kind == "zoned_text":
-        return _as(values.zoned_moment(text), kind)
-    if encoding.kind == "local_text":
-        return _local(values.local_moment(text), kind, given)
-    if encoding.kind in _NUMBERED:
-        return _local(values.moment(text, _NUMBERED[encoding.kind]).cast("timestamp_ntz"), kind, given)
-    return _any_moment(text, encoding, kind, given)
+def _either(text: Column, scale: int, kind: T.DataType) -> Column:
+    """Of a fixed scale, or an object that says its own."""
+    fixed = values.let(
+        F.hex(F.try_to_binary(text, F.lit("base64"))),
+        lambda digits: _decimal(digits, Encoding("decimal_base64", scale), kind),
+    )
+    return F.when(text.startswith("{"), _decimal(text, Encoding("decimal_any"), kind)).otherwise(fixed)
 
 
-def _any_date(text: Column) -> Column:
-    return F.coalesce(values.days(text), values.iso_date(text))
+def _calendar(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
+    match encoding.kind:
+        case "days":
+            return _as(values.days(value), kind, T.DateType)
+        case "date":
+            return _as(F.coalesce(values.iso_date(value), values.days(value.try_cast("int"))), kind, T.DateType)
+        case "zoned_text":
+            return _as(values.zoned_moment(value), kind, T.TimestampType)
+        case "local_text":
+            return _local(values.local_moment(value), kind, given)
+        case "moment":
+            return _any_moment(value, encoding, kind, given)
+        case unit:
+            return _local(values.moment(value, unit).cast("timestamp_ntz"), kind, given)
 
 
 def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     """A number in the unit of the declared digits, or text; only text of an instant says its zone."""
+    count = text.try_cast("bigint")
     if encoding.size is None:
-        number = F.when(given.mysql, values.moment(text, "millis")).otherwise(values.moment(text, "micros"))
+        number = F.when(given.mysql, values.moment(count, "millis")).otherwise(values.moment(count, "micros"))
     else:
-        number = values.moment(text, unit_of(encoding.size))
-    zoneless = isinstance(kind, T.TimestampNTZType)
-    written = values.local_moment(text) if zoneless else values.zoned_moment(text)
-    return F.when(text.contains(":"), written).otherwise(_local(number.cast("timestamp_ntz"), kind, given))
+        number = values.moment(count, unit_of(encoding.size))
+    written = values.local_moment(text) if isinstance(kind, T.TimestampNTZType) else values.zoned_moment(text)
+    return F.when(text.contains(":"), _as(written, kind)).otherwise(_local(number.cast("timestamp_ntz"), kind, given))
 
 
 def unit_of(digits: int) -> str:
@@ -190,25 +217,23 @@ def _local(moment: Column, kind: T.DataType, given: Circumstances) -> Column:
     """A time of no zone; where an instant is stored, the source's zone says which."""
     if isinstance(kind, T.TimestampType) and given.time_zone != "UTC":
         return F.to_utc_timestamp(moment.cast("timestamp"), given.time_zone)
-    return _as(moment, kind)
+    return _as(moment, kind, T.TimestampNTZType)
 
 
-def _as(value: Column, kind: T.DataType) -> Column:
-    return value.try_cast(kind)
+def _as(value: Column, kind: T.DataType, natural: type[T.DataType] | None = None) -> Column:
+    return value if natural is not None and isinstance(kind, natural) else value.try_cast(kind)
 
 
-def _time(text: Column, encoding: Encoding, given: Circumstances) -> Column:
+def _time(value: Column, encoding: Encoding, given: Circumstances) -> Column:
     """Numbers become HH:MM:SS.ffffff; text stays as it is."""
     if encoding.kind != "time":
-        return values.time_of_day(text, encoding.kind.removeprefix("time_"))
-    micros = values.time_of_day(text, "micros")
+        return values.time_of_day(value, encoding.kind.removeprefix("time_"))
     unit = unit_of(MICROS_DIGITS if encoding.size is None else encoding.size)
-    number = (
-        F.when(given.mysql, micros).otherwise(values.time_of_day(text, unit))
-        if unit == "millis"
-        else (values.time_of_day(text, unit))
-    )
-    return F.when(text.contains(":"), text).otherwise(number)
+    number = value.try_cast("bigint")
+    clock = values.time_of_day(number, unit)
+    if unit == "millis":  # MySQL's TIME counts microseconds whatever its digits
+        clock = F.when(given.mysql, values.time_of_day(number, "micros")).otherwise(clock)
+    return F.when(value.contains(":"), value).otherwise(clock)
 
 
 def _array(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
@@ -216,10 +241,52 @@ def _array(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstan
         return text if isinstance(kind, T.StringType) else F.lit(None).cast(kind)
     items, element = encoding.items, kind.elementType
     texts = F.from_json(text, T.ArrayType(T.StringType()))
-    made = F.transform(texts, lambda item: _convert(item, items, element, given))
-    complete = ~F.exists(F.arrays_zip(texts.alias("t"), made.alias("v")), _lost)
-    return F.when(complete, made)
+    if isinstance(element, T.StringType) and items.kind == "text":
+        return texts
+
+    def made(found: Column) -> Column:
+        return F.transform(found, lambda item: _from_text(item, items, element, given))
+
+    def complete(found: Column) -> Column:
+        return values.let(made(found), lambda done: F.when(_nulls(done) == _nulls(found), done))
+
+    return values.let(texts, complete)
 
 
-def _lost(pair: Column) -> Column:
-    return pair.getField("t").isNotNull() & pair.getField("v").isNull()
+def _nulls(array: Column) -> Column:
+    return F.size(F.filter(array, lambda item: item.isNull()))
+
+
+# --- what does not fit --------------------------------------------------------------------------------------------------
+
+
+def unkept(text: Column, column: ColumnShape) -> Column:
+    """Whether a text that does not fit is a value of the source that no stored type can hold: rescued, not rejected.
+
+    Infinity, years before 1 or after 9999, numbers of more digits than a decimal has.
+    """
+    if not isinstance(column.value_type, T.DecimalType):
+        return beyond_calendar(text, column)
+    widest = T.DecimalType(values.DECIMAL_DIGITS, column.value_type.scale)
+    encodings = dict.fromkeys(encoding for _, encoding in column.encodings if encoding.kind in _DECIMALS)
+    too_long = [F.coalesce(_too_long(text, encoding, widest), F.lit(False)) for encoding in encodings]
+    return F.greatest(F.lit(False), F.lit(False), *too_long)
+
+
+def beyond_calendar(text: Column, column: ColumnShape) -> Column:
+    """Whether a text that does not fit is a date or time, but none of the years 1 to 9999."""
+    timely = any(encoding.kind in _CALENDAR for _, encoding in column.encodings)
+    return text.rlike(values.OUT_OF_CALENDAR) if timely else F.lit(False)
+
+
+def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column:
+    """A number, but not one of the widest decimals."""
+    scale = F.lit(encoding.size or 0)
+    if encoding.kind == "decimal_text":
+        exact = F.when(text.rlike(values.NUMBER), text)
+    else:
+        fixed = values.decimal_digits(F.hex(F.try_to_binary(text, F.lit("base64"))), scale)
+        exact = fixed if encoding.kind == "decimal_base64" else values.variable_scale_digits(text)
+        if encoding.kind == "decimal_either":
+            exact = F.when(text.startswith("{"), exact).otherwise(fixed)
+    return values.let(exact, lambda digits: digits.isNotNull() & values.decimal_text(digits, widest).isNull())

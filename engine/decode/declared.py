@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import types as T
 
+from engine.decode.conversion import unit_of
 from engine.decode.shape import Encoding, EncodingKind
 from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
@@ -11,8 +12,9 @@ from engine.spec.model import SourceSpec
 _TEXT_KINDS: dict[str, EncodingKind] = {"json": "text", "uuid": "text", "enum": "text", "xml": "text"}
 _SAME_KINDS: dict[str, EncodingKind] = {
     "boolean": "boolean", "integer": "integer", "floating": "floating", "unsigned": "unsigned",
-    "date": "date", "string": "any_text", "map": "text", "struct": "text",
+    "date": "date", "map": "text", "struct": "text",
 }  # fmt: skip
+_COUNTED: dict[str, EncodingKind] = {"millis": "millis", "micros": "micros", "nanos": "nanos"}
 
 
 def stored_type(declared: ColumnType) -> T.DataType:
@@ -25,17 +27,26 @@ def stored_type(declared: ColumnType) -> T.DataType:
     return declared.data_type()
 
 
-def schemaless_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
-    """How an event without a schema carries a value of the declared type."""
+def schemaless_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool = False) -> Encoding:
+    """How an event without a schema carries a value of the declared type.
+
+    `any_scale`: the events may hold numbers that say their own scale, as PostgreSQL's unconstrained numerics do.
+    """
     said = declared.source_encoding
     if said.kind == "array":
-        return Encoding("array", items=schemaless_encoding(declared.children[0][1], source))
+        return Encoding("array", items=schemaless_encoding(declared.children[0][1], source, any_scale))
     if said.kind == "decimal":
-        return _decimal(declared.data_type(), source)
+        return _decimal(declared.data_type(), source, any_scale)
+    if said.kind == "string":
+        return Encoding("any_text" if any_scale else "text")
     if said.kind == "binary":
         return Encoding("hex" if source.binaries == "hex" else "base64")
+    if said.kind == "timestamp_ntz" and said.precision is not None and source.times != "isostring":
+        return Encoding(_COUNTED[unit_of(said.precision)])
     if said.kind in ("timestamp", "timestamp_ntz"):
         return Encoding("moment", said.precision)
+    if said.kind == "date" and source.times != "isostring":
+        return Encoding("days")
     if said.kind == "time":
         return Encoding("time_micros") if source.times == "microseconds" else Encoding("time", said.precision)
     if said.kind == "bits":
@@ -60,7 +71,7 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
     return carried
 
 
-def _decimal(kind: T.DataType, source: SourceSpec) -> Encoding:
+def _decimal(kind: T.DataType, source: SourceSpec, any_scale: bool) -> Encoding:
     if source.decimals == "precise" and isinstance(kind, T.DecimalType):
-        return Encoding("decimal_base64", kind.scale)
+        return Encoding("decimal_either" if any_scale else "decimal_base64", kind.scale)
     return Encoding("decimal_text")

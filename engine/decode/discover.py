@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import types as T
@@ -112,14 +111,15 @@ def _declared_encodings(
         for number, fields in question.seen.schemas
         if name in fields
     )
-    return (*carried, (None, schemaless_encoding(declared, source)))
+    return (*carried, (None, schemaless_encoding(declared, source, name in question.seen.any_scale)))
 
 
 def _schemaless(name: str, kind: T.DataType, question: _Question) -> Encoding:
     inferred: Typed | None = question.seen.inferred.get(name)
     if inferred is not None and inferred[0] == kind:
         return inferred[1]
-    return schemaless_encoding(parse_column_type(kind.simpleString()), question.spec.source)
+    declared = parse_column_type(kind.simpleString())
+    return schemaless_encoding(declared, question.spec.source, name in question.seen.any_scale)
 
 
 def _widest(name: str, carried: list[T.DataType], question: _Question) -> T.DataType:
@@ -129,7 +129,9 @@ def _widest(name: str, carried: list[T.DataType], question: _Question) -> T.Data
     if not carried:
         return known or (inferred[0] if inferred else T.StringType())
     kinds = carried if known is None else [known, *carried]
-    wide = reduce(lambda one, other: one and widened(one, other), kinds[1:], kinds[0] or None)
+    wide: T.DataType | None = kinds[0]
+    for kind in kinds[1:]:
+        wide = None if wide is None else widened(wide, kind)
     evolution = question.spec.evolution
     if evolution == "ignore" and known is not None:
         return known

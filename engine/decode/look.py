@@ -14,6 +14,7 @@ from engine.decode.connect import Typed, key_columns, row_columns
 from engine.decode.shape import Encoding
 
 LONG_DIGITS = 18
+_ANY_SCALE = r'"([^"]+)":\{"scale":'  # a number that says its own scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,7 @@ class Seen:
     schemas: tuple[tuple[int, dict[str, Typed]], ...]
     schemaless: bool
     inferred: dict[str, Typed]
+    any_scale: frozenset[str]
     keys: tuple[tuple[str, ...], ...]
 
     @property
@@ -45,6 +47,9 @@ def look(envelopes: DataFrame, infer: bool) -> Seen:
             F.first("key_schema_json", ignorenulls=True).alias("key_schema"),
             F.collect_set(F.when(keyed, F.json_object_keys("key_json"))).alias("keys"),
             F.first(F.json_object_keys(_image()), ignorenulls=True).alias("order"),
+            F.collect_set(
+                F.when(_image().contains('{"scale":'), F.regexp_extract_all(_image(), F.lit(_ANY_SCALE)))
+            ).alias("any_scale"),
         )
         .collect()
     )
@@ -54,7 +59,8 @@ def look(envelopes: DataFrame, infer: bool) -> Seen:
     bare = [row for row in found if row.schema_hash is None]
     order = [name for row in bare for name in row.order or ()]
     inferred = _infer(envelopes, order) if bare and infer else {}
-    return Seen(schemas, bool(bare), inferred, tuple(sorted(key for key in keys if key)))
+    any_scale = frozenset(name for row in bare for names in row.any_scale for name in names)
+    return Seen(schemas, bool(bare), inferred, any_scale, tuple(sorted(key for key in keys if key)))
 
 
 def _image() -> Column:

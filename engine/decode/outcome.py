@@ -1,8 +1,8 @@
 """The columns of one decoded change, from the structs of text and of values that `rows` has made.
 
-`_image` and `_row` are the row's texts and values, `_old_image` and `_before` those of an update's before image, `_key`
-and `_key_values` those of the key where the image lacks it. `_unavailable`, `_unkept` and `_unfit` name columns whose
-text did not become a value: the source did not send it; no stored type holds it; it is not of the column's type.
+`_image` and `_row` are the row as carried and as stored, `_old_image` and `_before` an update's before image, `_key` and
+`_key_values` the key where the image lacks it. `_unavailable`, `_unkept` and `_unfit` name columns carried but not
+stored: the source did not send it; no stored type holds it; it is not of the column's type.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def rescued(shape: TableShape) -> Column:
     kept = [
         F.when(
             F.array_contains("_unkept", column.name),
-            F.struct(F.lit(column.name).alias("key"), masked_text(F.col("_image")[column.name], column).alias("value")),
+            F.struct(F.lit(column.name).alias("key"), masked_text(F.col("_text")[column.name], column).alias("value")),
         )
         for column in shape.columns
     ]
@@ -120,11 +120,11 @@ def reason(shape: TableShape) -> Column:
 
 def _key_problem(column: ColumnShape) -> Column:
     name, kind = column.name, column.value_type.simpleString()
-    text = F.coalesce(F.col("_image")[name], F.col("_key")[name])
+    carried = F.col("_image")[name].isNotNull() | F.col("_key")[name].isNotNull()
     named = [F.array_contains(F.json_object_keys(json), name) for json in ("_image_json", "_key_json")]
     there = some(F.coalesce(one, F.lit(False)) for one in named)
     problem = (
-        F.when(text.isNotNull(), f'key column "{name}": the value does not fit {kind}')
+        F.when(carried, f'key column "{name}": the value does not fit {kind}')
         .when(there, f'key column "{name}" is null')
         .otherwise(f'key column "{name}" is missing')
     )

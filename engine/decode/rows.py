@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -10,13 +10,23 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import outcome
-from engine.decode.conversion import Circumstances, convert, prepared, unkept
+from engine.decode.conversion import (
+    Circumstances,
+    as_text,
+    beyond_calendar,
+    convert,
+    loosened,
+    prepared,
+    read_type,
+    unkept,
+)
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
 
 BINLOG_CONNECTORS = ("mysql", "mariadb")
+REFUSED = "_refused"
 _ENVELOPE = (
     "source", "table", "op", "position", "commit_ts", "ingest_ts", "event_id", "tx_id", "tx_order", "origin",
     "channel", "kafka_partition", "kafka_offset", "file", "line", "text",
@@ -37,17 +47,16 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
         delete  {id: 1, a: null}, null          {1, null}    [id]      null     null
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
-    texts = envelopes.transform(_texts, shape)
-    values = texts.transform(_values, shape, spec.source.time_zone)
+    images = envelopes.transform(_images, shape)
+    values = images.transform(_values, shape, spec.source.time_zone)
     return values.transform(_findings, shape).transform(_details, shape).transform(_changes, shape)
 
 
-def _texts(envelopes: DataFrame, shape: TableShape) -> DataFrame:
-    """The images as structs of text, a column a field: a delete's image is the one before."""
+def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
+    """The images as the JSON reader gives them; as text, too, where it refuses a value."""
     image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
-    row = _text_type(shape.columns)
-    return envelopes.select(
+    parsed = envelopes.select(
         *_ENVELOPE,
         "schema_hash",
         F.col("connector").isin(*BINLOG_CONNECTORS).alias("_mysql"),
@@ -55,63 +64,90 @@ def _texts(envelopes: DataFrame, shape: TableShape) -> DataFrame:
         F.col("old_key_json").alias("_old_key_json"),
         F.col("new_key_json").alias("_new_key_json"),
         image.alias("_image_json"),
-        F.from_json(image, row).alias("_image"),
-        F.from_json(before, row).alias("_old_image"),
+        _read(image, shape.columns).alias("_read"),
+        _read(before, shape.columns).alias("_read_before"),
     )
+    refused = F.col("_read")[REFUSED].isNotNull()
+    return parsed.select("*", _texts(F.when(refused, F.col("_image_json")), shape.columns).alias("_loose"))
 
 
-def _text_type(columns: Iterable[ColumnShape]) -> T.StructType:
-    return T.StructType([T.StructField(column.name, T.StringType()) for column in columns])
+def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
+    fields = [T.StructField(column.name, read_type(column)) for column in columns]
+    schema = T.StructType([*fields, T.StructField(REFUSED, T.StringType())])
+    return F.from_json(json, schema, {"columnNameOfCorruptRecord": REFUSED})
 
 
-def _values(texts: DataFrame, shape: TableShape, time_zone: str) -> DataFrame:
-    """Structs of values beside the structs of text. Masks come later."""
+def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
+    return F.from_json(json, T.StructType([T.StructField(column.name, T.StringType()) for column in columns]))
+
+
+def _values(images: DataFrame, shape: TableShape, time_zone: str) -> DataFrame:
+    """Structs of stored values beside those of what the event carried. Masks come later."""
     given = Circumstances(time_zone, F.col("schema_hash"), F.col("_mysql"))
-
-    def values(struct: str, columns: Iterable[ColumnShape]) -> Column:
-        made = [_value(struct, column, given).alias(column.name) for column in columns]
-        return F.when(F.col(struct).isNotNull(), F.struct(*made))
-
-    keys = _text_type(shape.key_columns)
-    lacking = outcome.some(F.col("_image")[name].isNull() for name in shape.keys)
-    completed = texts.select(
+    ready = images.select(
         "*",
-        F.from_json(F.when(lacking, F.col("_key_json")), keys).alias("_key"),
-        F.from_json("_old_key_json", keys).alias("_old_key"),
-        F.from_json("_new_key_json", keys).alias("_new_key"),
+        F.coalesce(_ready(F.col("_read"), shape.columns), _ready_texts(F.col("_loose"), shape.columns)).alias("_image"),
+        _ready(F.col("_read_before"), shape.columns).alias("_old_image"),
     )
-    digits = [_digits(struct, shape.columns) for struct in ("_image", "_old_image")]
-    return completed.select("*", *digits).select(
+    lacking = outcome.some(F.col("_image")[name].isNull() for name in shape.keys) | F.col("_image").isNull()
+    completed = ready.select(
         "*",
-        values("_image", shape.columns).alias("_row"),
-        values("_old_image", shape.columns).alias("_before"),
-        values("_key", shape.key_columns).alias("_key_values"),
-        values("_old_key", shape.key_columns).alias("_old_key_values"),
-        values("_new_key", shape.key_columns).alias("_new_key_values"),
+        *[
+            _texts(json, shape.key_columns).alias(f"{name}_text")
+            for name, json in (
+                ("_key", F.when(lacking, F.col("_key_json"))),
+                ("_old_key", F.col("_old_key_json")),
+                ("_new_key", F.col("_new_key_json")),
+            )
+        ],
+    )
+    keyed = completed.select(
+        "*",
+        *[
+            _ready_texts(F.col(f"{name}_text"), shape.key_columns).alias(name)
+            for name in ("_key", "_old_key", "_new_key")
+        ],
+    )
+    return keyed.select(
+        "*",
+        _converted("_image", shape.columns, given).alias("_row"),
+        _converted("_old_image", shape.columns, given).alias("_before"),
+        _converted("_key", shape.key_columns, given).alias("_key_values"),
+        _converted("_old_key", shape.key_columns, given).alias("_old_key_values"),
+        _converted("_new_key", shape.key_columns, given).alias("_new_key_values"),
     )
 
 
-def _digits(struct: str, columns: Iterable[ColumnShape]) -> Column:
-    """What conversions of the struct's texts use many times."""
-    made = [(column.name, prepared(F.col(struct)[column.name], column)) for column in columns]
-    fields = [value.alias(name) for name, value in made if value is not None]
-    return F.when(F.col(struct).isNotNull(), F.struct(F.lit(True).alias(""), *fields)).alias(f"{struct}_digits")
+def _ready(read: Column, columns: Iterable[ColumnShape]) -> Column:
+    """What the JSON reader gave, as conversions take it; null where the event carries none, or the reader refused."""
+    fields = [prepared(read[column.name], column).alias(column.name) for column in columns]
+    return F.when(read.isNotNull() & read[REFUSED].isNull(), F.struct(*fields))
 
 
-def _value(struct: str, column: ColumnShape, given: Circumstances) -> Column:
-    text = F.col(struct)[column.name]
-    staged = struct in ("_image", "_old_image") and prepared(text, column) is not None
-    value = convert(text, column, given, F.col(f"{struct}_digits")[column.name] if staged else None)
-    return F.when(~is_unavailable(text), value) if can_be_unavailable(column) else value
+def _ready_texts(texts: Column, columns: Iterable[ColumnShape]) -> Column:
+    """The same of texts."""
+    fields = [prepared(loosened(texts[c.name], read_type(c)), c).alias(c.name) for c in columns]
+    return F.when(texts.isNotNull(), F.struct(*fields))
+
+
+def _converted(struct: str, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
+    values = [_value(F.col(struct)[column.name], column, given).alias(column.name) for column in columns]
+    return F.when(F.col(struct).isNotNull(), F.struct(*values))
+
+
+def _value(value: Column, column: ColumnShape, given: Circumstances) -> Column:
+    converted = convert(value, column, given)
+    if not can_be_unavailable(column):
+        return converted
+    return F.when(~is_unavailable(value, read_type(column)), converted)
 
 
 def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
-    """What is seldom so: a null, a text that did not become a value; and whether images carry more than keys."""
+    """What is seldom so: a null, a value that could not be stored; and whether images carry more than keys."""
     others = [column.name for column in shape.columns if column.name not in shape.keys] or list(shape.keys)
     return values.select(
         "*",
-        outcome.some(_lost("_image", "_row", column) for column in shape.columns).alias("_lost"),
-        outcome.some(_lost("_key", "_key_values", column) for column in shape.key_columns).alias("_key_lost"),
+        (F.col("_loose").isNotNull() | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
         outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
         outcome.some(F.col("_image")[column.name].isNull() for column in shape.columns).alias("_nulls"),
         outcome.some(F.col("_image")[name].isNotNull() for name in others).alias("_full"),
@@ -119,38 +155,48 @@ def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
     )
 
 
-def _lost(texts: str, values: str, column: ColumnShape) -> Column:
-    return F.col(texts)[column.name].isNotNull() & F.col(values)[column.name].isNull()
+def _lost(carried: str, values: str, column: ColumnShape) -> Column:
+    return F.col(carried)[column.name].isNotNull() & F.col(values)[column.name].isNull()
 
 
 def _details(findings: DataFrame, shape: TableShape) -> DataFrame:
     """The names behind the findings, looked for only where there are any."""
-    look = F.lit(not shape.closed) | F.col("_lost") | F.col("_nulls")
+    text = {c.name: F.coalesce(F.col("_loose")[c.name], as_text(F.col("_image")[c.name], c)) for c in shape.columns}
+    texts = F.struct(*[text[c.name].alias(c.name) for c in shape.columns])
 
-    def why(column: ColumnShape) -> Column:
-        text = F.col("_image")[column.name]
-        unavailable = is_unavailable(text) if can_be_unavailable(column) else F.lit(False)
-        kind = F.when(unavailable, "unavailable").when(unkept(text, column), "unkept").otherwise("unfit")
-        return F.when(_lost("_image", "_row", column), kind).alias(column.name)
+    def fate(column: ColumnShape, texts: str, values: str) -> Column:
+        carried = F.col(texts)[column.name]
+        unavailable = is_unavailable(carried) if can_be_unavailable(column) else F.lit(False)
+        kind = F.when(unavailable, "unavailable").when(unkept(carried, column), "unkept").otherwise("unfit")
+        return F.when(_lost(texts, values, column), kind).alias(column.name)
 
     def named(kind: str) -> Column:
         return F.when(
-            F.col("_lost"), outcome.names_where((c.name, F.col("_why")[c.name] == kind) for c in shape.columns)
+            F.col("_lost"), outcome.names_where((c.name, F.col("_fate")[c.name] == kind) for c in shape.columns)
         )
 
-    def spoilt(column: ColumnShape) -> Column:
-        text = F.col("_old_image")[column.name]
-        return _lost("_old_image", "_before", column) & (is_unavailable(text) | ~unkept(text, column))
-
-    explained = findings.select("*", F.when(F.col("_lost"), F.struct(*[why(c) for c in shape.columns])).alias("_why"))
-    return explained.select(
+    fated = findings.select("*", F.when(F.col("_lost"), texts).alias("_text")).select(
+        "*", F.when(F.col("_lost"), F.struct(*[fate(c, "_text", "_row") for c in shape.columns])).alias("_fate")
+    )
+    look = F.lit(not shape.closed) | F.col("_lost") | F.col("_nulls")
+    return fated.select(
         "*",
         F.when(F.col("_image").isNotNull() & look, F.json_object_keys("_image_json")).alias("_fields"),
         named("unavailable").alias("_unavailable"),
         named("unkept").alias("_unkept"),
         named("unfit").alias("_unfit"),
-        (F.col("_before_lost") & outcome.some(spoilt(column) for column in shape.columns)).alias("_before_spoilt"),
+        (F.col("_before_lost") & _spoilt(shape)).alias("_before_spoilt"),
     )
+
+
+def _spoilt(shape: TableShape) -> Column:
+    """Whether the before image lacks a value for another reason than that no calendar holds it."""
+
+    def spoilt(column: ColumnShape) -> Column:
+        carried = as_text(F.col("_old_image")[column.name], column)
+        return _lost("_old_image", "_before", column) & ~beyond_calendar(carried, column)
+
+    return outcome.some(spoilt(column) for column in shape.columns)
 
 
 def _changes(details: DataFrame, shape: TableShape) -> DataFrame:

@@ -17,6 +17,7 @@ EncodingKind = Literal[
     "decimal_base64",
     "decimal_text",
     "decimal_any",
+    "decimal_either",
     "text",
     "any_text",
     "base64",

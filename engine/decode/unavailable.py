@@ -9,6 +9,8 @@ import uuid
 from typing import Final
 
 from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine.decode.shape import ColumnShape
 
@@ -38,6 +40,8 @@ def can_be_unavailable(column: ColumnShape) -> bool:
     return any(encoding.kind in _OF_ANY_LENGTH for _, encoding in column.encodings)
 
 
-def is_unavailable(text: Column) -> Column:
-    """Whether the text stands for an unavailable value: as text, as bytes, in an array, in a map."""
-    return text.isin(*dict.fromkeys([*_TEXTS, *_ARRAYS, _MAP]))
+def is_unavailable(value: Column, kind: T.DataType | None = None) -> Column:
+    """Whether the value stands for an unavailable one: as text, as bytes, in an array, in a map. `kind`: its type."""
+    if isinstance(kind, T.BinaryType):
+        return value == F.lit(bytearray(_BYTES))
+    return value.isin(*dict.fromkeys([*_TEXTS, *_ARRAYS, _MAP]))

@@ -1,7 +1,7 @@
-"""Column functions that turn an event's text into a value. Each names its unit; what does not fit becomes null.
+"""Column functions that turn what an event carries into a value. Each names its unit; what does not fit becomes null.
 
-Every value comes in as the text of its JSON token: a string's content, or the digits, `true`, or the JSON text of an
-array or object. No function raises, whatever the text.
+Numbers, flags and bytes come in as the JSON reader gives them; everything else as text: a string's content, or the JSON
+text of an array or object. No function raises, whatever comes in.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, in days since 1970-01-01
+FIRST_DAY: Final = -719_162  # 0001-01-01 in days since 1970-01-01
+LAST_DAY: Final = 2_932_896  # 9999-12-31
 SECONDS_A_DAY: Final = 86_400
 A_SECOND: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
+A_MICROSECOND: Final = 1_000_000
 DECIMAL_DIGITS: Final = 38
-DECIMAL_HEX: Final = 32  # a decimal of 38 digits has at most 16 bytes
 LIMB: Final = 1_000_000_000
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
-WHOLE: Final = r"^[+-]?[0-9]+$"
-OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*)$"
+OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
+
+
+def let(value: Column, then: Callable[[Column], Column]) -> Column:
+    """`then` of a value that it may use many times. Interpreted: for what is seldom met; it keeps expressions small."""
+    return F.get(F.transform(F.array(value), then), F.lit(0))
 
 
 # --- numbers ------------------------------------------------------------------------------------------------------------
@@ -33,17 +38,10 @@ def boolean(text: Column) -> Column:
     return F.coalesce(text.try_cast("boolean"), text.try_cast("bigint") != 0)
 
 
-def whole(text: Column, kind: T.DataType) -> Column:
-    """A whole number; `true` and `false` are 1 and 0."""
-    return F.coalesce(text.try_cast(kind), text.try_cast("boolean").cast(kind))
-
-
-def unsigned(text: Column) -> Column:
-    """BIGINT UNSIGNED as decimal(20,0): from 2^63 on, the source's 64 bits arrive as a negative number."""
-    number = text.try_cast("decimal(20,0)")
-    return F.when(number < 0, (number + F.lit(str(2**64)).cast("decimal(20,0)")).cast("decimal(20,0)")).otherwise(
-        number
-    )
+def unsigned(number: Column) -> Column:
+    """BIGINT UNSIGNED, decimal(20,0): from 2^63 on, the source's 64 bits arrive as a negative number."""
+    turned = (number + F.lit(str(2**64)).cast("decimal(20,0)")).cast("decimal(20,0)")
+    return F.when(number < 0, turned).otherwise(number)
 
 
 def decimal_text(text: Column, kind: T.DecimalType) -> Column:
@@ -54,35 +52,24 @@ def decimal_text(text: Column, kind: T.DecimalType) -> Column:
     return F.when(plain | scientific, value)
 
 
-def base64_digits(text: Column) -> Column:
-    """Base64 as hexadecimal digits."""
-    return F.hex(F.try_to_binary(text, F.lit("base64")))
-
-
 def decimal_hex(digits: Column, scale: int, kind: T.DecimalType) -> Column:
     """Big-endian two's complement, in hexadecimal digits, of the unscaled value. Null where digits would be lost."""
     if scale > kind.scale:
-        return decimal_text(let(digits, lambda found: _scaled(_unscaled(found), F.lit(scale))), kind)
+        return let(decimal_digits(digits, F.lit(scale)), lambda exact: decimal_text(exact, kind))
     size = F.length(digits)
-    number = F.when(size.between(1, 16), _signed(_extended(digits, 16))).when(size.between(17, 32), _two_words(digits))
+    number = F.when(size.between(1, 16), _one_word(digits)).when(size.between(17, 32), _two_words(digits))
     return F.concat(number, F.lit(f"E{-scale}")).try_cast(kind)
 
 
-def decimal_digits(text: Column, scale: int | Column) -> Column:
-    """Base64 of the unscaled value, of any length, as the exact decimal digits."""
-    places = F.lit(scale) if isinstance(scale, int) else scale
-    return let(base64_digits(text), lambda digits: let(_unscaled(digits), lambda number: _scaled(number, places)))
+def decimal_digits(digits: Column, scale: Column) -> Column:
+    """Big-endian two's complement of any length, in hexadecimal digits, of the unscaled value as exact digits."""
+    return let(digits, lambda found: let(_unscaled(found), lambda number: _scaled(number, scale)))
 
 
 def variable_scale_digits(text: Column) -> Column:
     """`{"scale":2,"value":"MDk="}` as the exact decimal digits."""
-    parts = F.from_json(text, "scale int, value string")
-    return let(parts, lambda found: decimal_digits(found["value"], found["scale"]))
-
-
-def let(value: Column, then: Callable[[Column], Column]) -> Column:
-    """`then` of a value that it may use many times. Interpreted: for what is seldom met; it keeps expressions small."""
-    return F.get(F.transform(F.array(value), then), F.lit(0))
+    parts = F.from_json(text, "scale int, value binary")
+    return let(parts, lambda found: decimal_digits(F.hex(found["value"]), found["scale"]))
 
 
 def _scaled(number: Column, places: Column) -> Column:
@@ -102,7 +89,7 @@ def _scaled(number: Column, places: Column) -> Column:
 def _unscaled(digits: Column) -> Column:
     """Hexadecimal digits of a two's complement number of any length as a decimal number."""
     size = F.length(digits)
-    return F.when(size.between(1, 16), _signed(_extended(digits, 16))).when(size > 16, _long(digits))
+    return F.when(size.between(1, 16), _one_word(digits)).when(size > 16, _long(digits))
 
 
 def _extended(digits: Column, width: int) -> Column:
@@ -110,15 +97,15 @@ def _extended(digits: Column, width: int) -> Column:
     return F.lpad(digits, width, F.when(digits >= "8", "F").otherwise("0"))
 
 
-def _signed(digits: Column) -> Column:
-    """Sixteen hexadecimal digits as a signed number's text."""
-    return F.conv(digits, 16, -10)
+def _one_word(digits: Column) -> Column:
+    """Up to 16 hexadecimal digits as a signed number's text."""
+    return F.conv(_extended(digits, 16), 16, -10)
 
 
 def _two_words(digits: Column) -> Column:
     """Up to 32 hexadecimal digits as a signed number's text; null where a decimal's 38 digits do not hold it."""
-    extended = _extended(digits, DECIMAL_HEX)
-    high = _signed(F.substring(extended, 1, 16)).cast("decimal(38,0)")
+    extended = _extended(digits, 32)
+    high = F.conv(F.substring(extended, 1, 16), 16, -10).cast("decimal(38,0)")
     low = F.conv(F.substring(extended, 17, 16), 16, 10).cast("decimal(38,0)")
     return F.try_add(F.try_multiply(high, F.lit(str(2**64)).cast("decimal(38,0)")), low).cast("string")
 
@@ -159,22 +146,12 @@ def _shifted(limbs: Column, factor: int, addend: Column) -> Column:
     return F.aggregate(F.concat(limbs, zero), start, step, lambda end: end["limbs"])
 
 
-# --- bytes and bits -----------------------------------------------------------------------------------------------------
-
-
-def base64_bytes(text: Column) -> Column:
-    """Base64."""
-    return F.try_to_binary(text, F.lit("base64"))
-
-
-def hex_bytes(text: Column) -> Column:
-    """Hexadecimal digits of either case."""
-    return F.try_to_binary(text, F.lit("hex"))
+# --- bits ---------------------------------------------------------------------------------------------------------------
 
 
 def bits(text: Column, size: int) -> Column:
     """Base64 of little-endian bytes, or true and false for one bit, as `size` digits of 0 and 1, highest bit first."""
-    big_endian = F.reverse(F.regexp_replace(base64_digits(text), "(.)(.)", "$2$1"))
+    big_endian = F.reverse(F.regexp_replace(F.hex(F.try_to_binary(text, F.lit("base64"))), "(.)(.)", "$2$1"))
     nibbles = F.transform(F.split(big_endian, ""), lambda digit: F.lpad(F.conv(digit, 16, 2), 4, "0"))
 
     def fitted(digits: Column) -> Column:
@@ -189,9 +166,8 @@ def bits(text: Column, size: int) -> Column:
 # --- dates and times ----------------------------------------------------------------------------------------------------
 
 
-def days(text: Column) -> Column:
+def days(number: Column) -> Column:
     """Days since 1970-01-01 as a date of the years 1 to 9999."""
-    number = text.try_cast("int")
     return F.when(number.between(FIRST_DAY, LAST_DAY), F.date_from_unix_date(number))
 
 
@@ -200,14 +176,12 @@ def iso_date(text: Column) -> Column:
     return F.when(_has_calendar_date(text), F.substring(text, 1, 10).try_cast("date"))
 
 
-def moment(text: Column, unit: str) -> Column:
+def moment(number: Column, unit: str) -> Column:
     """Milli-, micro- or nanoseconds since 1970-01-01T00:00:00Z as an instant of the years 1 to 9999."""
-    number = text.try_cast("bigint")
-    first, last = FIRST_DAY * SECONDS_A_DAY * A_SECOND[unit], (LAST_DAY + 1) * SECONDS_A_DAY * A_SECOND[unit] - 1
     if unit == "nanos":  # 64 bits of nanoseconds reach from 1677 to 2262
-        micros = F.floor(number.cast("decimal(20,0)") / 1_000).cast("bigint")
-        return F.timestamp_micros(micros)
-    known = F.when(number.between(first, last), number)
+        return F.timestamp_micros(F.floor(number.cast("decimal(20,0)") / 1_000).cast("bigint"))
+    first, after = FIRST_DAY * SECONDS_A_DAY * A_SECOND[unit], (LAST_DAY + 1) * SECONDS_A_DAY * A_SECOND[unit]
+    known = F.when(number.between(first, after - 1), number)
     return F.timestamp_millis(known) if unit == "millis" else F.timestamp_micros(known)
 
 
@@ -224,24 +198,30 @@ def local_moment(text: Column) -> Column:
     return F.when(_has_calendar_date(text), bare.try_cast("timestamp_ntz"))
 
 
-def time_of_day(text: Column, unit: str) -> Column:
-    """A number of milli-, micro- or nanoseconds as HH:MM:SS.ffffff; may be negative or longer than a day."""
-    number = text.try_cast("decimal(20,0)")
-    micros = F.abs(
-        F.floor(number / (A_SECOND[unit] // 1_000_000)) if unit == "nanos" else number * (1_000_000 // A_SECOND[unit])
-    )
-    seconds = F.floor(micros / 1_000_000)
-    hours = F.floor(seconds / 3_600).cast("string")
-    minutes = F.pmod(F.floor(seconds / 60), F.lit(60)).cast("string")
-    rest = F.pmod(seconds, F.lit(60)).cast("string")
-    fraction = (micros - seconds * 1_000_000).cast("bigint").cast("string")
-    return F.concat(
-        F.when(number < 0, "-").otherwise(""),
-        F.lpad(hours, F.greatest(F.length(hours), F.lit(2)), "0"),
-        F.lit(":"), F.lpad(minutes, 2, "0"), F.lit(":"), F.lpad(rest, 2, "0"), F.lit("."), F.lpad(fraction, 6, "0"),
-    )  # fmt: skip
+def time_of_day(number: Column, unit: str) -> Column:
+    """Milli-, micro- or nanoseconds as HH:MM:SS.ffffff; may be negative or longer than a day."""
+    exact = number.cast("decimal(20,0)")
+    micros = F.floor(F.abs(exact) / 1_000) if unit == "nanos" else F.abs(exact) * (A_MICROSECOND // A_SECOND[unit])
+
+    def clock(count: Column) -> Column:
+        seconds = F.floor(count / A_MICROSECOND)
+        hours = F.floor(seconds / 3_600).cast("string")
+        parts = [
+            F.lpad(hours, F.greatest(F.length(hours), F.lit(2)), F.lit("0")),
+            _padded(F.pmod(F.floor(seconds / 60), F.lit(60)), 2),
+            F.concat(
+                _padded(F.pmod(seconds, F.lit(60)), 2), F.lit("."), _padded(F.pmod(count, F.lit(A_MICROSECOND)), 6)
+            ),
+        ]
+        return F.concat_ws(":", *parts)
+
+    return F.concat(F.when(number < 0, "-").otherwise(""), let(micros.cast("bigint"), clock))
+
+
+def _padded(number: Column, width: int) -> Column:
+    return F.lpad(number.cast("bigint").cast("string"), width, "0")
 
 
 def _has_calendar_date(text: Column) -> Column:
     """Four digits of a year from 1 on, then a date: not infinity, no era, no year beyond 9999, and no bare time."""
-    return text.rlike("^[0-9]{4}-[0-9]{2}-[0-9]{2}") & ~text.startswith("0000")
+    return text.rlike("^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}")
