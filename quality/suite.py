@@ -34,7 +34,7 @@ def build_suite(spec: TableSpec, found: Mapping[str, Found]) -> Any:
         for check in carried
     ]
     notes = [f"{check}: not available, {what.unavailable}." for check, what in found.items() if what.unavailable]
-    return gx.ExpectationSuite(name=suite_name(spec.table), expectations=expectations, meta={"notes": notes})
+    return gx.ExpectationSuite(name=suite_name(spec.table), expectations=expectations, notes=notes or None)
 
 
 def batch(found: Mapping[str, Found]) -> Any:
