@@ -170,9 +170,28 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
             f"= {spark.conf.get('spark.sql.extensions', '') or 'empty'}).",
             hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {ICEBERG_SPARK.file}.",
         )
+    if not _has_class(spark, ICEBERG_EXTENSIONS):
+        raise SpecError(
+            "Cannot use the Spark session that is there: Iceberg's classes are missing.",
+            hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
+        )
     for name, value in FOLD_CONF.items():
         spark.conf.set(name, value)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
         for name, value in catalog_conf(project.catalog).items():
             spark.conf.set(name, value)
     return spark
+
+
+def _has_class(spark: "SparkSession", name: str) -> bool:
+    """Whether the JVM of the session can load a class: Spark itself only warns about an extension it cannot find."""
+    from py4j.protocol import Py4JJavaError
+
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:  # Spark Connect: the server's JVM is out of sight
+        return True
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+    except Py4JJavaError:
+        return False
+    return True

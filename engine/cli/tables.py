@@ -120,8 +120,14 @@ def runs(
     found_project = open_project(project)
     ledger = load_table(open_catalog(found_project.catalog), f"{found_project.namespace}.{RUNS}")
     found = ledger.scan().to_arrow().sort_by([("started_at", "descending"), ("table", "ascending")])
-    columns = found.column_names if json else [name for name in RUNS_SHOWN if name in found.column_names]
-    _print(found.select(columns), limit, ShowFormat.json if json else ShowFormat.table)
+    if json:
+        _print(found, limit, ShowFormat.json)
+        return
+    import pyarrow.compute as pc
+
+    shown = found.select(RUNS_SHOWN)
+    seconds = pc.round(shown["seconds"], 1)
+    _print(shown.set_column(RUNS_SHOWN.index("seconds"), "seconds", seconds), limit, ShowFormat.table)
 
 
 def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":

@@ -87,6 +87,15 @@ def test_a_session_without_iceberg_is_refused(
     assert ICEBERG_EXTENSIONS in str(spark.conf.get("spark.sql.extensions"))
 
 
+def test_a_session_whose_iceberg_jar_is_missing_is_refused(
+    spark: SparkSession, project: ProjectSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.session.ICEBERG_EXTENSIONS", "")
+    with pytest.raises(SpecError, match="classes are missing") as raised:
+        spark_session(project)
+    assert ICEBERG_SPARK.file in (raised.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("text", "version"),
     [
