@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.errors import SourceError
+from engine.frames import local_frame
 from engine.inputs.listing import InputFile, is_compressed
 from engine.inputs.pending import PendingFile
 
@@ -49,11 +50,19 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
     offsets, totals = [], dict.fromkeys(by_path, 0)
     for row in sorted(pieces, key=lambda row: (row["file"], row["start"])):
         path = names[row["file"]]
-        offsets.append((row["file"], row["start"], path, totals[path] - row["first"] + 1, by_path[path].after_line))
+        offsets.append(
+            {
+                "file": row["file"],
+                "start": row["start"],
+                "path": path,
+                "shift": totals[path] - row["first"] + 1,
+                "after_line": by_path[path].after_line,
+            }
+        )
         totals[path] += row["rows"]
     counted = [CountedFile(entry, totals[entry.file.path]) for entry in pending]
     schema = "file string, start bigint, path string, shift bigint, after_line bigint"
-    located = text.join(F.broadcast(spark.createDataFrame(offsets, schema)), on=["file", "start"], how="inner")
+    located = text.join(F.broadcast(local_frame(spark, offsets, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
     lines = located.where((line > F.col("after_line")) & (F.trim("text") != "")).select(
         F.col("path").alias("file"), line.alias("line"), "text"

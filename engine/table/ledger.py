@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.frames import local_frame
 from engine.spec.model import ProjectSpec
 from engine.table.catalog import create, exists, identifier
 from engine.table.commit import one_boundary
@@ -59,9 +60,7 @@ def append_rows(spark: SparkSession, project: ProjectSpec, table: str, rows: Seq
     """Append rows given as mappings; a column that a row lacks is null."""
     if not rows:
         return
-    schema = ledger_schema(table)
-    values: list[tuple[Any, ...]] = [tuple(row.get(field) for field in schema.names) for row in rows]
-    append_frame(spark, project, table, spark.createDataFrame(values, schema))
+    append_frame(spark, project, table, local_frame(spark, rows, ledger_schema(table)))
 
 
 def append_frame(spark: SparkSession, project: ProjectSpec, table: str, rows: DataFrame) -> None:

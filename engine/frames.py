@@ -1,0 +1,22 @@
+"""Small DataFrames from Python values, without a Python worker."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
+
+
+def local_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: T.StructType | str) -> DataFrame:
+    """A DataFrame of rows given as mappings; a column that a row lacks is null.
+
+    The values travel as Arrow: `createDataFrame` over a list would start a Python worker to serve them, which takes
+    longer than everything else that is done with a few rows.
+    """
+    types = T._parse_datatype_string(schema) if isinstance(schema, str) else schema
+    assert isinstance(types, T.StructType)
+    arrow = to_arrow_schema(types)
+    columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in arrow]
+    return spark.createDataFrame(pa.Table.from_arrays(columns, schema=arrow), types)
