@@ -77,40 +77,54 @@ class Expected:
 def plan(size: Size) -> Batch:
     """Draws who changes when: every key's changes make sense in their order (no update of a row that is not there)."""
     rng = np.random.default_rng([size.seed, size.events, size.table_keys])
-    inserts, deletes = round(size.events * INSERT_SHARE), round(size.events * DELETE_SHARE)
-    reinserts = round(inserts * REINSERTED)
-    new = inserts - reinserts
-    if not new <= size.keys <= min(size.events, new + size.table_keys):
-        raise ValueError(f"Cannot plan {size}: {new} of the keys are new and the others must be in the table")
-
-    weights = rng.lognormal(0.0, 0.8, size.keys)
-    count = 1 + rng.multinomial(size.events - size.keys, weights / weights.sum())
-    old_ids = 1 + rng.choice(size.table_keys, size.keys - new, replace=False)
-    key_ids = np.concatenate([size.table_keys + 1 + np.arange(new), old_ids])
-    able = np.flatnonzero(count >= 3)
-    if len(able) < deletes:
-        raise ValueError(f"Cannot plan {size}: {deletes} deletes, but {len(able)} keys have three changes")
-    fate = np.zeros(size.keys, np.int8)  # 1: ends deleted, 2: deleted, then inserted again
-    doomed = rng.choice(able, deletes, replace=False)
-    fate[doomed], fate[doomed[:reinserts]] = 1, 2
-
-    key = rng.permutation(np.repeat(np.arange(size.keys), count))
+    lives = _lives(size, rng)
+    key = rng.permutation(np.repeat(np.arange(size.keys), lives.count))
     by_key = np.argsort(key, kind="stable")
-    first = np.repeat(np.cumsum(count) - count, count)
+    first = np.repeat(np.cumsum(lives.count) - lives.count, lives.count)
     rank = np.empty(size.events, np.int64)
     rank[by_key] = np.arange(size.events) - first
-    left = count[key] - 1 - rank
+    left = lives.count[key] - 1 - rank
+    new, deleted, again = lives.new[key], lives.deleted[key], lives.again[key]
 
     ops = np.full(size.events, "u")
-    ops[((key < new) & (rank == 0)) | ((fate[key] == 2) & (left == 0))] = "c"
-    ops[((fate[key] == 1) & (left == 0)) | ((fate[key] == 2) & (left == 1))] = "d"
+    ops[(new & (rank == 0)) | (again & (left == 0))] = "c"
+    ops[deleted & (left == again)] = "d"
     changes = np.ones(size.events, np.int64)
     changes[rng.choice(np.flatnonzero(ops == "u"), round(size.events * NO_OP_SHARE), replace=False)] = 0
 
     total = np.concatenate([[0], np.cumsum(changes[by_key])])
     after = np.empty(size.events, np.int64)
     after[by_key] = total[1:] - total[first]
-    return Batch(key_ids[key], ops, after - changes, after)
+    return Batch(lives.ids[key], ops, after - changes, after)
+
+
+@dataclass(frozen=True)
+class _Lives:
+    """What befalls each key: how many changes, whether it is new, is deleted at the end, and then inserted again."""
+
+    ids: Longs
+    count: Longs
+    new: npt.NDArray[np.bool_]
+    deleted: npt.NDArray[np.bool_]
+    again: npt.NDArray[np.bool_]
+
+
+def _lives(size: Size, rng: np.random.Generator) -> _Lives:
+    inserts, deletes = round(size.events * INSERT_SHARE), round(size.events * DELETE_SHARE)
+    reinserts = round(inserts * REINSERTED)
+    new = inserts - reinserts
+    if not new <= size.keys <= min(size.events, new + size.table_keys):
+        raise ValueError(f"Cannot plan {size}: {new} of the keys are new and the others must be in the table")
+    weights = rng.lognormal(0.0, 0.8, size.keys)
+    count = 1 + rng.multinomial(size.events - size.keys, weights / weights.sum())
+    old_ids = 1 + rng.choice(size.table_keys, size.keys - new, replace=False)
+    able = np.flatnonzero(count >= 3)  # room for an insert, a delete, and an insert
+    if len(able) < deletes:
+        raise ValueError(f"Cannot plan {size}: {deletes} deletes, but {len(able)} keys have three changes")
+    doomed = rng.choice(able, deletes, replace=False)
+    keys = np.arange(size.keys)
+    ids = np.concatenate([size.table_keys + 1 + np.arange(new), old_ids])
+    return _Lives(ids, count, keys < new, np.isin(keys, doomed), np.isin(keys, doomed[:reinserts]))
 
 
 def expected(size: Size, batch: Batch) -> Expected:
