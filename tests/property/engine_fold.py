@@ -1,0 +1,111 @@
+"""Many drawn histories folded by the engine at once: the case number is part of the key."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.frames import local_frame
+from engine.history.rules import FoldRules
+from engine.history.timeline import change_rows
+from engine.ordering.windows import attach_windows
+from engine.run.refold import fold_with_links
+from engine.schema.change import change_schema, key_schema
+from tests import oracle
+from tests.property.histories import COLUMNS, KEYS, Case, Row
+
+ROW = T.StructType([T.StructField(name, T.LongType()) for name in COLUMNS])
+CHANGES = change_schema(key_schema(KEYS, ROW), ROW)
+WINDOWS = T.StructType(
+    [
+        *(T.StructField(name, T.StringType()) for name in ("source", "window_id", "open_position")),
+        T.StructField("open_ts", T.TimestampType()),
+        T.StructField("close_position", T.StringType()),
+    ]
+)
+COMPARED = (*COLUMNS, "_valid_from", "_valid_to", "_is_current", "_op", "_commit_ts", "_unknown")
+
+
+def engine_rules(rules: oracle.Rules) -> FoldRules:
+    return FoldRules(
+        keys=KEYS,
+        columns=COLUMNS,
+        tracked=rules.tracked or COLUMNS,
+        partial=("b", "c"),
+        defaults=rules.defaults,
+        skew=timedelta(microseconds=rules.skew),
+        margin=timedelta(microseconds=rules.margin),
+    )
+
+
+def fold(spark: SparkSession, cases: Sequence[Case], rules: oracle.Rules) -> dict[int, list[Row]]:
+    """History rows by case, as the engine folds them from nothing."""
+    spec = engine_rules(rules)
+    with_windows = attach_windows(change_frame(spark, cases), window_frame(spark, cases), spec.margin)
+    rows = change_rows(with_windows, spec).localCheckpoint()
+    judged = fold_with_links(rows, spec)
+    found: dict[int, list[Row]] = {case.number: [] for case in cases}
+    for row in judged.where(F.col("action").isNotNull()).select("version.*").collect():
+        found[row["case"]].append(comparable(row.asDict()))
+    judged.unpersist()
+    return {number: ordered(rows) for number, rows in found.items()}
+
+
+def change_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
+    """The changes of all cases; a truncate as a change of every key of its case."""
+    rows = []
+    for case in cases:
+        keys = {c["key"] for c in case.changes if c["key"]}
+        for change in case.changes:
+            rows += [encoded(case.number, change, key) for key in ([change["key"]] if change["key"] else sorted(keys))]
+    return local_frame(spark, rows, CHANGES)
+
+
+def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
+    values = dict.fromkeys(CHANGES.names) | {name: change[name] for name in change if name in CHANGES.names}
+    return values | {
+        "batch": 1,
+        "source": str(number),
+        "key": keyed(key),
+        "old_key": keyed(change["old_key"]),
+        "new_key": keyed(change["new_key"]),
+        "present": change["present"] and sorted(change["present"]),
+        "commit_ts": moment(change["commit_ts"]),
+        "ingest_ts": moment(change["ingest_ts"]),
+        "origin": "snapshot" if change["op"] == "read" else "stream",
+        "content_hash": change["content"],
+    }
+
+
+def keyed(key: tuple[int, int] | None) -> dict[str, int] | None:
+    return key and dict(zip(KEYS, key, strict=True))
+
+
+def window_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
+    rows = [
+        dict(zip(WINDOWS.names, (str(case.number), opened, opened, moment(at), closed), strict=True))
+        for case in cases
+        for opened, at, closed, _ in case.windows
+    ]
+    return local_frame(spark, rows, WINDOWS)
+
+
+def judged_by_oracle(case: Case, rules: oracle.Rules) -> list[Row]:
+    return ordered([comparable(row) for row in oracle.fold(case.changes, case.windows, rules)[0]])
+
+
+def moment(micros: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+
+
+def comparable(row: Row) -> Row:
+    times = {name: row[name] for name in ("_valid_from", "_valid_to", "_commit_ts")}
+    micros = {n: int(t.timestamp()) * 1_000_000 + t.microsecond for n, t in times.items() if isinstance(t, datetime)}
+    return {name: row[name] for name in COMPARED} | micros | {"_unknown": sorted(row["_unknown"] or ())}
+
+
+def ordered(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: (row["k"], row["_valid_from"], row["_valid_to"] or 1 << 62, repr(row)))

@@ -1,0 +1,202 @@
+"""Histories drawn by Hypothesis: what a source did, and the changes, READs and windows a consumer got of it.
+
+A drawn history is a list of small steps, played against a table of a few rows. What is delivered has the faults of real
+streams: READs of an older state, columns that are not carried, lost changes, clocks that run back, redeliveries.
+"""
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import Phase, given, seed, settings
+from hypothesis import strategies as st
+
+Row = dict[str, Any]
+SECOND = 1_000_000
+NOON = 1_790_000_000 * SECOND
+COLUMNS = ("case", "k", "a", "b", "c")
+KEYS = ("case", "k")
+KINDS = ("insert", "update", "update", "update", "delete", "rekey", "swap", "read", "read", "window", "truncate")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happens; the small numbers pick keys, values and faults."""
+
+    kind: str
+    key: int
+    other: int
+    value: int
+    seconds: int  # since the step before, by the source's clock
+    lag: int  # from commit to processing; negative: the source's clock is ahead
+    same_tx: bool
+    lean: bool  # columns that did not change are not carried
+    fault: int  # of a READ: how it stands to the log; of a change: 0 = lost, 1 = delivered twice
+
+
+@dataclass
+class Case:
+    """What was delivered of one history."""
+
+    number: int
+    changes: list[Row] = field(default_factory=list)
+    windows: list[tuple[str, int, str | None, int | None]] = field(default_factory=list)
+
+
+def steps() -> st.SearchStrategy[Step]:
+    return st.builds(
+        Step,
+        kind=st.sampled_from(KINDS),
+        key=st.integers(0, 5),
+        other=st.integers(0, 5),
+        value=st.integers(0, 3),
+        seconds=st.sampled_from((0, 0, 0, 1, 4, 9, 30, -3)),
+        lag=st.sampled_from((0, 1, 1, 60, -4, -20)),
+        same_tx=st.booleans(),
+        lean=st.booleans(),
+        fault=st.integers(0, 11),
+    )
+
+
+def histories() -> st.SearchStrategy[tuple[int, bool, list[Step]]]:
+    """(number of keys, are before images carried, what happens)."""
+    several = st.integers(1, 36).flatmap(lambda many: st.lists(steps(), min_size=many, max_size=many))
+    return st.tuples(st.integers(1, 6), st.booleans(), several)
+
+
+def draw(count: int, from_seed: int) -> list[Case]:
+    """As many cases as asked for; the same seed draws the same ones."""
+    cases: list[Case] = []
+
+    @seed(from_seed)
+    @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
+    @given(histories())
+    def collect(history: tuple[int, bool, list[Step]]) -> None:
+        cases.append(Player(len(cases), *history).play())
+
+    collect()
+    return cases
+
+
+class Player:
+    """Plays a history's steps and notes what a consumer gets of them."""
+
+    def __init__(self, number: int, keys: int, with_before: bool, what: list[Step]) -> None:
+        self.case, self.keys, self.with_before, self.what = Case(number), keys, with_before, what
+        self.rows: dict[int, Row] = {}
+        self.past: list[dict[int, Row]] = [{}]
+        self.place, self.now, self.tx, self.order = 16, NOON, 1, 0
+
+    def play(self) -> Case:
+        for step in self.what:
+            self.now += step.seconds * SECOND
+            self.place += 1
+            if not step.same_tx:
+                self.tx, self.order = self.tx + 1, 0
+            getattr(self, step.kind)(step, step.key % self.keys)
+            self.past.append({key: dict(row) for key, row in self.rows.items()})
+        return self.case
+
+    def insert(self, step: Step, key: int) -> None:
+        self.rows[key] = self.row(key, step.value, step.other, step.value)
+        self.put(step, "insert", key, self.rows[key], carried=None if step.fault != 5 else {"a", "b"})
+
+    def update(self, step: Step, key: int) -> None:
+        old = self.rows.get(key) or self.row(key, 0, 0, 0)
+        new = old | {("a", "b", "c", "a")[step.other % 4]: step.value}
+        self.rows[key] = new
+        carried = {"a"} | {name for name in "bc" if new[name] != old[name]}
+        self.put(step, "update", key, new, carried=carried if step.lean else None, before=old)
+
+    def delete(self, step: Step, key: int) -> None:
+        old = self.rows.pop(key, None) or self.row(key, 0, 0, 0)
+        self.put(step, "delete", key, old, before=old)
+
+    def truncate(self, step: Step, key: int) -> None:
+        if step.other < 3:
+            self.rows.clear()
+            self.put(step, "truncate", None, None)
+
+    def rekey(self, step: Step, key: int) -> None:
+        self.move(step, key, step.other % self.keys, self.rows.pop(key, None) or self.row(key, 1, 1, step.value))
+
+    def swap(self, step: Step, key: int) -> None:
+        """key -> other -> the one after it, in one transaction: each delete is of the row as it was before."""
+        second, third = step.other % self.keys, (step.other + 1) % self.keys
+        old = [self.rows.pop(k, None) or self.row(k, k, step.value, 1) for k in (key, second)]
+        if len({key, second, third}) == 3:
+            self.move(step, key, second, old[0])
+            self.place += 1
+            self.move(step, second, third, old[1])
+
+    def move(self, step: Step, key: int, target: int, old: Row) -> None:
+        if key == target:
+            return
+        new = self.row(target, old["a"], step.value if step.fault == 3 else old["b"], old["c"])
+        self.rows[target] = new
+        self.put(step, "delete", key, old, before=old, new_key=target)
+        self.put(step, "insert", target, new, carried={"a", "b"} if step.lean else None, old_key=key)
+
+    def window(self, step: Step, key: int) -> None:
+        """Opens a window, or closes the one that is open."""
+        if self.case.windows and self.case.windows[-1][2] is None:
+            self.case.windows[-1] = (*self.case.windows[-1][:2], self.position(), self.now)
+        else:
+            self.case.windows.append((self.position(), self.now, None, None))
+
+    def read(self, step: Step, key: int) -> None:
+        """A READ of the state now or a few steps ago, at the log's place now or a few steps ago."""
+        seen = self.past[max(0, len(self.past) - 1 - (step.fault % 4))].get(key) or self.row(key, step.value, 0, 0)
+        place = None if step.fault == 11 else self.position(-(step.other % 3))
+        at = self.now - (0, 0, 5, 12)[step.value] * SECOND + self.place  # no two READs at one instant
+        columns = {"a", "c"} if step.lean and step.fault == 7 else None
+        self.put(step, "read", key, seen, carried=columns, place=place, at=at)
+
+    def row(self, key: int, a: int, b: int, c: int) -> Row:
+        return {"case": self.case.number, "k": key, "a": a, "b": b, "c": c}
+
+    def position(self, back: int = 0) -> str:
+        return f"0000-{self.place + back:08X}"
+
+    def put(
+        self,
+        step: Step,
+        op: str,
+        key: int | None,
+        row: Row | None,
+        carried: set[str] | None = None,
+        before: Row | None = None,
+        old_key: int | None = None,
+        new_key: int | None = None,
+        place: str | None = "here",
+        at: int | None = None,
+    ) -> None:
+        """Notes a change as delivered: perhaps not at all, perhaps twice."""
+        streamed = op != "read"
+        self.order += streamed
+        present = None if carried is None else carried | {*KEYS}
+        told = row and {name: row[name] if present is None or name in present else None for name in COLUMNS}
+        stamped = self.now if at is None else at
+        change = {
+            "key": self.named(key),
+            "op": op,
+            "row": told,
+            "present": present,
+            "before": before if self.with_before and streamed else None,
+            "position": self.position() if place == "here" else place,
+            "commit_ts": stamped,
+            "ingest_ts": stamped + step.lag * SECOND,
+            "tx_id": str(self.tx) if streamed else None,
+            "tx_order": self.order if streamed else None,
+            "old_key": self.named(old_key),
+            "new_key": self.named(new_key),
+            "content": zlib.crc32(repr((op, told)).encode()),
+        }
+        if step.fault == 0 and streamed:
+            return
+        self.case.changes.append(change)
+        if step.fault == 1:
+            self.case.changes.append(change | {"ingest_ts": change["ingest_ts"] + 30 * SECOND})
+
+    def named(self, key: int | None) -> tuple[int, int] | None:
+        return None if key is None else (self.case.number, key)
