@@ -63,6 +63,8 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",
+        # Spark's default of 200 is for clusters: on one machine every empty partition costs a task.
+        "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
         # It walks Python's stack for every column expression: building a fold's plan would take three times as long.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
