@@ -42,6 +42,7 @@ class TableReport:
 
     table: str
     status: str
+    source: str = ""
     batch: int | None = None
     changes: int = 0
     rejected: int = 0

@@ -1,5 +1,6 @@
 """Keys with late work: folded again from all their changes, and compared with what the table has."""
 
+from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame
@@ -49,6 +50,7 @@ def refold(
 
     Gives: what `full_diff` gives. Computed.
     """
+    rules = replace(rules, reads=True, swaps=True)  # whatever the new changes are, the old ones may be anything
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
     rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)

@@ -1,5 +1,6 @@
 """The nightly job: take what is new, fold it, publish, check, and write down what happened."""
 
+import logging
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -7,8 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from engine import names
@@ -21,6 +20,8 @@ from engine.run.take import Delivery, Taking, open_delivery, source_report, take
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
 from engine.table.ledger import append_rows
+
+LOG = logging.getLogger("siltstone")
 
 Progress = Callable[[str, str], None]
 Checks = Callable[..., Sequence[CheckReport]]
@@ -94,7 +95,7 @@ class Run:
         began = time.monotonic()
         try:
             delivery = open_delivery(self.spark, self.project, source, specs, self.until_ms)
-        except (SiltstoneError, PySparkException, Py4JError) as error:
+        except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
             return
         reading_seconds = time.monotonic() - began
@@ -104,6 +105,8 @@ class Run:
             take_control(self.spark, self.project, delivery, specs)
             for spec in specs:
                 self.tables.append(self.run_table(delivery, spec, report, reading_seconds))
+        except Exception as error:  # noqa: BLE001  # control events come before every table of the source
+            self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
         finally:
             delivery.release()
 
@@ -117,10 +120,10 @@ class Run:
             taking = take_table(self.spark, self.project, delivery, spec)
             taken_seconds = time.monotonic() - began
             report = self.fold_table(spec, taking, source)
-        except (SiltstoneError, PySparkException, Py4JError) as error:
+        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
-        return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases)
+        return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
 
     def fold_table(self, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
@@ -196,6 +199,7 @@ def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
     """The report of a table that could not be brought up to date."""
     exit_code = error.exit_code if isinstance(error, SiltstoneError) else 1
     text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
+    LOG.debug("%s failed", spec.table, exc_info=error)
     return TableReport(spec.table, FAILED, seconds=seconds, error=text, exit_code=exit_code)
 
 
@@ -239,9 +243,7 @@ def table_report(work: Folding, taking: Taking, status: str, results: Sequence[C
 
 def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
     """The ledger's rows of a run: one a table."""
-    read = sum(source.read for source in report.sources)
-    control = sum(source.control for source in report.sources)
-    others = sum(sum(source.other_tables.values()) for source in report.sources)
+    sources = {source.path: source for source in report.sources}
     return [
         {
             "run_id": report.run_id,
@@ -250,10 +252,8 @@ def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
             "table": table.table,
             "status": table.status,
             "batch": table.batch,
-            "read": read,
+            **source_counts(sources.get(table.source)),
             "changes": table.changes,
-            "control": control,
-            "other_table": others,
             "rejected": table.rejected,
             "outcomes": dict(table.outcomes),
             "versions": dict(table.versions),
@@ -262,3 +262,10 @@ def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
         }
         for table in report.tables
     ]
+
+
+def source_counts(source: SourceReport | None) -> dict[str, int]:
+    """What the ledger says of the source beside each of its tables."""
+    if source is None:
+        return {}
+    return {"read": source.read, "control": source.control, "other_table": sum(source.other_tables.values())}

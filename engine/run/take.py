@@ -11,7 +11,7 @@ from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.decode import control_rows, decode_rows, discover, envelopes
-from engine.errors import SourceError
+from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile, read_lines
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, Taken, pending_files
@@ -219,10 +219,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         if expected != appended:
             bad = mine.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
             bad = bad.unionByName(decoded.where(F.col("reason").isNotNull()).select(*bad.columns))
-            rejects = reject_rows(bad, taker, batch).persist()
-            check_fraction(spec, rejects, expected)
-            append_frame(spark, project, names.REJECTS, rejects)
-            rejects.unpersist()
+            rejects = reject_rows(bad, taker, batch)
+            write_rejects(spark, project, spec, rejects, expected, expected - appended)
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
         branch.publish()
     finally:
@@ -259,21 +257,36 @@ def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before_us: i
     return {names.SUMMARY_BATCH: str(batch)} | ({} if greatest is None else {SUMMARY_MAX_COMMIT: str(greatest)})
 
 
-def check_fraction(spec: TableSpec, rejects: DataFrame, records: int) -> None:
-    """Refuse a batch of which too much cannot be decoded.
+def write_rejects(
+    spark: SparkSession, project: ProjectSpec, spec: TableSpec, rejects: DataFrame, records: int, missing: int
+) -> None:
+    """Write down what a table could not take.
 
-    Raises: SourceError: names the commonest reasons with a place for each.
+    Raises: SourceError: more than the spec allows. InvariantViolation: records are neither changes nor rejects.
     """
+    rejects = rejects.persist(StorageLevel.MEMORY_AND_DISK)  # counted, then written
     counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
     reasons = counted.orderBy(F.desc("n"), "reason").collect()
-    total = sum(row["n"] for row in reasons)
-    if total <= spec.rejects_max_fraction * records:
-        return
+    rejected = sum(row["n"] for row in reasons)
+    if rejected != missing:
+        raise InvariantViolation(
+            f"Cannot take the batch for {spec.table}: of {records} records {missing} did not become changes, but"
+            f" {rejected} are rejected. Nothing was taken.",
+            "report this with the files; running again will not help",
+        )
+    if rejected > spec.rejects_max_fraction * records:
+        raise too_many_rejects(spec, reasons, rejected, records)
+    append_frame(spark, project, names.REJECTS, rejects)
+    rejects.unpersist()
+
+
+def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, records: int) -> SourceError:
+    """The error for a batch of which too much cannot be decoded: the commonest reasons, with a place for each."""
     listed = "; ".join(
         f"{row['n']} x {row['reason']} ({row['at']['file']}:{row['at']['line']})" for row in reasons[:SAMPLE_REJECTS]
     )
-    raise SourceError(
-        f"Cannot take the batch for {spec.table}: {total} of {records} records cannot be decoded, more than"
+    return SourceError(
+        f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
         f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
         "mend the spec or the files, or allow more with rejects.max_fraction; nothing was taken",
     )
