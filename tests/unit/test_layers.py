@@ -23,6 +23,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.run",),
     ("quality",),
     ("engine.cli",),  # where commands meet the checks
+    ("engine.demo",),  # tells a story with commands and checks
     ("engine",),  # the public face
     ("jobs",),
 )

@@ -1,0 +1,95 @@
+"""What the demo tells: between the runs, what to look at; after them, what the tables hold."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.cli.output import console, grid, print_rows, write_line
+from engine.cli.run import print_checks, print_report
+from engine.look import as_of, load_table, matching, open_catalog, timeline
+from engine.names import OP, VALID_FROM, VALID_TO
+from engine.render import rows
+from engine.report import RunReport
+from engine.spec.model import ProjectSpec
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+CUSTOMERS = "inventory.customers"
+KEY = {"id": "3080"}
+MOMENT = datetime(2026, 11, 21, 8, 41, 44, tzinfo=UTC)
+SEEN = ("id", "first_name", "last_name", "balance", "vip")
+ROWS_SHOWN = 5
+OUTCOMES = ("opened", "healed", "updated", "absorbed", "superseded", "redelivered")
+
+
+def title(words: str) -> None:
+    """The head of a part."""
+    from rich.rule import Rule
+    from rich.text import Text
+
+    console().print()
+    console().print(Rule(Text(words, style="bold"), align="left", characters="─"))
+
+
+def say(words: str) -> None:
+    """A sentence."""
+    from rich.text import Text
+
+    console().print(Text(words))
+
+
+def tell_run(report: RunReport) -> None:
+    """A run's report, and what became of its changes: every one has exactly one outcome."""
+    print_report(report)
+    columns = ("table", "changes", *OUTCOMES, "came late", "READs withdrawn")
+    lines = [
+        [
+            table.table,
+            *(f"{number:,}" for number in (table.changes, *(table.outcomes.get(outcome, 0) for outcome in OUTCOMES))),
+            *(f"{number:,}" for number in (table.late, table.withdrawn)),
+        ]
+        for table in report.tables
+    ]
+    console().print(grid(columns, lines))
+
+
+def tell_timeline(project: ProjectSpec) -> None:
+    """The versions of one customer."""
+    history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
+    print_rows((VALID_FROM, VALID_TO, OP, *SEEN), listed(timeline(history, matching(history, KEY))))
+
+
+def tell_moment(project: ProjectSpec) -> None:
+    """The first customers as they were at a moment."""
+    history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
+    found = as_of(history, MOMENT, matching(history, {}), ("id",))
+    print_rows((*SEEN, VALID_FROM, VALID_TO), listed(found.slice(0, ROWS_SHOWN)))
+    say(f"{found.num_rows} customers were there at that moment; the first {ROWS_SHOWN} are shown.")
+
+
+def tell_checks(report: RunReport) -> None:
+    """The results of a run's checks."""
+    print_checks((table.table, result) for table in report.tables for result in table.checks or ())
+
+
+def tell_ways_on(root: Path, pages: Path) -> None:
+    """Where everything is, and what to try."""
+    project = f"--project {shlex.quote(str(root))}"
+    for name, place in {"tables": root / "lake", "specs": root / "specs", "checks' report": pages}.items():
+        write_line(f"{name:<15} {place}")
+    write_line("\nTry:")
+    for command in (
+        f"siltstone show {CUSTOMERS} --key id={KEY['id']} {project}",
+        f"siltstone show inventory.orders --as-of {MOMENT:%Y-%m-%dT%H:%M:%SZ} {project}",
+        f"siltstone export {CUSTOMERS} --history --format csv {project}",
+        f"siltstone catch-up {project}",
+    ):
+        write_line(f"  {command}")
+
+
+def listed(found: "pa.Table") -> Iterable[Mapping[str, object]]:
+    """Rows as mappings."""
+    return [row for batch in found.to_batches() for row in rows(batch)]
