@@ -200,7 +200,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     if not taker.pending:
         return Taking(taker.newest_batch, 0, 0)
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
-    mine = new_to(delivery, taker).where(F.col("table") == spec.table)
+    # A control event (a schema change) can name the table too; it is the source's.
+    mine = new_to(delivery, taker).where((F.col("table") == spec.table) & (F.col("kind") != "control"))
     events = mine.where(F.col("kind") == "change")
     known = known_row(spark, catalog, name)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
@@ -288,7 +289,8 @@ def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, rec
     return SourceError(
         f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
         f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
-        "mend the spec or the files, or allow more with rejects.max_fraction; nothing was taken",
+        "mend the spec, or raise rejects.max_fraction to take the others and deliver these again, mended, in another"
+        " file; nothing was taken",
     )
 
 
