@@ -7,6 +7,7 @@ hold (infinity, zero dates, years before Christ or beyond 9999) is None.
 
 import base64
 import json
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -72,6 +73,12 @@ def unscaled(scale: int) -> Callable[[str], Decimal]:
 
 def any_scale(value: dict[str, Any]) -> Decimal:
     return unscaled(value["scale"])(value["value"])
+
+
+def single(value: Any) -> float | str:
+    """A four-byte number: the truth's shortest text and the stored value round to the same one."""
+    number = real(value)
+    return struct.unpack("f", struct.pack("f", number))[0] if isinstance(number, float) else number
 
 
 def real(value: Any) -> float | str:
@@ -198,7 +205,7 @@ POSTGRESQL = {
                 "id": Column("uuid"),
                 "si": Column("smallint"),
                 "bi": BIGINT,
-                "r4": Column("float", real, real, real),
+                "r4": Column("float", single, single, single),
                 "f8": DOUBLE,
                 "num_any": Column("string", any_scale, Decimal, Decimal),
                 "num_big": decimal(38, 10),
@@ -271,7 +278,7 @@ MARIADB = {
             ("id",),
             {
                 "id": UNSIGNED,
-                "f": Column("float", real, real, real),
+                "f": Column("float", single, single, single),
                 "d": DOUBLE,
                 "bits": sized(10),
                 "b1": sized(1),

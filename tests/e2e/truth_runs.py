@@ -106,7 +106,8 @@ def check_latest(run: Run, table: Table) -> None:
     rows = [table.canonical(row, "stored") for row in run.rows(table)]
     by_key = {tuple(row[k] for k in table.keys): row for row in rows}
     assert len(by_key) == len(rows)
-    assert differences(by_key, truth_final(table)) == []
+    wrong = differences(by_key, truth_final(table))
+    assert not wrong, wrong
 
 
 def check_images(run: Run, table: Table, recording: str, but: Sequence[tuple[Any, ...]] = ()) -> None:
@@ -120,7 +121,7 @@ def check_images(run: Run, table: Table, recording: str, but: Sequence[tuple[Any
             sequence.append(image)
     expected = truth_images(table, SNAPSHOTS[recording])
     unexpected = [difference for difference in differences(images, expected) if difference[0] not in but]
-    assert unexpected == []
+    assert not unexpected, unexpected
 
 
 def chronological(row: Row) -> tuple[Any, ...]:
