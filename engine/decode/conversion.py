@@ -43,7 +43,7 @@ class Circumstances:
     mysql: Column  # whether the event is from MySQL or MariaDB
 
 
-# --- reading ------------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------------------------
 
 
 def read_type(column: ColumnShape) -> T.DataType:
@@ -93,7 +93,7 @@ def _is_digits(column: ColumnShape) -> bool:
     return is_number and isinstance(read_type(column), T.BinaryType)
 
 
-# --- converting ---------------------------------------------------------------------------------------------------------
+# --- converting -----------------------------------------------------------------------------------------------------
 
 
 def convert(value: Column, column: ColumnShape, given: Circumstances) -> Column:
@@ -257,7 +257,7 @@ def _nulls(array: Column) -> Column:
     return F.size(F.filter(array, lambda item: item.isNull()))
 
 
-# --- what does not fit --------------------------------------------------------------------------------------------------
+# --- what does not fit ----------------------------------------------------------------------------------------------
 
 
 def unkept(text: Column, column: ColumnShape) -> Column:

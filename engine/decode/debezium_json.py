@@ -44,7 +44,7 @@ _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
 
 
-def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
+def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG001  # every format's decoder gets it
     """What each line is, and what every kind of event has in common.
 
     Needs: file, line, text.
@@ -96,11 +96,12 @@ def _judged(picked: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so."""
     value = F.col("_value")
     source = value.getField("source")
-    on_binlog = source.getField("connector").isin(*BINLOG_CONNECTORS)
-    place = (
-        F.when(source.getField("connector") == "postgresql", position.postgresql(source.getField("lsn"), source.getField("sequence")))
-        .when(on_binlog, position.binlog(source.getField("file"), source.getField("pos"), source.getField("row")))
-    )  # fmt: skip
+    connector = source.getField("connector")
+    on_binlog = connector.isin(*BINLOG_CONNECTORS)
+    lsn, sequence = source.getField("lsn"), source.getField("sequence")
+    place = F.when(connector == "postgresql", position.postgresql(lsn, sequence)).when(
+        on_binlog, position.binlog(source.getField("file"), source.getField("pos"), source.getField("row"))
+    )
     schema = F.when(on_binlog, source.getField("db")).otherwise(source.getField("schema"))
     table = F.when(source.getField("table") != "", F.concat_ws(".", schema, source.getField("table")))
     return picked.select(

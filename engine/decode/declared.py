@@ -55,7 +55,7 @@ def schemaless_encoding(declared: ColumnType, source: SourceSpec, any_scale: boo
 
 
 def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
-    """The encoding an event's own schema gives, with what only the declared type knows: signs, and text that is bytes."""
+    """The encoding of an event's own schema, with what only the declared type knows: signs, text that is bytes."""
     if said.kind == "unsigned" and carried.kind == "integer":
         return Encoding("unsigned")
     if said.kind == "bits" and carried.kind in ("bits", "boolean"):

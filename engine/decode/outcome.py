@@ -1,7 +1,7 @@
 """The columns of one decoded change, from the structs of text and of values that `rows` has made.
 
-`_image` and `_row` are the row as carried and as stored, `_old_image` and `_before` an update's before image, `_key` and
-`_key_values` the key where the image lacks it. `_unavailable`, `_unkept` and `_unfit` name columns carried but not
+`_image` and `_row` are the row as carried and as stored, `_old_image` and `_before` an update's before image, `_key`
+and `_key_values` the key where the image lacks it. `_unavailable`, `_unkept` and `_unfit` name columns carried but not
 stored: the source did not send it; no stored type holds it; it is not of the column's type.
 """
 

@@ -30,7 +30,7 @@ def let(value: Column, then: Callable[[Column], Column]) -> Column:
     return F.get(F.transform(F.array(value), then), F.lit(0))
 
 
-# --- numbers ------------------------------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------------------------
 
 
 def boolean(text: Column) -> Column:
@@ -146,7 +146,7 @@ def _shifted(limbs: Column, factor: int, addend: Column) -> Column:
     return F.aggregate(F.concat(limbs, zero), start, step, lambda end: end["limbs"])
 
 
-# --- bits ---------------------------------------------------------------------------------------------------------------
+# --- bits -----------------------------------------------------------------------------------------------------------
 
 
 def bits(text: Column, size: int) -> Column:
@@ -163,7 +163,7 @@ def bits(text: Column, size: int) -> Column:
     return F.when(flag.isNotNull(), F.lpad(flag, size, "0")).otherwise(let(F.array_join(nibbles, ""), fitted))
 
 
-# --- dates and times ----------------------------------------------------------------------------------------------------
+# --- dates and times ------------------------------------------------------------------------------------------------
 
 
 def days(number: Column) -> Column:
@@ -206,16 +206,18 @@ def time_of_day(number: Column, unit: str) -> Column:
     def clock(count: Column) -> Column:
         seconds = F.floor(count / A_MICROSECOND)
         hours = F.floor(seconds / 3_600).cast("string")
-        parts = [
+        return F.concat(
+            F.when(number < 0, "-").otherwise(""),
             F.lpad(hours, F.greatest(F.length(hours), F.lit(2)), F.lit("0")),
+            F.lit(":"),
             _padded(F.pmod(F.floor(seconds / 60), F.lit(60)), 2),
-            F.concat(
-                _padded(F.pmod(seconds, F.lit(60)), 2), F.lit("."), _padded(F.pmod(count, F.lit(A_MICROSECOND)), 6)
-            ),
-        ]
-        return F.concat_ws(":", *parts)
+            F.lit(":"),
+            _padded(F.pmod(seconds, F.lit(60)), 2),
+            F.lit("."),
+            _padded(F.pmod(count, F.lit(A_MICROSECOND)), 6),
+        )
 
-    return F.concat(F.when(number < 0, "-").otherwise(""), let(micros.cast("bigint"), clock))
+    return let(micros.cast("bigint"), clock)
 
 
 def _padded(number: Column, width: int) -> Column:

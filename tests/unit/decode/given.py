@@ -1,0 +1,110 @@
+"""What the decoder's tests start from: a spec, lines, and events as Debezium writes them."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import decode_rows, discover, envelopes
+from engine.spec.model import (
+    ChecksSpec,
+    ColumnSpec,
+    HistorySpec,
+    SnapshotSpec,
+    SourceSpec,
+    TableSpec,
+    TargetSpec,
+)
+
+TABLE = "shop.items"
+SOURCE = {
+    "connector": "postgresql",
+    "name": "srv",
+    "schema": "shop",
+    "table": "items",
+    "ts_ms": 1_700_000_000_000,
+    "ts_us": 1_700_000_000_000_001,
+    "lsn": 32,
+    "sequence": '["16","32"]',
+}
+
+
+def spec(
+    columns: dict[str, str | ColumnSpec] | None = None,
+    keys: tuple[str, ...] | None = ("id",),
+    table: str = TABLE,
+    evolution: Any = "additive",
+    **source: Any,
+) -> TableSpec:
+    return TableSpec(
+        file=None,
+        table=table,
+        source=SourceSpec("debezium-json", "events/*.jsonl", **source),
+        keys=keys,
+        columns=columns and {n: c if isinstance(c, ColumnSpec) else ColumnSpec(c) for n, c in columns.items()},
+        target=TargetSpec("a.items", "a.items_history", "a.items_changes"),
+        history=HistorySpec(),
+        snapshot=SnapshotSpec(),
+        lateness=None,
+        evolution=evolution,
+        rejects_max_fraction=0.01,
+        quality=ChecksSpec((), {}),
+    )
+
+
+def event(op: str = "c", before: Any = None, after: Any = None, key: Any = None, **more: Any) -> str:
+    """A line; the key comes from an image unless given. `source`: changes to its source block."""
+    source = {**SOURCE, **more.pop("source", {})}
+    image = after or before or {}
+    found = {"id": image["id"]} if key is None and "id" in image else key
+    value = {
+        "before": before,
+        "after": after,
+        "source": source,
+        "op": op,
+        "ts_ms": 1_700_000_001_000,
+        "transaction": None,
+    }
+    return json.dumps({"topic": "t", "key": found, "value": value, **more})
+
+
+def with_schema(line: str, fields: list[dict[str, Any]]) -> str:
+    """The line with schemas around its key and value; `fields` are the row's."""
+    record = json.loads(line)
+    images = [{"type": "struct", "fields": fields, "optional": True, "field": name} for name in ("before", "after")]
+    keys = [field for field in fields if field["field"] in (record["key"] or {})]
+    if record["key"]:
+        record["key"] = {"schema": {"type": "struct", "fields": keys}, "payload": record["key"]}
+    record["value"] = {"schema": {"type": "struct", "fields": images}, "payload": record["value"]}
+    return json.dumps(record)
+
+
+def field(name: str, kind: str, semantic: str | None = None, **parameters: str) -> dict[str, Any]:
+    named = {"name": semantic} if semantic else {}
+    return {
+        "type": kind,
+        "optional": True,
+        "field": name,
+        **named,
+        **({"parameters": parameters} if parameters else {}),
+    }
+
+
+def lines(spark: SparkSession, texts: Iterable[str]) -> DataFrame:
+    rows = [("events.jsonl", number, text) for number, text in enumerate(texts, 1)]
+    return spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
+
+
+def enveloped(spark: SparkSession, texts: Iterable[str]) -> list[Row]:
+    return envelopes(lines(spark, texts), SourceSpec("debezium-json", "x")).orderBy("line").collect()
+
+
+def changes_of(events: DataFrame, table: str = TABLE) -> DataFrame:
+    return events.where((F.col("kind") == "change") & (F.col("table") == table))
+
+
+def decoded(spark: SparkSession, texts: Iterable[str], table_spec: TableSpec) -> list[Row]:
+    changes = changes_of(envelopes(lines(spark, texts), table_spec.source), table_spec.table)
+    return decode_rows(changes, discover(changes, table_spec), table_spec).orderBy("line").collect()

@@ -1,0 +1,114 @@
+"""Shapes: from the spec, from schemas, from values; and what the policy refuses."""
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine.decode import TableShape, discover, envelopes
+from engine.errors import SchemaEvolutionError, SpecError
+from engine.spec.model import ColumnSpec, TableSpec
+from tests.unit.decode.given import changes_of, event, field, lines, spec, with_schema
+
+DECIMAL = "org.apache.kafka.connect.data.Decimal"
+NARROW = [
+    field("id", "int32"),
+    field("a", "int32"),
+    field("d", "bytes", DECIMAL, scale="2", **{"connect.decimal.precision": "12"}),
+]
+WIDE = [
+    field("id", "int32"),
+    field("a", "int64"),
+    field("d", "bytes", DECIMAL, scale="2", **{"connect.decimal.precision": "16"}),
+    field("e", "string"),
+]
+OTHER = [field("id", "int32"), field("a", "string")]
+LINE = event("c", after={"id": 1, "a": 2})
+
+
+def shape_of(spark: SparkSession, texts: list[str], table_spec: TableSpec, known: str | None = None) -> TableShape:
+    stored = None if known is None else T.StructType.fromDDL(known)
+    return discover(changes_of(envelopes(lines(spark, texts), table_spec.source)), table_spec, stored)
+
+
+def types(shape: TableShape) -> dict[str, str]:
+    return {column.name: column.type.simpleString() for column in shape.columns}
+
+
+def test_declared_columns_without_schemas_are_all_there_is(spark: SparkSession) -> None:
+    shape = shape_of(
+        spark,
+        [LINE],
+        spec(
+            {
+                "id": "bigint",
+                "at": "timestamp(3)",
+                "ssn": ColumnSpec("int", "sha256", salt="s"),
+                "x": ColumnSpec("string", "drop"),
+            }
+        ),
+    )
+    assert types(shape) == {"id": "bigint", "at": "timestamp", "ssn": "string"}
+    assert (shape.keys, shape.dropped, shape.closed) == (("id",), frozenset({"x"}), False)
+    assert [field.name for field in shape.key_type] == ["id"]
+
+
+def test_schemas_of_one_batch_are_widened_and_their_keys_taken(spark: SparkSession) -> None:
+    shape = shape_of(spark, [with_schema(LINE, NARROW), with_schema(LINE, WIDE)], spec(keys=None))
+    assert types(shape) == {"id": "int", "a": "bigint", "d": "decimal(16,2)", "e": "string"}
+    assert (shape.keys, shape.closed) == (("id",), True)
+    assert len({number for number, _ in shape.columns[1].encodings}) == 2
+
+
+def test_types_that_no_type_holds_are_refused_unless_one_is_declared(spark: SparkSession) -> None:
+    texts = [with_schema(LINE, NARROW), with_schema(LINE, OTHER)]
+    with pytest.raises(SchemaEvolutionError, match="column a changes its type"):
+        shape_of(spark, texts, spec())
+    assert types(shape_of(spark, texts, spec({"a": "string"})))["a"] == "string"
+
+
+def test_the_policy_decides_on_new_columns_and_wider_types(spark: SparkSession) -> None:
+    known = "id int, a int, d decimal(12,2), gone string"
+    texts = [with_schema(LINE, WIDE)]
+    assert types(shape_of(spark, texts, spec(), known)) == {
+        "id": "int", "a": "bigint", "d": "decimal(16,2)", "gone": "string", "e": "string",
+    }  # fmt: skip
+    ignoring = shape_of(spark, texts, spec(evolution="ignore"), known)
+    assert types(ignoring) == {"id": "int", "a": "int", "d": "decimal(12,2)", "gone": "string"}
+    assert not ignoring.closed
+    with pytest.raises(SchemaEvolutionError, match="new columns \\(e\\)"):
+        shape_of(spark, texts, spec(evolution="strict"), known)
+    with pytest.raises(SchemaEvolutionError, match="column a changes its type"):
+        shape_of(spark, texts, spec(evolution="strict"), known + ", e string")
+
+
+def test_declared_types_win_and_other_fields_of_a_schema_become_columns(spark: SparkSession) -> None:
+    shape = shape_of(spark, [with_schema(LINE, WIDE)], spec({"id": "bigint", "d": "decimal(20,4)"}))
+    assert types(shape) == {"id": "bigint", "d": "decimal(20,4)", "a": "bigint", "e": "string"}
+
+
+def test_types_are_inferred_where_nobody_says_them(spark: SparkSession) -> None:
+    rows = [
+        {"id": 1, "flag": True, "n": 1, "f": 1.5, "t": "x", "o": {"a": 1}, "l": [1], "nothing": None, "mixed": 1,
+         "big": 2**63},
+        {"id": 2, "flag": None, "n": -(2**62), "f": 1, "t": "1", "o": {"b": 1}, "l": [], "nothing": None, "mixed": "a",
+         "big": 1},
+    ]  # fmt: skip
+    shape = shape_of(spark, [event("c", after=row) for row in rows], spec(keys=None))
+    assert types(shape) == {
+        "id": "bigint", "flag": "boolean", "n": "bigint", "f": "double", "t": "string", "o": "string", "l": "string",
+        "nothing": "string", "mixed": "string", "big": "decimal(38,0)",
+    }  # fmt: skip
+    assert (shape.keys, shape.closed) == (("id",), True)
+
+
+def test_a_table_without_keys_has_its_whole_row_as_key(spark: SparkSession) -> None:
+    shape = shape_of(spark, [event("c", after={"a": 1, "b": "x"})], spec(keys=None))
+    assert shape.keys == ()
+    assert shape.key_type == shape.row_type
+
+
+def test_keys_that_cannot_be_told_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(SpecError, match="no column is known for its keys \\(id\\)"):
+        shape_of(spark, [LINE], spec({"a": "int"}))
+    with pytest.raises(SchemaEvolutionError, match="several keys \\(a / id\\)"):
+        shape_of(spark, [LINE, event("c", after={"a": 1}, key={"a": 1})], spec(keys=None))

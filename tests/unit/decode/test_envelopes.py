@@ -1,0 +1,212 @@
+"""What each line is, and why a line is nothing."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from engine.decode import ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, envelopes
+from engine.errors import SpecError
+from engine.spec.model import SourceSpec
+from tests.unit.decode.given import SOURCE, enveloped, event, field, lines, with_schema
+
+SIGNAL = {"schema": "debezium", "table": "signal"}
+
+
+def signal(op: str, row_id: str, kind: str | None, **more: Any) -> str:
+    row = {"id": row_id, "type": kind, "data": None}
+    return event(op, before=row, source=SIGNAL, **more) if op == "d" else event(op, after=row, source=SIGNAL, **more)
+
+
+def wrapped(value: Any, **more: Any) -> str:
+    return json.dumps({"topic": "t", "key": None, "value": value, **more})
+
+
+CONTROL = {
+    wrapped({"status": "BEGIN", "id": "571:53195829", "event_count": None, "ts_ms": 5}): "transaction_begin",
+    wrapped({"status": "END", "id": "0-7001-30", "event_count": 2, "ts_ms": 5}): "transaction_end",
+    wrapped({"ts_ms": 5}): "heartbeat",
+    '{"ts_ms": 5}': "heartbeat",
+    wrapped({"source": SOURCE, "ts_ms": 5, "databaseName": "d", "ddl": "CREATE TABLE t", "tableChanges": []}): "ddl",
+    wrapped({"id": "1", "type": "STARTED", "aggregate_type": "Initial Snapshot", "timestamp": 5}): "notification",
+    wrapped({"op": "m", "ts_ms": 5, "source": {**SOURCE, "table": ""}, "message": {"prefix": "p"}}): "message",
+    wrapped(None, key={"id": 1}): "null_message",
+    wrapped(None): "null_message",
+    wrapped({"schema": {"type": "struct"}, "payload": None}): "null_message",
+    '{"schema": {"type": "struct"}, "payload": null}': "null_message",
+    "null": "null_message",
+    signal("c", "u-open", "snapshot-window-open"): "window_open",
+    signal("c", "u-close", "snapshot-window-close"): "window_close",
+    signal("d", "u-open", "snapshot-window-open"): "window_close",
+    signal("d", "u-open", None): "window_close",
+    signal("c", "a", "execute-snapshot"): "signal",
+    signal("r", "u-open", "snapshot-window-open"): "signal",
+    signal("d", "a", "execute-snapshot"): "signal",
+}  # fmt: skip
+
+REJECTED = {
+    "": "empty line",
+    "{": "not JSON",
+    '{"op": "c"} and more': "not JSON",
+    event("c", after={"id": 1}) + event("c", after={"id": 2}): "not JSON",
+    event("c", after={"id": 1})[:-30]: "not JSON",
+    "[1]": "not a JSON object",
+    '"text"': "not a JSON object",
+    "12": "not a JSON object",
+    "{}": "neither a change nor a control event of Debezium",
+    wrapped({"hello": 1}): "neither a change nor a control event of Debezium",
+    event("x", after={"id": 1}): 'unknown op "x"',
+    wrapped({"before": None, "after": {"id": 1}, "source": SOURCE}): "op is missing",
+    wrapped({"after": {"id": 1}, "op": "c"}): "source is missing",
+    event("c", after={"id": 1}, source={"connector": None}): "source.connector is missing",
+    event("c", after={"id": 1}, source={"connector": "mongodb"}): 'connector "mongodb" is not supported',
+    event("c", after={"id": 1}, source={"table": None}): "source.table is missing",
+    event("u", before={"id": 1}): 'op "u" without an after image',
+    event("c", after=[1]): "after is not an object",
+    event("u", before="x", after={"id": 1}): "before is not an object",
+    event("c", after={"id": 1}, source={"lsn": None, "sequence": None}): "a streamed change without a position",
+    event("t", key={}, source={"lsn": -(2**63), "sequence": None}): "a streamed change without a position",
+    event("c", after={"id": 1}, source={"lsn": "abc"}): (
+        "a field of the envelope has a type that Debezium does not give it"
+    ),
+}  # fmt: skip
+
+CHANGES = {
+    event("c", after={"id": 1}): ("insert", "stream"),
+    event("u", after={"id": 1}): ("update", "stream"),
+    event("d", before={"id": 1}): ("delete", "stream"),
+    event("t"): ("truncate", "stream"),
+    event("r", after={"id": 1}): ("read", "snapshot"),
+    event("r", after={"id": 1}, source={"lsn": None, "sequence": None}): ("read", "snapshot"),
+    event("c", after={"id": 1}, source={"snapshot": "true"}): ("insert", "stream"),
+    event("u", after={"id": 1}, source={"snapshot": True}): ("update", "stream"),
+    event("c", after={"id": "a", "type": "log", "data": "d", "more": 1}): ("insert", "stream"),
+    event("c", after={"id": "a", "type": "other", "data": "d"}): ("insert", "stream"),
+    json.dumps(json.loads(event("c", after={"id": 1}))["value"]): ("insert", "stream"),
+    json.dumps({"schema": {}, "payload": json.loads(event("c", after={"id": 1}))["value"]}): ("insert", "stream"),
+}  # fmt: skip
+
+
+def test_every_line_is_a_change_a_control_event_or_a_reject_that_says_why(spark: SparkSession) -> None:
+    texts = [*CONTROL, *REJECTED, *CHANGES]
+    found = envelopes(lines(spark, texts), SourceSpec("debezium-json", "x"))
+    assert found.schema == ENVELOPE_SCHEMA
+    assert tuple(found.columns) == ENVELOPE_COLUMNS
+    rows = found.orderBy("line").collect()
+    assert [row.text for row in rows] == texts
+    told = [(row.kind, row.control_kind or row.reason or (row.op, row.origin)) for row in rows]
+    assert told == [
+        *(("control", kind) for kind in CONTROL.values()),
+        *(("reject", reason) for reason in REJECTED.values()),
+        *(("change", both) for both in CHANGES.values()),
+    ]
+
+
+def test_the_envelope_of_a_change_says_where_when_and_in_which_transaction(spark: SparkSession) -> None:
+    source = {"ts_us": 1_700_000_000_123_456}
+    plain = json.loads(event("c", after={"id": 12345678901234567}, source=source))
+    plain["value"]["transaction"] = {"id": "571:53195829", "total_order": 3, "data_collection_order": 1}
+    plain |= {"partition": 2, "offset": 77}
+    destination = {("destination" if name == "topic" else name): part for name, part in plain.items()}
+    one, other = enveloped(spark, [json.dumps(plain), json.dumps(destination)])
+    assert one.asDict() | {"line": 2, "text": other.text} == other.asDict()
+    assert (one.source, one.connector, one.table, one.channel) == ("postgresql:srv", "postgresql", "shop.items", "t")
+    assert (one.kafka_partition, one.kafka_offset) == (2, 77)
+    assert (one.tx_id, one.tx_order) == ("571", 3)
+    assert one.position == "0000-0000000000000010-0000000000000020"
+    assert one.commit_ts == datetime(2023, 11, 14, 22, 13, 20, 123456)
+    assert one.ingest_ts == datetime(2023, 11, 14, 22, 13, 21)
+    assert one.key_json == '{"id":12345678901234567}'
+    assert one.event_id is None
+
+
+def test_tables_of_binlogs_are_named_by_database(spark: SparkSession) -> None:
+    binlog = {
+        "connector": "mysql",
+        "db": "shop",
+        "schema": None,
+        "file": "mysql-bin.000012",
+        "pos": 255,
+        "row": 1,
+        "lsn": None,
+    }
+    streamed = event(
+        "c", after={"id": 1}, source={**binlog, "sequence": None, "ts_us": None, "ts_ms": 1_700_000_000_123}
+    )
+    embedded = event("r", after={"id": 1}, source={**binlog, "sequence": None, "file": "", "pos": 0})
+    change, read = enveloped(spark, [streamed, embedded])
+    assert (change.table, change.position) == ("shop.items", "0000-0000000C-00000000000000FF-00000001")
+    assert change.commit_ts == datetime(2023, 11, 14, 22, 13, 20, 123000)
+    assert (read.kind, read.position) == ("change", None)
+
+
+def test_key_changes_are_found_in_headers_of_either_form(spark: SparkSession) -> None:
+    key = {"id": 7}
+    with_its_schema = {"schema": {"type": "struct"}, "payload": key}
+    headers: list[Any] = [
+        {"__debezium.newkey": key, "a": "b"},
+        {"__debezium.newkey": with_its_schema},
+        [{"key": "a", "value": "b"}, {"key": "__debezium.newkey", "value": key}],
+        [{"key": "__debezium.newkey", "value": with_its_schema}],
+    ]
+    olds = [json.loads(json.dumps(header).replace("newkey", "oldkey")) for header in headers]
+    deletes = [event("d", before={"id": 1}, headers=header) for header in headers]
+    inserts = [event("c", after={"id": 1}, headers=header) for header in olds]
+    lookalike = event("c", after={"id": 1, "note": "__debezium.oldkey"}, headers=[])
+    rows = enveloped(spark, [*deletes, *inserts, lookalike])
+    assert [row.new_key_json for row in rows] == ['{"id":7}'] * 4 + [None] * 5
+    assert [row.old_key_json for row in rows] == [None] * 4 + ['{"id":7}'] * 4 + [None]
+
+
+def test_schemas_are_told_apart_by_their_hash(spark: SparkSession) -> None:
+    narrow = [field("id", "int32"), field("a", "int32")]
+    wide = [field("id", "int32"), field("a", "int64")]
+    line = event("c", after={"id": 1, "a": 2})
+    rows = enveloped(spark, [with_schema(line, narrow), with_schema(line, narrow), with_schema(line, wide), line])
+    hashes = [row.schema_hash for row in rows]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert hashes[3] is None
+    assert json.loads(rows[2].row_schema_json)["fields"][1]["fields"] == wide
+    assert json.loads(rows[0].key_schema_json)["fields"] == narrow[:1]
+    assert (rows[0].key_json, rows[0].after_json) == (rows[3].key_json, rows[3].after_json)
+
+
+def test_control_events_keep_what_a_check_needs(spark: SparkSession) -> None:
+    begin = {"status": "BEGIN", "id": "571:53195829", "event_count": None, "ts_ms": 1_700_000_000_000}
+    texts = [
+        wrapped(begin),
+        wrapped({"schema": {"type": "struct"}, "payload": begin}),
+        json.dumps(begin),
+        signal("c", "u-open", "snapshot-window-open"),
+    ]
+    *begins, opened = enveloped(spark, texts)
+    for row in begins:
+        assert (row.tx_id, row.commit_ts, json.loads(row.control_json)) == (
+            "571",
+            datetime(2023, 11, 14, 22, 13, 20),
+            begin,
+        )
+    assert (opened.event_id, opened.table, opened.op) == ("u-open", "debezium.signal", "insert")
+    assert opened.position is not None
+    assert opened.commit_ts is not None
+
+
+def test_a_format_without_a_decoder_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SpecError, match="no decoder"):
+        envelopes(lines(spark, []), SourceSpec("smoke-signals", "x"))
+
+
+EXTRACTS = Path(__file__).parents[2] / "data"
+
+
+@pytest.mark.parametrize("name", ["postgresql.noschema", "postgresql.schema", "mariadb.noschema", "mariadb.schema"])
+def test_recorded_lines_hold_no_rejects_and_every_change_has_a_position(spark: SparkSession, name: str) -> None:
+    texts = (EXTRACTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows: list[Row] = enveloped(spark, texts)
+    assert {row.reason for row in rows} == {None}
+    assert all(row.position for row in rows if row.kind == "change")
+    assert all((row.schema_hash is not None) == (name.endswith(".schema")) for row in rows if row.kind == "change")
+    assert {"window_open", "window_close", "transaction_begin", "null_message"} <= {row.control_kind for row in rows}

@@ -1,0 +1,45 @@
+"""Which type holds the values of two types."""
+
+import pytest
+from pyspark.sql import types as T
+
+from engine.schema.evolve import promotes, widened
+
+INT, LONG, FLOAT, DOUBLE, TEXT = T.IntegerType(), T.LongType(), T.FloatType(), T.DoubleType(), T.StringType()
+
+
+def decimal(precision: int, scale: int) -> T.DecimalType:
+    return T.DecimalType(precision, scale)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "wide"),
+    [
+        (INT, INT, INT),
+        (INT, LONG, LONG),
+        (FLOAT, DOUBLE, DOUBLE),
+        (decimal(12, 2), decimal(16, 2), decimal(16, 2)),
+        (decimal(12, 2), decimal(12, 4), decimal(14, 4)),
+        (decimal(38, 0), decimal(38, 10), None),
+        (INT, decimal(12, 2), decimal(12, 2)),
+        (LONG, decimal(12, 2), decimal(21, 2)),
+        (LONG, DOUBLE, None),
+        (INT, TEXT, None),
+        (T.ArrayType(INT), T.ArrayType(LONG), T.ArrayType(LONG)),
+        (T.ArrayType(INT), T.ArrayType(TEXT), None),
+        (T.TimestampType(), T.TimestampNTZType(), None),
+    ],
+)
+def test_the_wider_type_holds_both_whichever_comes_first(
+    one: T.DataType, other: T.DataType, wide: T.DataType | None
+) -> None:
+    assert widened(one, other) == wide
+    assert widened(other, one) == wide
+
+
+def test_a_stored_column_is_promoted_only_where_no_data_is_rewritten() -> None:
+    assert promotes(INT, LONG)
+    assert promotes(decimal(12, 2), decimal(16, 2))
+    assert not promotes(LONG, INT)
+    assert not promotes(decimal(12, 2), decimal(14, 4))
+    assert not promotes(INT, decimal(12, 2))

@@ -1,0 +1,55 @@
+"""Positions sort as their source's log does."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import position
+
+
+def test_postgresql_positions_sort_by_the_transaction_before_then_by_lsn(spark: SparkSession) -> None:
+    given = [  # (lsn, sequence), in the order of the log
+        (7, '["5","7"]'),
+        (9, '["5","9"]'),
+        (8, '["10","8"]'),
+        (4096, '["99","4096"]'),
+        (2**62, f'["{2**61}","{2**62}"]'),
+    ]
+    rows = spark.createDataFrame(given, "lsn bigint, sequence string")
+    found = [row[0] for row in rows.select(position.postgresql(F.col("lsn"), F.col("sequence"))).collect()]
+    assert found == sorted(found)
+    assert found[0] == "0000-0000000000000005-0000000000000007"
+
+
+def test_postgresql_fills_what_is_missing_from_the_other_and_refuses_sentinels(spark: SparkSession) -> None:
+    given = [
+        (7, '[null,"7"]'),
+        (7, None),
+        (None, '["5","7"]'),  # an incremental snapshot's READ
+        (-(2**63), None),
+        (None, None),
+        (None, "[null,null]"),
+        (None, "[]"),
+    ]
+    rows = spark.createDataFrame(given, "lsn bigint, sequence string")
+    found = [row[0] for row in rows.select(position.postgresql(F.col("lsn"), F.col("sequence"))).collect()]
+    own = "0000-0000000000000007-0000000000000007"
+    assert found == [own, own, "0000-0000000000000005-0000000000000007", None, None, None, None]
+
+
+def test_binlog_positions_compare_file_numbers_not_file_names(spark: SparkSession) -> None:
+    given = [
+        ("mysql-bin.000009", 4, 0),
+        ("mysql-bin.999999", 99, None),
+        ("mysql-bin.1000000", 4, 0),
+        ("mysql-bin.1000000", 4, 1),
+        ("mysql-bin.1000000", 15, 0),
+        ("", 0, 0),
+        (None, 4, 0),
+        ("mysql-bin.000001", None, 0),
+        ("mysql-bin.99999999999999999999", 4, 0),
+    ]
+    rows = spark.createDataFrame(given, "file string, pos bigint, row bigint")
+    found = [row[0] for row in rows.select(position.binlog(F.col("file"), F.col("pos"), F.col("row"))).collect()]
+    assert found[:5] == sorted(found[:5])
+    assert found[0] == "0000-00000009-0000000000000004-00000000"
+    assert found[5:] == [None] * 4

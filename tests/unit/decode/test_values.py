@@ -1,0 +1,207 @@
+"""Conversions against Python's own arithmetic: many values in one DataFrame a property."""
+
+import base64
+import random
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Context, Decimal
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode import values
+
+RANDOM = random.Random(7)
+EXACT = Context(prec=200)
+EPOCH = datetime(1970, 1, 1)
+
+
+def applied(spark: SparkSession, kind: str, given: list[Any], function: Callable[[Column], Column]) -> list[Any]:
+    rows = spark.createDataFrame([(n, value) for n, value in enumerate(given)], f"n int, value {kind}").coalesce(1)
+    return [row[0] for row in rows.select(function(F.col("value")), "n").orderBy("n").collect()]
+
+
+def as_hex(number: int) -> str:
+    """Minimal big-endian two's complement, as Java's BigInteger gives it."""
+    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return number.to_bytes(size, "big", signed=True).hex().upper()
+
+
+def whole_numbers() -> list[int]:
+    edges = [
+        0,
+        1,
+        -1,
+        127,
+        128,
+        -128,
+        -129,
+        255,
+        256,
+        2**63 - 1,
+        2**63,
+        -(2**63),
+        -(2**63) - 1,
+        2**64,
+        10**37,
+        -(10**37),
+    ]
+    drawn = [RANDOM.randrange(-(10**digits) + 1, 10**digits) for digits in range(1, 39) for _ in range(4)]
+    return edges + drawn + [10**38 - 1, 1 - 10**38]
+
+
+def test_unscaled_digits_become_the_decimal_they_stand_for(spark: SparkSession) -> None:
+    numbers = whole_numbers()
+    for scale in (0, 2, 10):
+        kind = T.DecimalType(38, scale)
+        found = applied(
+            spark, "string", [as_hex(n) for n in numbers], lambda c, s=scale, k=kind: values.decimal_hex(c, s, k)
+        )
+        assert found == [EXACT.scaleb(Decimal(n), -scale) for n in numbers]
+
+
+def test_decimals_that_would_lose_digits_become_null(spark: SparkSession) -> None:
+    kind = T.DecimalType(5, 2)
+    given = [99999, 100000, -99999, -100000, 10**38, -(10**60)]
+    found = applied(spark, "string", [as_hex(n) for n in given], lambda c: values.decimal_hex(c, 2, kind))
+    assert found == [Decimal("999.99"), None, Decimal("-999.99"), None, None, None]
+    finer = applied(spark, "string", [as_hex(n) for n in (12340, 12345)], lambda c: values.decimal_hex(c, 3, kind))
+    assert finer == [Decimal("12.34"), None]
+
+
+def test_digits_of_any_length_and_scale_are_exact(spark: SparkSession) -> None:
+    numbers = [
+        *whole_numbers(),
+        10**38,
+        -(10**38),
+        2**127,
+        -(2**127),
+        10**77 + 1,
+        -(7**300),
+        3**500,
+        2**1000,
+        -(2**1024),
+    ]
+    for scale in (0, 3, 40, -2):
+        given = [as_hex(n) for n in numbers]
+        found = applied(spark, "string", given, lambda c, s=scale: values.decimal_digits(c, F.lit(s)))
+        assert found == [plain(n, scale) for n in numbers]
+
+
+def plain(number: int, scale: int) -> str:
+    if scale <= 0:
+        return str(number * 10**-scale)
+    digits = str(abs(number)).rjust(scale + 1, "0")
+    return f"{'-' if number < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def test_numbers_that_say_their_scale_become_their_digits(spark: SparkSession) -> None:
+    given = [
+        '{"scale":2,"value":"MDk="}',
+        '{"scale":0,"value":"AA=="}',
+        '{"scale":1}',
+        "{}",
+        "no",
+        '{"scale":-1,"value":"/w=="}',
+    ]
+    assert applied(spark, "string", given, values.variable_scale_digits) == ["123.45", "0", None, None, None, "-10"]
+
+
+def test_decimal_text_keeps_every_digit_or_nothing(spark: SparkSession) -> None:
+    cases = {
+        "123.45": "123.45", "-0.10": "-0.10", "+7": "7.00", "1.50000": "1.50", "1.23456789E7": "12345678.90",
+        "1e2": "100.00", "1.005": None, "12345678901.00": None, "NaN": None, "Infinity": None, "": None, "x": None,
+        "1.2.3": None, "0x10": None, " 1": None, "0.1e-5": None,
+    }  # fmt: skip
+    kind = T.DecimalType(12, 2)
+    found = applied(spark, "string", list(cases), lambda c: values.decimal_text(c, kind))
+    assert found == [None if text is None else Decimal(text) for text in cases.values()]
+
+
+def test_unsigned_numbers_turn_back_to_what_the_source_had(spark: SparkSession) -> None:
+    given = [0, 1, 2**63 - 1, -(2**63), -1, -2]
+    found = applied(spark, "decimal(20,0)", [Decimal(n) for n in given], values.unsigned)
+    assert found == [Decimal(n % 2**64) for n in given]
+
+
+def test_bits_come_highest_first_from_little_endian_bytes(spark: SparkSession) -> None:
+    for size in (1, 8, 10, 16, 64, 100):
+        numbers = [0, 1, 2**size - 1, 2 ** (size - 1), *(RANDOM.randrange(2**size) for _ in range(20))]
+        given = [base64.b64encode(n.to_bytes((n.bit_length() + 7) // 8, "little")).decode() for n in numbers]
+        found = applied(spark, "string", given, lambda c, s=size: values.bits(c, s))
+        assert found == [f"{n:0{size}b}" for n in numbers]
+    assert applied(spark, "string", ["true", "false", None, "AAE="], lambda c: values.bits(c, 1)) == [
+        "1",
+        "0",
+        None,
+        None,
+    ]
+
+
+def test_days_are_dates_of_the_years_1_to_9999_before_1582_too(spark: SparkSession) -> None:
+    given = [
+        0,
+        -1,
+        1,
+        -141_428,
+        -141_427,
+        -141_438,
+        -719_162,
+        2_932_896,
+        *(RANDOM.randrange(-719_162, 2_932_897) for _ in range(300)),
+    ]
+    assert applied(spark, "int", given, values.days) == [date(1970, 1, 1) + timedelta(days=n) for n in given]
+    assert applied(spark, "int", [-719_163, 2_932_897, 2**31 - 1, -(2**31), None], values.days) == [None] * 5
+
+
+def test_counted_moments_are_exact_and_out_of_the_calendar_null(spark: SparkSession) -> None:
+    first, last = -62_135_596_800_000_000, 253_402_300_799_999_999
+    micros = [0, -1, 1, first, last, *(RANDOM.randrange(first, last) for _ in range(300))]
+    as_ntz: Callable[[str], Callable[[Column], Column]] = lambda unit: (  # noqa: E731
+        lambda c: values.moment(c, unit).cast("timestamp_ntz")
+    )
+    assert applied(spark, "bigint", micros, as_ntz("micros")) == [EPOCH + timedelta(microseconds=n) for n in micros]
+    millis = [n // 1000 for n in micros]
+    assert applied(spark, "bigint", millis, as_ntz("millis")) == [EPOCH + timedelta(milliseconds=n) for n in millis]
+    nanos = [0, -1, 999, 1_000, -1_001, 2**63 - 1, -(2**63)]
+    assert applied(spark, "bigint", nanos, as_ntz("nanos")) == [
+        EPOCH + timedelta(microseconds=n // 1000) for n in nanos
+    ]
+    beyond = [first - 1, last + 1, 9_223_372_036_825_200_000, -9_223_372_036_832_400_000, 2**63 - 1, -(2**63)]
+    assert applied(spark, "bigint", beyond, as_ntz("micros")) == [None] * 6
+    assert applied(spark, "bigint", [n // 1000 for n in beyond[2:]] + [2**63 - 1], as_ntz("millis")) == [None] * 5
+
+
+def test_texts_of_moments_keep_their_instant_and_nothing_else_becomes_one(spark: SparkSession) -> None:
+    cases: dict[str, datetime | None] = {
+        "2084-04-24T11:41:51.000001Z": datetime(2084, 4, 24, 11, 41, 51, 1),
+        "2020-01-01T00:00:00+05:30": datetime(2019, 12, 31, 18, 30),
+        "2020-01-01 00:00:00": datetime(2020, 1, 1),
+        "0001-01-01T00:00:00Z": datetime(1, 1, 1),
+        "9999-12-31T23:59:59.999999Z": datetime(9999, 12, 31, 23, 59, 59, 999999),
+        "1500-02-28T12:00:00Z": datetime(1500, 2, 28, 12),
+        **dict.fromkeys(
+            ["infinity", "-infinity", "0000-12-31T00:00:00Z",
+             "+10000-01-01T00:00:00Z", "-0044-03-15T00:00:00Z", "12:30:00",
+             "10000-01-01T00:00:00Z", "2020-02-30T00:00:00Z", "0001-01-01T00:00:00+14:00", "2020", "", "now", "epoch",
+             "0044-03-15T00:00:00Z BC"]
+        ),
+    }  # fmt: skip
+    found = applied(spark, "string", list(cases), lambda c: values.zoned_moment(c).cast("timestamp_ntz"))
+    assert dict(zip(cases, found, strict=True)) == cases
+    local = {
+        "2020-01-01T10:00:00.5Z": datetime(2020, 1, 1, 10, 0, 0, 500000),
+        "2020-01-01T10:00:00+05:30": datetime(2020, 1, 1, 10),
+    }
+    assert applied(spark, "string", list(local), values.local_moment) == list(local.values())
+
+
+def test_times_of_day_may_be_negative_or_longer_than_a_day(spark: SparkSession) -> None:
+    given = [0, 1, -1, 86_399_999_999, 86_400_000_000, 3_020_399_000_000, -3_020_399_000_000, None]
+    expected = ["00:00:00.000000", "00:00:00.000001", "-00:00:00.000001", "23:59:59.999999", "24:00:00.000000",
+                "838:59:59.000000", "-838:59:59.000000", None]  # fmt: skip
+    assert applied(spark, "bigint", given, lambda c: values.time_of_day(c, "micros")) == expected
+    assert applied(spark, "bigint", [86_399_999], lambda c: values.time_of_day(c, "millis")) == ["23:59:59.999000"]
+    assert applied(spark, "bigint", [1_999], lambda c: values.time_of_day(c, "nanos")) == ["00:00:00.000001"]
