@@ -17,7 +17,8 @@ from engine.schema.change import change_schema, key_schema
 from tests import oracle
 from tests.property.histories import COLUMNS, KEYS, Case, Row
 
-ROW = T.StructType([T.StructField(name, T.LongType()) for name in COLUMNS])
+TEXTS = ("b", "c")
+ROW = T.StructType([T.StructField(name, T.StringType() if name in TEXTS else T.LongType()) for name in COLUMNS])
 CHANGES = change_schema(key_schema(KEYS, ROW), ROW)
 WINDOWS = T.StructType(
     [
@@ -34,7 +35,7 @@ def engine_rules(rules: oracle.Rules) -> FoldRules:
         keys=KEYS,
         columns=COLUMNS,
         tracked=rules.tracked or COLUMNS,
-        partial=("b", "c"),
+        partial=TEXTS,
         defaults=rules.defaults,
         skew=timedelta(microseconds=rules.skew),
         margin=timedelta(microseconds=rules.margin),

@@ -64,15 +64,15 @@ def histories() -> st.SearchStrategy[tuple[int, bool, list[Step]]]:
     return st.tuples(st.integers(1, 6), st.booleans(), several)
 
 
-def draw(count: int, from_seed: int) -> list[Case]:
-    """As many cases as asked for; the same seed draws the same ones."""
+def draw(count: int, from_seed: int, one_log: bool = False) -> list[Case]:
+    """As many cases as asked for; the same seed draws the same ones. In one log, no two share a position."""
     cases: list[Case] = []
 
     @seed(from_seed)
     @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
     @given(histories())
     def collect(history: tuple[int, bool, list[Step]]) -> None:
-        cases.append(Player(len(cases), *history).play())
+        cases.append(Player(len(cases), count if one_log else 1, *history).play())
 
     collect()
     return cases
@@ -81,9 +81,9 @@ def draw(count: int, from_seed: int) -> list[Case]:
 class Player:
     """Plays a history's steps and notes what a consumer gets of them."""
 
-    def __init__(self, number: int, keys: int, with_before: bool, what: list[Step]) -> None:
+    def __init__(self, number: int, stride: int, keys: int, with_before: bool, what: list[Step]) -> None:
         self.case, self.keys, self.with_before, self.what = Case(number), keys, with_before, what
-        self.rows: dict[int, Row] = {}
+        self.stride, self.rows = stride, dict[int, Row]()
         self.past: list[dict[int, Row]] = [{}]
         self.place, self.now, self.tx, self.order = 16, NOON, 1, 0
 
@@ -103,7 +103,7 @@ class Player:
 
     def update(self, step: Step, key: int) -> None:
         old = self.rows.get(key) or self.row(key, 0, 0, 0)
-        new = old | {("a", "b", "c", "a")[step.other % 4]: step.value}
+        new = old | self.told(("a", "b", "c", "a")[step.other % 4], step.value)
         self.rows[key] = new
         carried = {"a"} | {name for name in "bc" if new[name] != old[name]}
         self.put(step, "update", key, new, carried=carried if step.lean else None, before=old)
@@ -132,7 +132,9 @@ class Player:
     def move(self, step: Step, key: int, target: int, old: Row) -> None:
         if key == target:
             return
-        new = self.row(target, old["a"], step.value if step.fault == 3 else old["b"], old["c"])
+        new = self.row(target, old["a"], 0, 0) | {"b": old["b"], "c": old["c"]}
+        if step.fault == 3:
+            new |= self.told("b", step.value)
         self.rows[target] = new
         self.put(step, "delete", key, old, before=old, new_key=target)
         self.put(step, "insert", target, new, carried={"a", "b"} if step.lean else None, old_key=key)
@@ -153,10 +155,14 @@ class Player:
         self.put(step, "read", key, seen, carried=columns, place=place, at=at)
 
     def row(self, key: int, a: int, b: int, c: int) -> Row:
-        return {"case": self.case.number, "k": key, "a": a, "b": b, "c": c}
+        return {"case": self.case.number, "k": key, "a": a, **self.told("b", b), **self.told("c", c)}
+
+    def told(self, column: str, value: int) -> Row:
+        return {column: value if column == "a" else f"{column}{value}"}
 
     def position(self, back: int = 0) -> str:
-        return f"0000-{self.place + back:08X}"
+        place = (self.place + back) * self.stride + (self.case.number if self.stride > 1 else 0)
+        return f"0000-{place:016X}-{place:016X}"
 
     def put(
         self,

@@ -12,7 +12,7 @@ from tests.property.histories import COLUMNS, KEYS, Case, draw
 CASES = 1_000 if os.environ.get("SILTSTONE_PROPERTY") == "full" else 120
 SEED = int(os.environ.get("SILTSTONE_PROPERTY_SEED", "1"))
 RULES = {
-    "all columns tracked": oracle.Rules(COLUMNS, KEYS, defaults={"c": 7}),
+    "all columns tracked": oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"}),
     "two columns tracked": oracle.Rules(COLUMNS, KEYS, tracked=("case", "k", "a", "c")),
 }
 

@@ -1,0 +1,98 @@
+"""Drawn histories through the whole engine, in several batches with late changes, give the oracle's rows."""
+
+import random
+
+from pyspark.sql import SparkSession
+
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec
+from tests import oracle
+from tests.property.delivered import TYPES, event_line, window_lines
+from tests.property.engine_fold import comparable, ordered
+from tests.property.histories import COLUMNS, KEYS, SECOND, Case, Row, draw
+
+RULES = oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"})
+
+
+def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) -> list[Row]:
+    """History after a run for each batch of lines."""
+    events = project.root / "events"
+    events.mkdir()
+    history = f"{project.namespace}.rows_history"
+    spec = table_spec(
+        {
+            "table": "drawn.rows",
+            "source": {"format": "debezium-json", "path": str(events / "*.jsonl")},
+            "keys": list(KEYS),
+            "columns": {c: {"type": t, "default": "seven"} if c in RULES.defaults else t for c, t in TYPES.items()},
+            "target": {"latest": f"{project.namespace}.rows", "history": history},
+        },
+        project,
+    )
+    for number, batch in enumerate(batches):
+        (events / f"{number:03}.jsonl").write_text("".join(batch))
+        report = catch_up(project, [spec], spark)
+        assert report.exit_code == 0, report.tables
+        assert report.sources[0].rejected == 0
+    return ordered([comparable(row.asDict()) for row in spark.table(f"lake.{history}").collect()])
+
+
+def as_one_table(cases: list[Case]) -> list[Case]:
+    """One connector has one window open at a time, and a truncate ends every row: few cases keep theirs."""
+    windowed = max(cases, key=lambda case: sum(closed is not None for _, _, closed, _ in case.windows))
+    for case in cases:
+        if case.number % 10:
+            case.changes = [c for c in case.changes if c["op"] != "truncate"]
+        if case is not windowed:
+            case.windows = []
+    return cases
+
+
+def expected(cases: list[Case]) -> list[Row]:
+    """All cases are one table: a truncate of one ends the rows of the others too."""
+    changes = [change for case in cases for change in case.changes]
+    windows = [window for case in cases for window in case.windows]
+    return ordered([comparable(row) for row in oracle.fold(changes, windows, RULES)[0]])
+
+
+def test_a_late_change_withdraws_a_read_folded_before(spark: SparkSession, project: ProjectSpec) -> None:
+    read = change("read", 0x30, 200, 1)
+    late = change("update", 0x20, 199, 2)
+    case = Case(0, [read, late])
+    assert folded(spark, project, [[event_line(read)], [event_line(late)]]) == expected([case])
+
+
+def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession, project: ProjectSpec) -> None:
+    """Most lines come in the order of the log; one in eight comes in some other batch."""
+    cases, count = as_one_table(draw(30, 7, one_log=True)), 3
+    chance = random.Random(7)
+    arrivals = [(c["position"] or "", event_line(c)) for case in cases for c in case.changes]
+    arrivals += [(window[0], line) for case in cases for window in case.windows for line in window_lines(window)]
+    batches: list[list[str]] = [[] for _ in range(count)]
+    for rank, (_, line) in enumerate(sorted(arrivals)):
+        in_turn = rank * count // len(arrivals)
+        batches[chance.randrange(count) if chance.random() < 0.125 else in_turn].append(line)
+    found, wanted = folded(spark, project, batches), expected(cases)
+    wrong = [row for row in found if row not in wanted] + [row for row in wanted if row not in found]
+    assert wrong == []
+
+
+def change(op: str, place: int, seconds: int, a: int) -> Row:
+    """A full change of one row, alone in its transaction."""
+    at = seconds * SECOND
+    return {
+        "key": (0, 1),
+        "op": op,
+        "row": {"case": 0, "k": 1, "a": a, "b": "b0", "c": "c0"},
+        "present": None,
+        "before": None,
+        "position": f"0000-{place:016X}-{place:016X}",
+        "commit_ts": at,
+        "ingest_ts": at,
+        "tx_id": None if op == "read" else "1",
+        "tx_order": None if op == "read" else 1,
+        "old_key": None,
+        "new_key": None,
+        "content": a,
+    }
