@@ -60,7 +60,9 @@ def running() -> dict[str, Column]:
     traced = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
     touches = ~F.col("is_base") & (traced | opens | (F.col("outcome") == UPDATED))
     seen = F.when(F.col("is_base"), F.col("base_last")).when(traced | opens, F.col("position"))
-    streamed_ts = F.when(F.col("is_base"), F.col("base_stream_ts")).when(is_streamed() & ~F.col("is_again") & (traced | opens), F.col("ts"))
+    streamed_ts = F.when(F.col("is_base"), F.col("base_stream_ts")).when(
+        is_streamed() & ~F.col("is_again") & (traced | opens), F.col("ts")
+    )
     op = F.when(is_gone(), names.OP_DELETE).otherwise(F.col("op"))
     opening = F.struct("is_base", op.alias("op"), "commit_ts", "own_position", "content_hash")
     return {
