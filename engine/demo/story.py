@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CUSTOMERS = "inventory.customers"
 KEY = {"id": "3080"}
-MOMENT = datetime(2026, 11, 21, 8, 41, 44, tzinfo=UTC)
+MOMENT = datetime(2026, 11, 21, 8, 41, 47, tzinfo=UTC)
 SEEN = ("id", "first_name", "last_name", "balance", "vip")
 ROWS_SHOWN = 5
 OUTCOMES = ("opened", "healed", "updated", "absorbed", "superseded", "redelivered")
@@ -44,12 +44,13 @@ def say(words: str) -> None:
 def tell_run(report: RunReport) -> None:
     """A run's report, and what became of its changes: every one has exactly one outcome."""
     print_report(report)
-    columns = ("table", "changes", *OUTCOMES, "came late", "READs withdrawn")
+    columns = ("table", "changes", *OUTCOMES, "came late")
     lines = [
         [
             table.table,
-            *(f"{number:,}" for number in (table.changes, *(table.outcomes.get(outcome, 0) for outcome in OUTCOMES))),
-            *(f"{number:,}" for number in (table.late, table.withdrawn)),
+            f"{table.changes:,}",
+            *(f"{table.outcomes.get(outcome, 0):,}" for outcome in OUTCOMES),
+            f"{table.late:,}",
         ]
         for table in report.tables
     ]
