@@ -2,18 +2,22 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.errors import SourceError
 from engine.frames import local_frame
-from engine.inputs.listing import InputFile, is_compressed
+from engine.inputs.listing import InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
+
+# Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
+UNREADABLE = (PySparkException, Py4JJavaError)
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class CountedFile:
     @property
     def to_line(self) -> int:
         """The last line that counts as taken: a half line is looked at again when the file has grown."""
-        return self.lines - 1 if self.pending.half_line else self.lines
+        return max(self.lines - 1, 0) if self.pending.half_line else self.lines
 
 
 def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[DataFrame, list[CountedFile]]:
@@ -43,7 +47,7 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
     text = scan(spark, [entry.file.path for entry in pending])
     try:
         pieces = text.groupBy("file", "start").agg(F.min("row").alias("first"), F.count("*").alias("rows")).collect()
-    except PySparkException as error:
+    except UNREADABLE as error:
         raise unreadable(spark, pending, error) from error
     by_path = {entry.file.path: entry for entry in pending}
     names = {row["file"]: match_path(row["file"], by_path) for row in pieces}
@@ -60,7 +64,7 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
             }
         )
         totals[path] += row["rows"]
-    counted = [CountedFile(entry, totals[entry.file.path]) for entry in pending]
+    counted = [CountedFile(settled(spark, entry), totals[entry.file.path]) for entry in pending]
     schema = "file string, start bigint, path string, shift bigint, after_line bigint"
     located = text.join(F.broadcast(local_frame(spark, offsets, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
@@ -68,6 +72,15 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
         F.col("path").alias("file"), line.alias("line"), "text"
     )
     return lines, counted
+
+
+def settled(spark: SparkSession, entry: PendingFile) -> PendingFile:
+    """A file as it was listed; if it has grown since, its last line may have been read before its end was there."""
+    if entry.half_line or is_compressed(entry.file.path):
+        return entry
+    system, path = file_system(spark, entry.file.path)
+    grew = int(system.getFileStatus(path).getLen()) != entry.file.size
+    return replace(entry, half_line=True) if grew else entry
 
 
 def scan(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -103,10 +116,10 @@ def unreadable(spark: SparkSession, pending: Sequence[PendingFile], error: Excep
         if is_compressed(entry.file.path):
             try:
                 spark.read.text(entry.file.path).count()
-            except PySparkException:
+            except UNREADABLE:
                 return cut_short(spark, entry.file)
-    reason = str(error).splitlines()[0][:300]
-    return SourceError(f"Cannot read the source's files: {reason}.", "check the files and the permissions")
+    reason = first_line(error) if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
+    return SourceError(f"Cannot read the source's files: {reason[:300]}.", "check the files and the permissions")
 
 
 def cut_short(spark: SparkSession, file: InputFile) -> SourceError:

@@ -1,0 +1,138 @@
+"""Debezium events of one tiny table, `shop.things` on MySQL, as JSON lines; and a shop: a project that takes them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine.report import RunReport, TableReport
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
+
+THINGS = "shop.things"
+START_MS = 1_704_067_200_000  # 2024-01-01 00:00:00 UTC
+COLUMNS = {"id": "int", "name": "string", "n": "int"}
+_TYPES = {"id": "int32", "name": "string", "n": "int32"}
+
+
+def row(key: int | None, name: str, n: Any = 0) -> dict[str, Any]:
+    return {"id": key, "name": name, "n": n}
+
+
+def insert(second: int, after: dict[str, Any], **told: Any) -> str:
+    return event("c", second, None, after, **told)
+
+
+def update(second: int, after: dict[str, Any], **told: Any) -> str:
+    return event("u", second, None, after, **told)
+
+
+def delete(second: int, before: dict[str, Any], **told: Any) -> str:
+    return event("d", second, before, None, **told)
+
+
+def read(second: int, after: dict[str, Any], **told: Any) -> str:
+    return event("r", second, None, after, **told)
+
+
+def event(
+    op: str,
+    second: int,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    table: str = THINGS,
+    types: dict[str, Any] | None = None,
+) -> str:
+    """One line. `second` after the start is its commit time and its place in the log. `types`: with a schema that says
+    them for some of the columns, each a type's name or a whole description."""
+    database, name = table.split(".")
+    millis = START_MS + second * 1000
+    source = {"connector": "mysql", "name": "shop", "db": database, "table": name, "ts_ms": millis}
+    place = {"file": "binlog.000001", "pos": second, "row": 0}
+    value = {"before": before, "after": after, "source": source | place, "op": op, "ts_ms": millis + 500}
+    return json.dumps(value if types is None else {"schema": _schema(types), "payload": value}) + "\n"
+
+
+def _schema(types: dict[str, Any]) -> dict[str, Any]:
+    told = {name: kind if isinstance(kind, dict) else {"type": kind} for name, kind in (_TYPES | types).items()}
+    fields = [{"field": name, "optional": True} | kind for name, kind in told.items()]
+    images = [{"field": image, "type": "struct", "optional": True, "fields": fields} for image in ("before", "after")]
+    return {"type": "struct", "fields": images}
+
+
+@dataclass(frozen=True)
+class Shop:
+    """A project with a folder of events and the tables that are kept from them."""
+
+    spark: SparkSession
+    project: ProjectSpec
+
+    @classmethod
+    def open(cls, spark: SparkSession, catalog: CatalogSpec, root: Path, namespace: str) -> "Shop":
+        return cls(spark, ProjectSpec(root, None, catalog, namespace, SparkSpec(), QualitySpec()))
+
+    @property
+    def events(self) -> Path:
+        folder = self.project.root / "events"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def write(self, name: str, lines: Sequence[str]) -> Path:
+        """A file of events; one that is there already is replaced."""
+        file = self.events / name
+        file.write_text("".join(lines), encoding="utf-8")
+        return file
+
+    def spec(
+        self,
+        table: str = THINGS,
+        path: str = "events",
+        columns: dict[str, str] | None = COLUMNS,
+        rejects: float = 0.01,
+    ) -> TableSpec:
+        """The spec of one table. Without `columns` the events say what columns there are."""
+        name = table.replace(".", "_")
+        mapping: dict[str, Any] = {
+            "table": table,
+            "source": {"format": "debezium-json", "path": path},
+            "keys": ["id"],
+            "target": {"latest": f"{self.project.namespace}.{name}", "history": f"{self.project.namespace}.{name}_h"},
+            "rejects": {"max_fraction": rejects},
+        }
+        return table_spec(mapping | ({"columns": columns} if columns else {}), self.project)
+
+    def run(self, *specs: TableSpec) -> RunReport:
+        """One run over these tables; without any over `shop.things`."""
+        return catch_up(self.project, specs or (self.spec(),), self.spark)
+
+    def taken(self, *specs: TableSpec) -> TableReport:
+        """A run over one table that is expected to go well."""
+        (table,) = self.run(*specs).tables
+        assert table.exit_code == 0, table.error
+        return table
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """All rows of a table of the project's namespace; none where it does not exist."""
+        identifier = f"{self.project.catalog.name}.{self.project.namespace}.{name}"
+        if not self.spark.catalog.tableExists(identifier):
+            return []
+        return [found.asDict() for found in self.spark.table(identifier).collect()]
+
+    def latest(self, table: str = "shop_things") -> list[tuple[Any, ...]]:
+        """(id, name, n) of the live rows."""
+        return sorted((found["id"], found["name"], found["n"]) for found in self.rows(table))
+
+    def versions(self, key: int) -> list[tuple[str | None, int, int | None]]:
+        """(name, from second, to second) of the versions of one key, deletions among them."""
+        found = [version for version in self.rows("shop_things_h") if version["id"] == key]
+        spans = [(v["name"], second(v["_valid_from"]), second(v["_valid_to"])) for v in found]
+        return sorted(spans, key=lambda span: (span[1], span[2] is None, span[2] or 0))
+
+
+def second(moment: Any) -> Any:
+    """Seconds since the start; None where there is no moment. Spark gives local times of the Python process."""
+    return None if moment is None else round(moment.timestamp() - START_MS / 1000)

@@ -1,0 +1,283 @@
+"""Exactly once: whatever is delivered again, cut, crashed or late, the tables are those of one clean run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.errors import LockedError
+from engine.inputs.listing import InputFile
+from engine.report import FAILED, NOTHING_NEW, OK, TableReport
+from engine.run import take
+from engine.run.lock import one_run
+from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.table.commit import Branch
+from engine.table.ledger import append_rows
+from tests.e2e.streams import THINGS, Shop, delete, insert, read, row, update
+
+PARTS = "shop.parts"
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+@pytest.fixture(scope="module")
+def grown(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """A file that was taken, grew, and was taken on."""
+    shop = Shop.open(spark, catalog, tmp_path_factory.mktemp("grown"), "grown")
+    file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob"))])
+    assert shop.taken().changes == 2
+    with file.open("a", encoding="utf-8") as growing:
+        growing.write(update(3, row(2, "Bobby")) + delete(4, row(1, "Alice")))
+    assert shop.taken().changes == 2
+    return shop
+
+
+def test_a_growing_file_is_taken_from_where_it_was_left(grown: Shop) -> None:
+    assert sorted((c["line"], c["op"], c["batch"]) for c in grown.rows("shop_things_changes")) == [
+        (1, "insert", 1),
+        (2, "insert", 1),
+        (3, "update", 2),
+        (4, "delete", 2),
+    ]
+    assert grown.latest() == [(2, "Bobby", 0)]
+    assert tiled(grown) == [1, 2]
+
+
+def test_a_run_with_nothing_new_takes_nothing(grown: Shop) -> None:
+    before = everything(grown)
+    again = grown.taken()
+    assert (again.status, again.changes, again.versions) == (NOTHING_NEW, 0, {})
+    assert everything(grown) == before
+
+
+def test_a_line_written_while_the_file_is_read_is_not_lost(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, growing = insert(1, row(1, "Alice")), insert(2, row(2, "Bob"))
+    file = shop.write("a.jsonl", [whole, growing[:50]])
+    listed = InputFile(f"file:{file}", len(whole), file.stat().st_mtime_ns // 1_000_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(take, "list_files", lambda *_: [listed])
+        assert shop.taken().changes == 1
+    shop.write("a.jsonl", [whole, growing])
+    assert shop.taken().changes == 1
+    assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
+
+
+def test_a_file_changed_under_its_name_is_an_error_and_takes_nothing(grown: Shop) -> None:
+    before, file = everything(grown), grown.events / "a.jsonl"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("Alice", "Malice") + insert(5, row(5, "Eve")), encoding="utf-8")
+    (table,) = grown.run().tables
+    assert (table.status, table.exit_code) == (FAILED, 3)
+    assert f"Cannot take file:{file} for " in str(table.error)
+    assert "the file changed under its name after 4 of its lines were taken" in str(table.error)
+    assert "Hint: put the taken file back and deliver new events under another name" in str(table.error)
+    assert everything(grown) == before
+    file.write_text(text, encoding="utf-8")
+    assert grown.taken().status == NOTHING_NEW
+
+
+FIRST = (insert(1, row(1, "Alice")), insert(2, row(2, "Bob")), insert(3, row(3, "Charlie")))
+SECOND = (
+    update(4, row(1, "Alicia")),
+    delete(5, row(2, "Bob")),
+    insert(6, row(4, "Dora")),
+    read(7, row(5, "Eve")),
+    insert(8, row(6, "Fay", "many")),
+    '{"ts_ms": 1704067209000}\n',
+)
+
+
+def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
+    shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean = Shop.open(spark, catalog, tmp_path / "clean", "clean")
+    clean.project.root.mkdir()
+    for each in (clean, shop):
+        each.write("a.jsonl", FIRST)
+        each.taken(each.spec(rejects=0.5))
+        each.write("b.jsonl", SECOND)
+    clean.taken(clean.spec(rejects=0.5))
+    crashes = [
+        dies_before("control"),
+        dies_at_inputs,
+        dies_before("shop_things_changes"),
+        dies_before("shop_things_h"),
+        dies_before("shop_things"),
+    ]
+    for crash in crashes:
+        with monkeypatch.context() as patch:
+            crash(patch)
+            patch.setattr(Branch, "drop", lambda branch: None)  # a dead process tidies nothing up
+            with pytest.raises(Killed):
+                shop.run(shop.spec(rejects=0.5))
+        assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0), (3, "Charlie", 0)]
+        tiled(shop)
+    assert shop.taken(shop.spec(rejects=0.5)).exit_code == 0
+    assert everything(shop) == everything(clean)
+    assert max(branches(shop).values()) <= 2  # main, and what the last crash left until the table is written again
+
+
+PROMPT = (
+    insert(105, row(1, "Alice")),
+    update(110, row(1, "Alice")),
+    update(115, row(1, "Alice")),
+    update(120, row(1, "Charlie")),
+    read(200, row(2, "as read")),
+    update(195, row(3, "as streamed")),
+    read(300, row(4, "as read")),
+)
+LATE = (
+    update(110, row(1, "Alice")),
+    update(112, row(1, "Bob")),
+    update(195, row(2, "as streamed")),
+    read(200, row(3, "as read")),
+    update(250, row(4, "before the window")),
+)
+LATER = (delete(118, row(1, "Alice")), delete(190, row(2, "as it was")))
+
+
+@dataclass(frozen=True)
+class Late:
+    """Two batches, of which the second holds changes and READs that concern versions of the first."""
+
+    shop: Shop
+    reports: list[TableReport]
+
+
+@pytest.fixture(scope="module")
+def late(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Late:
+    shop = Shop.open(spark, catalog, tmp_path_factory.mktemp("late"), "late")
+    reports = []
+    for name, lines in (("a.jsonl", PROMPT), ("b.jsonl", LATE)):
+        shop.write(name, lines)
+        reports.append(shop.taken())
+        assert tiled(shop) == [1, 2, 3, 4]
+    return Late(shop, reports)
+
+
+def test_a_late_change_is_spliced_into_closed_history(late: Late) -> None:
+    versions = [("Alice", 105, 112), ("Bob", 112, 115), ("Alice", 115, 120), ("Charlie", 120, None)]
+    assert late.shop.versions(1) == versions
+
+
+def test_a_read_is_withdrawn_when_a_change_inside_its_window_arrives(late: Late) -> None:
+    assert late.shop.versions(2) == [("as streamed", 195, None)]
+    assert [report.withdrawn for report in late.reports] == [0, 1]
+
+
+def test_a_read_that_comes_after_a_change_inside_its_window_is_dropped(late: Late) -> None:
+    assert late.shop.versions(3) == [("as streamed", 195, None)]
+
+
+def test_a_read_stands_after_a_change_before_its_window(late: Late) -> None:
+    assert late.shop.versions(4) == [("before the window", 250, 300), ("as read", 300, None)]
+
+
+def test_every_change_has_one_outcome(late: Late) -> None:
+    assert [dict(report.outcomes) for report in late.reports] == [
+        {"opened": 5, "absorbed": 2},
+        {"opened": 3, "superseded": 1, "redelivered": 1},
+    ]
+
+
+def test_all_at_once_gives_the_tables_of_three_batches(late: Late, spark: SparkSession, project: ProjectSpec) -> None:
+    late.shop.write("c.jsonl", LATER)
+    late.shop.taken()
+    assert tiled(late.shop) == [1, 2, 3, 4]
+    at_once = Shop(spark, project)
+    at_once.write("z.jsonl", [*LATER, *LATE, *PROMPT])
+    at_once.taken()
+    for table in ("shop_things_h", "shop_things"):
+        assert stored(late.shop, table, "_batch") == stored(at_once, table, "_batch")
+
+
+def test_a_failing_table_does_not_stop_the_other_of_the_same_files(shop: Shop) -> None:
+    shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(1, "bolt", "five"), table=PARTS)])
+    parts, things = shop.run(shop.spec(PARTS), shop.spec()).tables
+    assert (parts.status, parts.exit_code, things.status) == (FAILED, 3, OK)
+    assert (shop.latest(), shop.latest("shop_parts")) == ([(1, "Alice", 0)], [])
+    shop.write("b.jsonl", [insert(2, row(1, "bolt", 5), table=PARTS), insert(3, row(2, "nut"), table=PARTS)])
+    report = shop.run(shop.spec(PARTS, rejects=0.5), shop.spec())
+    assert [(table.exit_code, table.changes, table.rejected) for table in report.tables] == [(0, 2, 1), (0, 0, 0)]
+    assert (shop.latest(), shop.latest("shop_parts")) == ([(1, "Alice", 0)], [(1, "bolt", 5), (2, "nut", 0)])
+
+
+def test_a_second_run_at_the_same_time_is_told_to_come_back(shop: Shop) -> None:
+    with (
+        one_run(shop.project, 0),
+        pytest.raises(LockedError, match="another run is at work on this catalog") as refused,
+    ):
+        shop.run()
+    assert refused.value.exit_code == 75
+    assert "run again later, or wait for it with --wait" in str(refused.value)
+
+
+class Killed(BaseException):
+    """The process is gone: nobody handles this."""
+
+
+Crash = Callable[[pytest.MonkeyPatch], None]
+
+
+def dies_at_inputs(patch: pytest.MonkeyPatch) -> None:
+    """Dies when it is to be written down what the table has taken."""
+
+    def dying(spark: SparkSession, project: ProjectSpec, table: str, rows: Sequence[dict[str, Any]]) -> None:
+        if table == names.INPUTS and rows[0]["consumer"] == THINGS:
+            raise Killed
+        append_rows(spark, project, table, rows)
+
+    patch.setattr(take, "append_rows", dying)
+
+
+def dies_before(table: str) -> Crash:
+    """Dies when everything of a table is on its branch, and nothing is published."""
+    publish = Branch.publish
+
+    def dying(branch: Branch) -> None:
+        if branch.table.endswith(f".{table}"):
+            raise Killed
+        publish(branch)
+
+    return lambda patch: patch.setattr(Branch, "publish", dying)
+
+
+def stored(shop: Shop, table: str, *without: str) -> list[str]:
+    """The rows of a table, each as text, in an order of their own; places below the project's folder."""
+    rows = [sorted((name, value) for name, value in r.items() if name not in without) for r in shop.rows(table)]
+    return sorted(repr(found).replace(str(shop.project.root), "") for found in rows)
+
+
+def everything(shop: Shop) -> dict[str, list[str]]:
+    """All that a project keeps, but what depends on the clock."""
+    tables = ("shop_things_changes", "shop_things_h", "shop_things", "control", "inputs", "rejects")
+    return {table: stored(shop, table, "mtime", "rejected_at") for table in tables}
+
+
+def branches(shop: Shop) -> dict[str, int]:
+    """How many branches each table has that is written on branches, main among them."""
+    prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
+    tables = ("shop_things_changes", "shop_things_h", "shop_things", "control")
+    return {table: shop.spark.table(f"{prefix}.{table}.refs").count() for table in tables}
+
+
+def tiled(shop: Shop) -> list[int]:
+    """The keys of `shop.things`, every one with versions that tile time, the last one open."""
+    by_key: dict[int, list[dict[str, Any]]] = {}
+    for version in shop.rows("shop_things_h"):
+        by_key.setdefault(version["id"], []).append(version)
+    for versions in by_key.values():
+        versions.sort(key=lambda version: (version["_valid_to"] is None, version["_valid_to"]))
+        assert [v["_valid_to"] for v in versions] == [*(v["_valid_from"] for v in versions[1:]), None]
+        assert all(v["_valid_from"] <= after["_valid_from"] for v, after in pairwise(versions))
+        assert [v["_is_current"] for v in versions[:-1]] == [False] * (len(versions) - 1)
+        assert versions[-1]["_is_current"] == (versions[-1]["_op"] != names.OP_DELETE)
+    return sorted(by_key)
