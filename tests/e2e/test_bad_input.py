@@ -1,0 +1,170 @@
+"""Bad input: told with its file, line and table, why and what to do; nothing is lost, and the next good run works."""
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.report import FAILED, RunReport
+from engine.spec.model import CatalogSpec, ProjectSpec
+from tests.e2e.streams import THINGS, Shop, insert, row, update
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+def failure(report: RunReport, exit_code: int) -> str:
+    """The message of the one table, which failed with this exit code."""
+    (table,) = report.tables
+    assert (table.status, table.exit_code, report.exit_code) == (FAILED, exit_code, exit_code), table.error
+    assert table.error is not None
+    return table.error
+
+
+def nothing_taken(shop: Shop) -> bool:
+    """No change, no version and no row of the table; nothing that says it had taken a file."""
+    stored = [shop.rows(name) for name in ("shop_things_changes", "shop_things_h", "shop_things")]
+    return stored == [[], [], []] and not of_things(shop, "inputs") and not of_things(shop, "rejects")
+
+
+def of_things(shop: Shop, ledger: str) -> list[dict[str, Any]]:
+    return [found for found in shop.rows(ledger) if found["consumer"] == THINGS]
+
+
+GOOD = (insert(1, row(1, "Alice")), insert(2, row(2, "Bob")))
+DECIMAL = {
+    "type": "bytes",
+    "name": "org.apache.kafka.connect.data.Decimal",
+    "parameters": {"scale": "2", "connect.decimal.precision": "12"},
+}
+HALF = insert(3, row(3, "Charlie"))
+BAD = (
+    "{not JSON\n",
+    insert(11, row(None, "Nobody")),
+    insert(12, row(4, "Dora")).replace('"op": "c"', '"op": "x"'),
+    insert(13, row(5, "Eve", 3_000_000_000)),
+    "\n",
+)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """One file with every bad record that there is, good ones around them, and half a line at its end."""
+
+    shop: Shop
+    file: Path
+    report: RunReport
+
+
+@pytest.fixture(scope="module")
+def mixed(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Mixed:
+    shop = Shop.open(spark, catalog, tmp_path_factory.mktemp("bad_records"), "bad_records")
+    file = shop.write("a.jsonl", [GOOD[0], *BAD, GOOD[1], HALF[:60]])
+    report = shop.run(shop.spec("shop.thing"), shop.spec(rejects=1.0))
+    return Mixed(shop, file, report)
+
+
+def test_each_bad_record_is_kept_with_its_place_and_why(mixed: Mixed) -> None:
+    text = mixed.file.read_text(encoding="utf-8").split("\n")
+    rejects = {found["line"]: found for found in mixed.shop.rows("rejects")}
+    assert {line: (found["table"], found["reason"]) for line, found in sorted(rejects.items())} == {
+        2: (None, "not JSON"),
+        3: (THINGS, 'key column "id" is null'),
+        4: (THINGS, 'unknown op "x"'),
+        5: (THINGS, 'column "n": the value does not fit int'),
+        8: (None, "not JSON"),
+    }
+    assert {found["file"] for found in rejects.values()} == {f"file:{mixed.file}"}
+    assert all(found["record"] == text[line - 1] for line, found in rejects.items())
+
+
+def test_the_good_records_between_bad_ones_are_taken(mixed: Mixed) -> None:
+    _, table = mixed.report.tables
+    assert (table.exit_code, table.changes, table.rejected) == (0, 2, 3), table.error
+    assert mixed.shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
+
+
+def test_every_record_is_in_the_sum(mixed: Mixed) -> None:
+    (source,) = mixed.report.sources
+    assert (source.read, source.taken, source.control, source.rejected) == (7, {THINGS: 4}, 0, 3)
+    assert source.half_lines == (f"file:{mixed.file}:8",)
+
+
+def test_a_table_in_no_event_names_the_nearest_and_stops_no_other(mixed: Mixed) -> None:
+    shop, typo = mixed.shop, mixed.report.tables[0]
+    assert (typo.status, typo.exit_code, mixed.report.exit_code) == (FAILED, 3, 3)
+    assert f"Cannot find events of shop.thing in {shop.events}: 1 files hold shop.things." in str(typo.error)
+    assert "Hint: did you mean shop.things?" in str(typo.error)
+    assert shop.rows("shop_thing_changes") == []
+
+
+def test_half_a_line_is_taken_once_when_it_is_complete(mixed: Mixed) -> None:
+    shop = mixed.shop
+    shop.write("b.jsonl", [])
+    with mixed.file.open("a", encoding="utf-8") as growing:
+        growing.write(HALF[60:] + update(4, row(1, "Alicia")))
+    report = shop.run(shop.spec(rejects=1.0))
+    (table,) = report.tables
+    assert (table.exit_code, table.changes, table.rejected) == (0, 2, 0), table.error
+    assert report.sources[0].half_lines == ()
+    assert shop.latest() == [(1, "Alicia", 0), (2, "Bob", 0), (3, "Charlie", 0)]
+    places = sorted((found["line"], found["batch"]) for found in shop.rows("shop_things_changes"))
+    assert places == [(1, 1), (7, 1), (8, 2), (9, 2)]
+
+
+def test_a_source_that_is_not_there_says_what_was_looked_for(shop: Shop) -> None:
+    missing = failure(shop.run(shop.spec(path="events/gone.jsonl")), 3)
+    unmatched = failure(shop.run(shop.spec(path="events/*.jsonl")), 3)
+    assert f"Cannot read {shop.events}/gone.jsonl: it does not exist. Hint: check source.path" in missing
+    assert f"Cannot read {shop.events}/*.jsonl: it matches no file. Hint: check source.path" in unmatched
+    assert nothing_taken(shop)
+
+
+def test_a_compressed_file_cut_short_takes_nothing_until_it_is_whole(shop: Shop) -> None:
+    shop.write("a.jsonl", [insert(1, row(1, "Alice"))])
+    whole = gzip.compress("".join(insert(n, row(n, f"{n:x}" * 9, n * n)) for n in range(2, 40)).encode())
+    cut = shop.events / "b.jsonl.gz"
+    cut.write_bytes(whole[: len(whole) * 3 // 4])
+    message = failure(shop.run(), 3)
+    assert f"Cannot read file:{cut}: the compressed stream ends early after line " in message
+    assert "Nothing of this batch was taken. Hint: deliver the whole file and run again" in message
+    assert nothing_taken(shop)
+    cut.write_bytes(whole)
+    assert shop.taken().changes == 39
+    assert [key for key, _, _ in shop.latest()] == list(range(1, 40))
+
+
+def test_a_column_that_changes_its_type_is_refused_with_both_types(shop: Shop) -> None:
+    spec = shop.spec(columns=None)
+    shop.write("a.jsonl", [insert(1, row(1, "Alice", 1), types={})])
+    assert shop.run(spec).exit_code == 0
+    before = {name: shop.rows(name) for name in ("shop_things_changes", "shop_things_h", "shop_things")}
+    text, decimal = shop.events / "b.jsonl", shop.events / "c.jsonl"
+    text.write_text(update(2, row(1, "Alice", "one"), types={"n": "string"}), encoding="utf-8")
+    message = failure(shop.run(spec), 4)
+    assert "Cannot decode shop.things: column n changes its type (int, string). Hint: Declare one type" in message
+    text.unlink()
+    decimal.write_text(update(3, row(1, "Alice", "AZA="), types={"n": DECIMAL}), encoding="utf-8")
+    message = failure(shop.run(spec), 4)
+    assert "column n is int and cannot become decimal(12,2) without rewriting the table. Hint: " in message
+    decimal.unlink()
+    assert {name: shop.rows(name) for name in before} == before
+    assert len(of_things(shop, "inputs")) == 1
+    shop.write("d.jsonl", [update(4, row(1, "Alice", 7_000_000_000), types={"n": "int64"})])
+    assert shop.run(spec).exit_code == 0
+    assert shop.latest() == [(1, "Alice", 7_000_000_000)]
+
+
+def test_too_many_rejects_take_nothing(shop: Shop) -> None:
+    file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two"))])
+    message = failure(shop.run(), 3)
+    assert "Cannot take the batch for shop.things: 1 of 2 records cannot be decoded" in message
+    assert "more than rejects.max_fraction 0.01 allows" in message
+    assert f'(1 x column "n": the value does not fit int (file:{file}:2))' in message
+    assert "Hint: mend the spec, or raise rejects.max_fraction to take the others" in message
+    assert nothing_taken(shop)
