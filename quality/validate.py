@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from engine import names
 from engine.report import CheckReport
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import MAIN, read
+from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
 from engine.table.ledger import append_rows, read_ledger
 from quality import catalogue
@@ -45,7 +45,10 @@ def run_checks(
     Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
     """
     checks = spec.quality.checks
-    found = find(read_tables(spark, project, spec, history_ref, latest_ref), spec, since_batch, checks)
+    if has_tables(spark, project, spec):
+        found = find(read_tables(spark, project, spec, history_ref, latest_ref), spec, since_batch, checks)
+    else:
+        found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
     found[catalogue.SUMS_CLOSE] = found_in_sums(sums)
     asked = {check: found[check] for check in checks}
     checked_at = datetime.now(UTC)
@@ -75,10 +78,17 @@ def checks_of_run(
     )
 
 
+def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether a run has written the table before."""
+    target = spec.target
+    names_of_tables = (target.changes, target.history, target.latest)
+    return all(exists(spark, project.catalog.name, name) for name in names_of_tables)
+
+
 def read_tables(
     spark: SparkSession, project: ProjectSpec, spec: TableSpec, history_ref: str | None, latest_ref: str | None
 ) -> Tables:
-    """The tables as they stand now, each pinned to its snapshot."""
+    """The tables as they stand now, or on the branches that will be published."""
     catalog, target = project.catalog.name, spec.target
     history = read(spark, catalog, target.history, history_ref or MAIN)
     return Tables(

@@ -107,6 +107,13 @@ def test_a_run_hands_in_its_numbers_and_the_branches_it_will_publish(spark: Spar
     assert "open_window: not available" in (pages / "expectations" / "shop" / "orders.html").read_text()
 
 
+def test_before_the_first_run_nothing_is_available(spark: SparkSession, project: ProjectSpec) -> None:
+    spec = table_spec({"table": "shop.new", "source": {"format": "debezium-json", "path": "x"}}, project)
+    results = run_checks(spark, project, spec, "run1", -1)
+    assert {(one.status, one.observed) for one in results} == {("not available", 0)}
+    assert results[0].message == "the tables have not been written yet"
+
+
 def asks_the_network(page: Path) -> bool:
     return bool(re.search(r"(src|<link[^>]*href)=.https?:|url\(.?https?:|<script", page.read_text()))
 
