@@ -7,7 +7,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.errors import SchemaEvolutionError
 from engine.schema.change import change_schema, key_schema
+from engine.schema.evolve import promotes
 from engine.table.catalog import (
     add_columns,
     create,
@@ -51,15 +53,34 @@ def ensure_changes(
         create(spark, catalog, name, schema, properties={"format-version": str(version)})
         return
     added, widened = column_changes(known, row)
+    refuse_rewrites(name, known, widened)
     set_properties(spark, catalog, name, {SINCE_PREFIX + field.name: str(batch) for field in added})
-    for struct in ("row", "before"):
-        add_columns(spark, catalog, name, (struct,), added)
+    # Struct by struct: a run that died between two of them left the others behind.
+    schema = spark.table(identifier(catalog, name)).schema
+    for struct in ("row", "before", "key", "old_key", "new_key"):
+        has = schema[struct].dataType
+        assert isinstance(has, T.StructType)
+        added, widened = column_changes(has, row)
+        if struct in ("row", "before"):
+            add_columns(spark, catalog, name, (struct,), added)
         for field in widened:
             widen_column(spark, catalog, name, (struct, field.name), field.dataType)
-    for field in widened:
-        if field.name in keys:
-            for struct in ("key", "old_key", "new_key"):
-                widen_column(spark, catalog, name, (struct, field.name), field.dataType)
+
+
+def refuse_rewrites(name: str, known: T.StructType, wanted: Sequence[T.StructField]) -> None:
+    """See that every column can become what is wanted of it.
+
+    Raises: SchemaEvolutionError: one cannot, whether the spec wants it or the events bring it; nothing was changed.
+    """
+    for field in wanted:
+        kept, to = known[field.name].dataType, field.dataType
+        if not promotes(kept, to):
+            raise SchemaEvolutionError(
+                f"Cannot append to {name}: column {field.name} is {kept.simpleString()} and cannot become"
+                f" {to.simpleString()} without rewriting the table.",
+                f"declare {field.name} as {kept.simpleString()} under columns, or take the events again into another"
+                " table",
+            )
 
 
 def column_changes(known: T.StructType, wanted: T.StructType) -> tuple[list[T.StructField], list[T.StructField]]:
