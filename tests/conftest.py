@@ -10,12 +10,13 @@ from pyspark.sql import SparkSession
 from engine.session import spark_session
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 
-# Small and quick to start; the two JVM flags trade peak speed for start-up and are for tests only.
+# Small and quick to start; the first two JVM flags trade peak speed for start-up, the third makes room
+# for the code of a long run; they are for tests only.
 TEST_CONF = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
 }
 _numbers = itertools.count(1)
 

@@ -43,11 +43,11 @@ def carry_over(changes: DataFrame, judged: DataFrame, rules: FoldRules) -> DataF
     """
     given = (
         judged.where(F.col("given_up").isNotNull())
-        .groupBy(F.col("key").alias("old_key"), F.col("new_key").alias("key"), F.col("position"))
+        .groupBy(F.col("key").alias("old_key"), F.col("new_key").alias("key"), F.col("own_position"))
         .agg(F.max_by("given_up", "content_hash").alias("given"))  # one row a link, whatever was delivered twice
     )
     owes = (F.col("op") == names.OP_INSERT) & F.col("old_key").isNotNull() & F.col("present").isNotNull()
-    joined = changes.join(given, on=["old_key", "key", "position"], how="left")
+    joined = changes.join(given, on=["old_key", "key", "own_position"], how="left")
     takes = {
         name: never_null(owes & ~F.array_contains("present", name) & F.col(f"given.{name}.known"))
         for name in rules.followed

@@ -11,8 +11,9 @@ class FoldRules:
     """The settings of one table's fold.
 
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
-    lacked: only they are followed one by one; the others always travel together. `reads` and `swaps` say whether
-    snapshot READs and key-change deletes with a before image occur at all: what cannot occur is not computed.
+    lacked: only they are followed one by one; the others always travel together. `reads`, `swaps` and `truncates` say
+    whether snapshot READs, key-change deletes with a before image and truncates occur at all: what cannot occur is not
+    computed.
     """
 
     keys: tuple[str, ...]
@@ -24,6 +25,7 @@ class FoldRules:
     margin: timedelta = timedelta(seconds=10)
     reads: bool = True
     swaps: bool = True
+    truncates: bool = True
 
     @property
     def solid(self) -> tuple[str, ...]:

@@ -85,14 +85,23 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
     gone = is_gone()
     solid = F.struct(*[F.col("row")[name].alias(name) for name in rules.solid], F.col("rescued").alias(names.RESCUED))
     own_solid = F.struct(F.when(~gone, solid).alias("held"))
-    if not rules.reads and not rules.followed:
-        return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
     counts = ~F.col("is_superseded") if rules.reads else F.lit(True)
+    if rules.truncates:
+        # A truncate is nothing to a key never seen: the key stays unseen.
+        is_truncate = F.col("op") == names.OP_TRUNCATE
+        counts = counts & (~is_truncate | F.max(counts & ~is_truncate).over(so_far()))
+    if not rules.reads and not rules.followed and not rules.truncates:
+        return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
     states = {"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]}
     for index, name in enumerate(rules.followed):
         told = carries(name) & (~F.col(f"superseded_{index}") if rules.reads else F.lit(True))
-        states[f"state_{index}"] = latest_known(own_state(name), told)
+        states[f"state_{index}"] = F.coalesce(latest_known(own_state(name), told), never_told(name))
     return rows.withColumns(states)
+
+
+def never_told(name: str) -> Column:
+    """The state of a followed column before any change says something of it."""
+    return F.struct(F.lit(False).alias("known"), F.when(F.lit(False), F.col("row")[name]).alias("value"))
 
 
 def own_state(name: str) -> Column:

@@ -36,7 +36,8 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     """
     is_read = F.col("origin") == names.ORIGIN_SNAPSHOT
     gives_up_key = (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
-    skew = F.make_dt_interval(secs=F.lit(rules.skew.total_seconds()))
+    skew, margin = (F.make_dt_interval(secs=F.lit(span.total_seconds())) for span in (rules.skew, rules.margin))
+    ts = F.least("commit_ts", F.col("ingest_ts") + skew)
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
@@ -49,11 +50,11 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "tx_order",
         "content_hash",
         "ingest_ts",
-        F.least("commit_ts", F.col("ingest_ts") + skew).alias("ts"),
+        ts.alias("ts"),
         "commit_ts",
         "tx_id",
         "low_position",
-        "low_ts",
+        F.when(is_read, F.least("low_ts", ts - margin)).alias("low_ts"),
         whole_row("row", rules.columns).alias("row"),
         "present",
         "rescued",

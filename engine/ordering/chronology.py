@@ -13,17 +13,20 @@ def chronology() -> WindowSpec:
     """One key's rows in order; aggregates over it run from the key's first row to the current one.
 
     At one position: streamed changes before the READs that borrowed it; the delete half of a key change before
-    whatever takes its key; then the order inside the transaction. The content decides what nothing else does, so that
-    the order is a function of the changes alone; `ingest_ts` only picks which copy of a change stands first.
+    whatever takes its key; READs by the position they carry, then by time; then the order inside the transaction. The
+    content decides what nothing else does, so that the order is a function of the changes alone; `ingest_ts` and
+    `batch` only pick which copy of a change stands first.
     """
     return per_key().orderBy(
         F.col("is_base").desc(),
         F.col("position").asc_nulls_first(),
         F.col("is_read").asc(),
         F.col("rank").asc(),
+        F.when(F.col("is_read"), F.struct("own_position", "ts")).asc_nulls_first(),
         F.col("tx_order").asc_nulls_last(),
         F.col("content_hash").asc_nulls_first(),
         F.col("ingest_ts").asc_nulls_last(),
+        F.col("batch").asc_nulls_last(),
     )
 
 

@@ -42,9 +42,8 @@ def fold_history(work: Folding) -> Branch | None:
     placed = change_rows(attach_windows(new, windows if rules.reads else None, rules.margin), rules)
     truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
     timeline = placed.where(F.col("op") != names.OP_TRUNCATE)
-    has_truncates = work.changes > 0 and truncates.limit(1).count() > 0
-    existing = open_versions(work, timeline, with_live=has_truncates)
-    if has_truncates:
+    existing = open_versions(work, timeline, with_live=rules.truncates)
+    if rules.truncates:
         keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
         timeline = timeline.unionByName(truncate_rows(truncates, keys))
     with work.phase("fold"):
@@ -63,7 +62,7 @@ def fold_history(work: Folding) -> Branch | None:
         in_order = judged
     with work.phase("fold"):
         tally(work, in_order)
-        tally_truncates(work, truncates, judged, has_truncates)
+        tally_truncates(work, truncates, judged, rules.truncates)
     work.check_sum()
     diff = open_diff(in_order, work.target.batch)
     with work.phase("history"):

@@ -1,7 +1,7 @@
 """One table's fold while it runs: how far it is, how far it goes, and what it found."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -87,10 +87,7 @@ def newest_batch(spark: SparkSession, project: ProjectSpec, table: str) -> int:
 
 
 def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding | None:
-    """See how far a table is folded; None when it has no changes table yet.
-
-    Raises: SpecError: the tables were folded with other settings.
-    """
+    """See how far a table is folded; None when it has no changes table yet."""
     catalog, target = project.catalog.name, spec.target
     if not exists(spark, catalog, target.changes):
         return None
@@ -100,7 +97,6 @@ def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> 
     assert isinstance(row, T.StructType)
     ensure_targets(spark, project, spec, row)
     summary = newest_summary(spark, catalog, target.history)
-    check_fingerprint(spec, summary)
     folded = Folded.from_json(summary[SUMMARY_FOLDED]) if SUMMARY_FOLDED in summary else Folded()
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
     aim = replace(folded, batch=newest_batch(spark, project, target.changes), control_batch=control)
@@ -122,16 +118,19 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
             widen_column(spark, catalog, name, (column.name,), column.dataType)
 
 
-def check_fingerprint(spec: TableSpec, summary: Mapping[str, str]) -> None:
-    """Refuse to go on with settings that the versions written so far were not folded with.
+def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
+    """Refuse to go on with settings that the versions written so far were not folded with, before anything is taken.
 
     Raises: SpecError.
     """
+    if not exists(spark, project.catalog.name, spec.target.history):
+        return
+    summary = newest_summary(spark, project.catalog.name, spec.target.history)
     written = summary.get(names.SUMMARY_FINGERPRINT)
     if written is not None and written != fold_fingerprint(spec):
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
-            " snapshot or lateness changed since).",
+            " snapshot or lateness changed since). Nothing was taken.",
             f"restore the settings, or drop {spec.target.history} and {spec.target.latest}: the next run folds them"
             f" again from {spec.target.changes}",
         )

@@ -50,7 +50,9 @@ def refold(
 
     Gives: what `full_diff` gives. Computed.
     """
-    rules = replace(rules, reads=True, swaps=True)  # whatever the new changes are, the old ones may be anything
+    rules = replace(
+        rules, reads=True, swaps=True, truncates=True
+    )  # whatever the new changes are, the old ones may be anything
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
     rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)

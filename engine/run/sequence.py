@@ -14,7 +14,7 @@ from engine import names
 from engine.errors import QualityError, SiltstoneError
 from engine.report import BLOCKED, FAILED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
 from engine.run.fold import fold_history, follow_latest
-from engine.run.folding import Folding, open_folding
+from engine.run.folding import Folding, check_settings, open_folding
 from engine.run.lock import one_run
 from engine.run.take import Delivery, Taking, open_delivery, source_report, take_control, take_table
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -117,6 +117,7 @@ class Run:
         began = time.monotonic()
         try:
             self.progress(spec.table, "taking")
+            check_settings(self.spark, self.project, spec)
             taking = take_table(self.spark, self.project, delivery, spec)
             taken_seconds = time.monotonic() - began
             report = self.fold_table(spec, taking, source)

@@ -30,7 +30,7 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> FoldRule
         truncate=greatest(work.folded.truncate, seen["truncate"]),
         truncate_ts=greatest(work.folded.truncate_ts, seen["truncate_ts"]),
     )
-    rules = fold_rules(work, partial, reads=seen["reads"] > 0, swaps=seen["swaps"] > 0)
+    rules = fold_rules(work, partial, reads=seen["reads"] > 0, swaps=seen["swaps"] > 0, truncates=seen["truncates"] > 0)
     if rules.reads:
         move_close(work, new, windows, rules)
     return rules
@@ -48,12 +48,13 @@ def counts(work: Folding) -> list[Column]:
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
             "lacking"
         ),
+        F.count_if(is_truncate).alias("truncates"),
         F.max(F.when(is_truncate, F.col("position"))).alias("truncate"),
         F.max(F.when(is_truncate, F.unix_micros("commit_ts"))).alias("truncate_ts"),
     ]
 
 
-def fold_rules(work: Folding, partial: tuple[str, ...], reads: bool, swaps: bool) -> FoldRules:
+def fold_rules(work: Folding, partial: tuple[str, ...], reads: bool, swaps: bool, truncates: bool) -> FoldRules:
     """The spec's settings as the fold takes them."""
     columns = tuple(work.row.names)
     track = work.spec.history.track
@@ -70,6 +71,7 @@ def fold_rules(work: Folding, partial: tuple[str, ...], reads: bool, swaps: bool
         margin=work.spec.snapshot.margin,
         reads=reads,
         swaps=swaps,
+        truncates=truncates,
     )
 
 

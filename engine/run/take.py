@@ -159,10 +159,14 @@ def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
 
 
 def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, specs: Sequence[TableSpec]) -> None:
-    """Append a source's control events, and the rejects that belong to no declared table."""
+    """Append a source's control events, and the rejects that belong to no declared table.
+
+    Raises: SourceError: too many records cannot be told to belong to any table.
+    """
     taker = delivery.consumers[control_consumer(delivery.source)]
     if not taker.pending:
         return
+    check_unowned(delivery, specs)
     catalog = project.catalog.name
     ensure_ledger(spark, project, names.CONTROL)
     drop_stale_branches(spark, catalog, taker.target)
@@ -177,6 +181,24 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
         append_frame(spark, project, names.REJECTS, reject_rows(records.where(unowned), taker, batch))
     append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
     branch.publish()
+
+
+def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
+    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records.
+
+    Raises: SourceError.
+    """
+    declared = {spec.table for spec in specs}
+    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == "reject" and r["table"] not in declared)
+    unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
+    read = sum(row["records"] for row in delivery.classes)
+    allowed = max(spec.rejects_max_fraction for spec in specs)
+    if unowned > allowed * read:
+        raise SourceError(
+            f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
+            f" more than rejects.max_fraction {allowed:g} allows. Nothing was taken.",
+            "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
+        )
 
 
 @dataclass(frozen=True)
