@@ -67,7 +67,9 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
             F.when(is_read, F.col("commit_ts") - back).alias("low_ts"),
         )
     # READs of one chunk share the position they borrowed, so the join is over few distinct positions, not over READs.
-    found = F.broadcast(enclosing_windows(changes.where(is_read).select("source", "position").distinct(), windows))
+    # They are cut from their lineage (nothing is computed here): joined as they are, `changes` would be planned twice.
+    asked = changes.where(is_read).select("source", "position").distinct()
+    found = F.broadcast(enclosing_windows(asked, windows).localCheckpoint(eager=False))
     joined = changes.join(found, on=["source", "position"], how="left")  # found: one row a (source, position)
     return joined.select(
         *[changes[name] for name in changes.columns if name not in ("source", "position")],

@@ -40,6 +40,8 @@ def fold_history(work: Folding) -> Branch | None:
     with work.phase("survey"):
         rules = survey(work, new, windows)
     placed = change_rows(attach_windows(new, windows if rules.reads else None, rules.margin), rules)
+    # Used for the keys, the truncates and the timeline: computed once, and planned once.
+    placed = placed.localCheckpoint(eager=False)
     truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
     timeline = placed.where(F.col("op") != names.OP_TRUNCATE)
     existing = open_versions(work, timeline, with_live=rules.truncates)

@@ -107,8 +107,6 @@ class Run:
                 self.tables.append(self.run_table(delivery, spec, report, reading_seconds))
         except Exception as error:  # noqa: BLE001  # control events come before every table of the source
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
-        finally:
-            delivery.release()
 
     def run_table(
         self, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float

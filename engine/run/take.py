@@ -54,11 +54,6 @@ class Delivery:
     records: DataFrame | None = None
     classes: Sequence[Any] = ()
 
-    def release(self) -> None:
-        """Give the cached records back."""
-        if self.records is not None:
-            self.records.unpersist()
-
 
 def control_consumer(source: SourceSpec) -> str:
     """The name under which a source's control events are taken."""
@@ -93,8 +88,9 @@ def open_delivery(
     if not union:
         return delivery
     lines, counted = read_lines(spark, union)
-    # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
-    delivery.records = envelopes(lines, source).persist(StorageLevel.MEMORY_AND_DISK)
+    # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
+    # rather than a cache: what is built on it is not planned over the parsing again.
+    delivery.records = envelopes(lines, source).localCheckpoint()
     delivery.counted = {entry.pending.file.path: entry for entry in counted}
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
