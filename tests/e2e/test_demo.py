@@ -17,6 +17,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.timeout(900)  # six folds with their checks
+@pytest.mark.slow
 def test_the_demo_tells_its_story_from_the_tables(
     spark: SparkSession, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
