@@ -12,6 +12,7 @@ from tests.quality.stage import Row, Stage
 from tests.recorded_tables import MARIADB
 from tests.unit.spec.cases import spec
 
+pytestmark = pytest.mark.skipif(not recordings.DATA.is_dir(), reason=f"the recordings are not there: {recordings.DATA}")
 TABLE = MARIADB["shop.orders"]
 CHECKS = (*sorted(KEY_CHECKS), "positions_backwards", "open_window")
 SIMPLE = {"int": T.IntegerType(), "bigint": T.LongType()}
