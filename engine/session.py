@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 from engine.errors import SpecError
+from engine.gateway import remember_names
 from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC, Jar, cache_folder, jar_paths
 from engine.java import require_java
 from engine.spec.model import CatalogSpec, ProjectSpec
@@ -177,6 +178,7 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
             "Cannot use the Spark session that is there: Iceberg's classes are missing.",
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
+    remember_names(spark)
     for name, value in FOLD_CONF.items():
         spark.conf.set(name, value)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
