@@ -20,6 +20,7 @@ A_SECOND: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
 A_MICROSECOND: Final = 1_000_000
 DECIMAL_DIGITS: Final = 38
 LIMB: Final = 1_000_000_000
+WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
 OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
@@ -107,22 +108,25 @@ def _two_words(digits: Column) -> Column:
     extended = _extended(digits, 32)
     high = F.conv(F.substring(extended, 1, 16), 16, -10).cast("decimal(38,0)")
     low = F.conv(F.substring(extended, 17, 16), 16, 10).cast("decimal(38,0)")
-    return F.try_add(F.try_multiply(high, F.lit(str(2**64)).cast("decimal(38,0)")), low).cast("string")
+    word = F.lit(str(2**64)).cast("decimal(38,0)")
+    # Towards zero first: the sum of a high word below zero and a low one above would pass 38 digits on its way.
+    up = F.try_add(F.try_multiply(high + 1, word), low - word)
+    return F.when(high < 0, up).otherwise(F.try_add(F.try_multiply(high, word), low)).cast("string")
 
 
 def _long(digits: Column) -> Column:
     """Any number of hexadecimal digits as a signed number's text: schoolbook multiplication in limbs of nine digits."""
     negative = digits >= "8"
     magnitude = F.when(negative, F.translate(digits, "0123456789ABCDEF", "FEDCBA9876543210")).otherwise(digits)
-    width = F.ceil(F.length(digits) / 8).cast("int") * 8
+    width = F.ceil(F.length(digits) / WORD).cast("int") * WORD
 
     def absolute(padded: Column) -> Column:
         words = F.transform(
-            F.sequence(F.lit(1), F.length(padded), F.lit(8)),
-            lambda at: F.conv(F.substring(padded, at, F.lit(8)), 16, 10).cast("bigint"),
+            F.sequence(F.lit(1), F.length(padded), F.lit(WORD)),
+            lambda at: F.conv(F.substring(padded, at, F.lit(WORD)), 16, 10).cast("bigint"),
         )
         start = F.array(F.lit(0).cast("bigint"))
-        limbs = F.aggregate(words, start, lambda so_far, word: _shifted(so_far, 2**32, word))
+        limbs = F.aggregate(words, start, lambda so_far, word: _shifted(so_far, 16**WORD, word))
         one = F.when(negative, 1).otherwise(0).cast("bigint")  # two's complement: flipped, and one more
         texts = F.transform(F.reverse(_shifted(limbs, 1, one)), lambda limb: F.lpad(limb.cast("string"), 9, "0"))
         return F.regexp_replace(F.array_join(texts, ""), "^0+(?=.)", "")

@@ -43,7 +43,9 @@ def spec(
         table=table,
         source=SourceSpec("debezium-json", "events/*.jsonl", **source),
         keys=keys,
-        columns=columns and {n: c if isinstance(c, ColumnSpec) else ColumnSpec(c) for n, c in columns.items()},
+        columns=None
+        if not columns
+        else {n: c if isinstance(c, ColumnSpec) else ColumnSpec(c) for n, c in columns.items()},
         target=TargetSpec("a.items", "a.items_history", "a.items_changes"),
         history=HistorySpec(),
         snapshot=SnapshotSpec(),
@@ -101,10 +103,15 @@ def enveloped(spark: SparkSession, texts: Iterable[str]) -> list[Row]:
     return envelopes(lines(spark, texts), SourceSpec("debezium-json", "x")).orderBy("line").collect()
 
 
+def parsed(spark: SparkSession, texts: Iterable[str], source: SourceSpec) -> DataFrame:
+    """Envelopes computed once, as a run does: nothing that is built on them is planned over their parsing."""
+    return envelopes(lines(spark, texts), source).localCheckpoint()
+
+
 def changes_of(events: DataFrame, table: str = TABLE) -> DataFrame:
     return events.where((F.col("kind") == "change") & (F.col("table") == table))
 
 
 def decoded(spark: SparkSession, texts: Iterable[str], table_spec: TableSpec) -> list[Row]:
-    changes = changes_of(envelopes(lines(spark, texts), table_spec.source), table_spec.table)
+    changes = changes_of(parsed(spark, texts, table_spec.source), table_spec.table)
     return decode_rows(changes, discover(changes, table_spec), table_spec).orderBy("line").collect()

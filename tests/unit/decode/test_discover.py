@@ -4,10 +4,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.decode import TableShape, discover, envelopes
+from engine.decode import TableShape, discover
 from engine.errors import SchemaEvolutionError, SpecError
 from engine.spec.model import ColumnSpec, TableSpec
-from tests.unit.decode.given import changes_of, event, field, lines, spec, with_schema
+from tests.unit.decode.given import changes_of, event, field, parsed, spec, with_schema
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 NARROW = [
@@ -27,7 +27,7 @@ LINE = event("c", after={"id": 1, "a": 2})
 
 def shape_of(spark: SparkSession, texts: list[str], table_spec: TableSpec, known: str | None = None) -> TableShape:
     stored = None if known is None else T.StructType.fromDDL(known)
-    return discover(changes_of(envelopes(lines(spark, texts), table_spec.source)), table_spec, stored)
+    return discover(changes_of(parsed(spark, texts, table_spec.source)), table_spec, stored)
 
 
 def types(shape: TableShape) -> dict[str, str]:

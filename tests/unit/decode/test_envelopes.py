@@ -93,7 +93,7 @@ CHANGES = {
 def test_every_line_is_a_change_a_control_event_or_a_reject_that_says_why(spark: SparkSession) -> None:
     texts = [*CONTROL, *REJECTED, *CHANGES]
     found = envelopes(lines(spark, texts), SourceSpec("debezium-json", "x"))
-    assert found.schema == ENVELOPE_SCHEMA
+    assert [(f.name, f.dataType) for f in found.schema] == [(f.name, f.dataType) for f in ENVELOPE_SCHEMA]
     assert tuple(found.columns) == ENVELOPE_COLUMNS
     rows = found.orderBy("line").collect()
     assert [row.text for row in rows] == texts
@@ -204,7 +204,7 @@ EXTRACTS = Path(__file__).parents[2] / "data"
 
 @pytest.mark.parametrize("name", ["postgresql.noschema", "postgresql.schema", "mariadb.noschema", "mariadb.schema"])
 def test_recorded_lines_hold_no_rejects_and_every_change_has_a_position(spark: SparkSession, name: str) -> None:
-    texts = (EXTRACTS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = (EXTRACTS / f"{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
     rows: list[Row] = enveloped(spark, texts)
     assert {row.reason for row in rows} == {None}
     assert all(row.position for row in rows if row.kind == "change")

@@ -9,10 +9,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.decode import decode_rows, discover, envelopes
+from engine.decode import decode_rows, discover
 from engine.schema.change import change_fields
 from engine.spec.model import ColumnSpec
-from tests.unit.decode.given import changes_of, decoded, event, field, lines, spec, with_schema
+from tests.unit.decode.given import changes_of, decoded, event, field, parsed, spec, with_schema
 
 PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDER_BYTES = base64.b64encode(PLACEHOLDER.encode()).decode()
@@ -22,7 +22,7 @@ ABC = {"id": "int", "a": "int", "b": "string"}
 
 def test_the_columns_are_those_of_a_change_then_reason_and_text(spark: SparkSession) -> None:
     table_spec = spec(ABC)
-    changes = changes_of(envelopes(lines(spark, [event("c", after=FULL)]), table_spec.source))
+    changes = changes_of(parsed(spark, [event("c", after=FULL)], table_spec.source))
     shape = discover(changes, table_spec)
     found = decode_rows(changes, shape, table_spec).schema
     expected = [(f.name, f.dataType) for f in change_fields(shape.key_type, shape.row_type)]
