@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.run.effort import LIGHT
 from engine.session import spark_session
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 
@@ -15,6 +16,7 @@ from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 TEST_CONF = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
+    **LIGHT,
     "spark.default.parallelism": "2",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
 }

@@ -18,6 +18,24 @@ def owing_inserts(changes: DataFrame) -> DataFrame:
     return changes.where((F.col("op") == names.OP_INSERT) & F.col("old_key").isNotNull() & F.col("present").isNotNull())
 
 
+def owed_keys(changes: DataFrame, judged: DataFrame, rules: FoldRules) -> DataFrame:
+    """Keys whose insert half lacks a value that the old key had, or whose old key is not among these changes.
+
+    Needs: changes: timeline rows; judged: what `reconcile` gave for them.
+    Gives: key.
+    Rows: one an insert that is owed something. One that lacks only what the source had no column for yet is owed none.
+    """
+    given = judged.where(F.col("given_up").isNotNull()).select(
+        F.col("key").alias("old_key"), F.col("new_key").alias("key"), "own_position", "given_up"
+    )
+    owing = owing_inserts(changes).select("key", "old_key", "own_position", "present")
+    joined = owing.join(given, on=["old_key", "key", "own_position"], how="left")  # a copy more makes no difference
+    owed = F.col("given_up").isNull()
+    for name in rules.followed:
+        owed = owed | (~F.array_contains("present", name) & never_null(F.col("given_up")[name]["known"]))
+    return joined.where(owed).select("key")
+
+
 def linked_keys(keys: DataFrame, links: DataFrame) -> DataFrame:
     """The keys themselves, and those one key change away from them, in either direction.
 

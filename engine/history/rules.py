@@ -11,9 +11,9 @@ class FoldRules:
     """The settings of one table's fold.
 
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
-    lacked: only they are followed one by one; the others always travel together. `reads`, `swaps` and `truncates` say
-    whether snapshot READs, key-change deletes with a before image and truncates occur at all: what cannot occur is not
-    computed.
+    lacked: only they are followed one by one; the others always travel together. `reads`, `swaps`, `truncates` and
+    `owing` say whether snapshot READs, key-change deletes with a before image, truncates and key-change inserts that
+    lack columns occur at all: what cannot occur is not computed.
     """
 
     keys: tuple[str, ...]
@@ -26,6 +26,7 @@ class FoldRules:
     reads: bool = True
     swaps: bool = True
     truncates: bool = True
+    owing: bool = True
 
     @property
     def solid(self) -> tuple[str, ...]:

@@ -123,11 +123,9 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         so_far()
     )
     behind_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
-    partly_known = rows["old_key"].isNotNull() & rows["present"].isNotNull()
     late = F.when(
         ~rows["is_base"],
         behind_truncate
-        | partly_known
         | (F.col("_base.is_base") & late_for_base(folded, rules))
         | (rows["is_read"] & reaches_truncate(folded)),
     ).otherwise(False)

@@ -68,17 +68,43 @@ def file_system(spark: SparkSession, path: str) -> tuple[Any, Any]:
     return root.getFileSystem(session.sessionState().newHadoopConf()), root
 
 
-def fingerprint(spark: SparkSession, path: str, size: int) -> str:
-    """A hash over samples of the first `size` bytes: evenly spread blocks, the first and the last among them.
+class Look:
+    """Looks into files, once at each piece however many consumers ask: a piece is a call to a store."""
 
-    Files up to a megabyte are hashed whole. A file that only grew keeps the fingerprint of the part already taken.
-    """
-    digest = hashlib.blake2b(str(size).encode(), digest_size=16)
-    step = max(SAMPLE_BYTES, (size - SAMPLE_BYTES) // (SAMPLES - 1)) if size > SAMPLE_BYTES else SAMPLE_BYTES
-    starts = sorted({*range(0, max(size - SAMPLE_BYTES, 0) + 1, step), max(size - SAMPLE_BYTES, 0)})
-    for start in starts:
-        digest.update(read_bytes(spark, path, start, min(SAMPLE_BYTES, size - start)))
-    return digest.hexdigest()
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self._fingerprints: dict[tuple[str, int], str] = {}
+        self._tails: dict[InputFile, bytes | None] = {}
+
+    def fingerprint(self, path: str, size: int) -> str:
+        """A hash over samples of the first `size` bytes: evenly spread blocks, the first and the last among them.
+
+        Files up to a megabyte are hashed whole. A file that only grew keeps the fingerprint of the part already taken.
+        """
+        if (path, size) not in self._fingerprints:
+            digest = hashlib.blake2b(str(size).encode(), digest_size=16)
+            for start, length in samples(size):
+                digest.update(read_bytes(self.spark, path, start, length))
+            self._fingerprints[path, size] = digest.hexdigest()
+        return self._fingerprints[path, size]
+
+    def ends_in_half_line(self, file: InputFile) -> bytes | None:
+        """The text after the last line end of an uncompressed file, None when the file ends with a line end.
+
+        A last line longer than 16 MiB is not looked at.
+        """
+        if file not in self._tails:
+            self._tails[file] = unfinished(self.spark, file)
+        return self._tails[file]
+
+
+def samples(size: int) -> list[tuple[int, int]]:
+    """The pieces of a file's first `size` bytes that are looked at: (start, length)."""
+    if size <= SAMPLES * SAMPLE_BYTES:
+        return [(0, size)]
+    step = max(SAMPLE_BYTES, (size - SAMPLE_BYTES) // (SAMPLES - 1))
+    starts = sorted({*range(0, size - SAMPLE_BYTES + 1, step), size - SAMPLE_BYTES})
+    return [(start, SAMPLE_BYTES) for start in starts]
 
 
 def read_bytes(spark: SparkSession, path: str, start: int, length: int) -> bytes:
@@ -95,11 +121,8 @@ def read_bytes(spark: SparkSession, path: str, start: int, length: int) -> bytes
         stream.close()
 
 
-def ends_in_half_line(spark: SparkSession, file: InputFile) -> bytes | None:
-    """The text after the last line end of an uncompressed file, None when the file ends with a line end.
-
-    A last line longer than 16 MiB is not looked at.
-    """
+def unfinished(spark: SparkSession, file: InputFile) -> bytes | None:
+    """The text after the last line end, None where there is none or the file is compressed."""
     if file.size == 0 or is_compressed(file.path):
         return None
     if read_bytes(spark, file.path, file.size - 1, 1) == b"\n":

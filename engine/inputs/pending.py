@@ -4,10 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
-
 from engine.errors import SourceError
-from engine.inputs.listing import InputFile, ends_in_half_line, fingerprint, is_compressed
+from engine.inputs.listing import InputFile, Look, is_compressed
 
 
 @dataclass(frozen=True)
@@ -31,28 +29,28 @@ class PendingFile:
 
 
 def pending_files(
-    spark: SparkSession, files: Iterable[InputFile], taken: Mapping[str, Taken], consumer: str
+    look: Look, files: Iterable[InputFile], taken: Mapping[str, Taken], consumer: str
 ) -> list[PendingFile]:
     """The files with something new.
 
     Raises: SourceError: a file changed under its name: what was taken of it is not what stands there now.
     """
-    return [found for file in files if (found := pending_file(spark, file, taken.get(file.path), consumer))]
+    return [found for file in files if (found := pending_file(look, file, taken.get(file.path), consumer))]
 
 
-def pending_file(spark: SparkSession, file: InputFile, taken: Taken | None, consumer: str) -> PendingFile | None:
+def pending_file(look: Look, file: InputFile, taken: Taken | None, consumer: str) -> PendingFile | None:
     """What is new of one file, None when nothing is."""
     if taken is None:
-        return PendingFile(file, fingerprint(spark, file.path, file.size), 0, has_half_line(spark, file))
+        return PendingFile(file, look.fingerprint(file.path, file.size), 0, has_half_line(look, file))
     if file.size == taken.size and file.mtime == taken.mtime:
         return None
-    same = file.size >= taken.size and fingerprint(spark, file.path, taken.size) == taken.fingerprint
+    same = file.size >= taken.size and look.fingerprint(file.path, taken.size) == taken.fingerprint
     if same and file.size == taken.size:
         return None
     if not same or is_compressed(file.path):
         raise changed_under_its_name(file, taken, consumer)
-    grown = fingerprint(spark, file.path, file.size)
-    return PendingFile(file, grown, taken.to_line, has_half_line(spark, file))
+    grown = look.fingerprint(file.path, file.size)
+    return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
 
 
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:
@@ -65,9 +63,9 @@ def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> Sour
     )
 
 
-def has_half_line(spark: SparkSession, file: InputFile) -> bool:
+def has_half_line(look: Look, file: InputFile) -> bool:
     """Whether the file ends inside a record: no line end, and no complete JSON value either."""
-    tail = ends_in_half_line(spark, file)
+    tail = look.ends_in_half_line(file)
     if tail is None or not tail.strip():
         return False
     try:

@@ -1,6 +1,9 @@
 """From `changes` to `history` to `latest`: what is not folded yet, each table in one published step."""
 
 import uuid
+from collections import Counter
+from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,9 +11,11 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.diff import INSERT, UPDATE, open_diff
 from engine.history.judge import ABSORBED, OPENED, REDELIVERED
+from engine.history.links import owed_keys
 from engine.history.reconcile import reconcile
-from engine.history.timeline import change_rows, key_of, truncate_rows
-from engine.ordering.windows import attach_windows
+from engine.history.rules import FoldRules
+from engine.history.tile import KEEP, OPEN
+from engine.history.timeline import key_of, truncate_rows
 from engine.run.folding import SUMMARY_FOLDED, Folding
 from engine.run.refold import keys_to_refold, refold
 from engine.run.survey import keys_with_news, known_windows, survey
@@ -36,39 +41,90 @@ def fold_history(work: Folding) -> Branch | None:
         return None
     drop_stale_branches(work.spark, work.catalog, work.spec.target.history)
     windows = known_windows(work)
-    new = everything.where(F.col("batch") > work.folded.batch)
     with work.phase("survey"):
-        rules = survey(work, new, windows)
-    placed = change_rows(attach_windows(new, windows if rules.reads else None, rules.margin), rules)
-    # Used for the keys, the truncates and the timeline: computed once, and planned once.
-    placed = placed.localCheckpoint(eager=False)
-    truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
+        placed, rules = survey(work, everything.where(F.col("batch") > work.folded.batch), windows)
+    with work.phase("fold"):
+        judged = fold_new(work, placed, rules)
+        found = Found.of(judged)
+        seed = out_of_order(judged, found, placed, news, rules)
+        tally_truncates(work, placed, judged, rules.truncates)
+    diff, changes = open_diff(judged, work.target.batch), found.changes
+    if seed is not None:
+        with work.phase("refold"):
+            keys = keys_to_refold(seed, everything, rules)
+            refolded = refold(work, everything, keys, windows, rules)
+            in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
+            found = Found.of(in_order)
+            diff = open_diff(in_order, work.target.batch).unionByName(refolded)
+            changes = found.changes + counted(refolded)
+    for outcome, number in found.outcomes.items():
+        work.count(outcome, number)
+    work.check_sum()
+    with work.phase("history"):
+        return write_history(work, diff, changes)
+
+
+def fold_new(work: Folding, placed: DataFrame, rules: FoldRules) -> DataFrame:
+    """The new changes folded over the open versions of their keys.
+
+    Needs: timeline rows. Gives: what `reconcile` gives. Computed.
+    """
     timeline = placed.where(F.col("op") != names.OP_TRUNCATE)
     existing = open_versions(work, timeline, with_live=rules.truncates)
     if rules.truncates:
         keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
-        timeline = timeline.unionByName(truncate_rows(truncates, keys))
-    with work.phase("fold"):
-        # Asked for late keys, counted and written: computed once. A checkpoint rather than a cache, because a cache
-        # keeps the whole plan, and what is built on it would be planned over all of it again.
-        judged = reconcile(existing, timeline, rules, work.folded).localCheckpoint()
-        late = judged.where("is_late").limit(1).count() > 0
-    refolded = None
-    if late or news is not None:
-        seeds = [judged.where("is_late").select("key"), *([news] if news is not None else [])]
-        with work.phase("refold"):
-            keys = keys_to_refold(seeds, everything, rules)
-            refolded = refold(work, everything, keys, windows, rules)
-        in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
-    else:
-        in_order = judged
-    with work.phase("fold"):
-        tally(work, in_order)
-        tally_truncates(work, truncates, judged, rules.truncates)
-    work.check_sum()
-    diff = open_diff(in_order, work.target.batch)
-    with work.phase("history"):
-        return write_history(work, diff if refolded is None else diff.unionByName(refolded))
+        timeline = timeline.unionByName(truncate_rows(placed.where(F.col("op") == names.OP_TRUNCATE), keys))
+    # Asked for late keys, counted and written: computed once. A checkpoint rather than a cache, because a cache keeps
+    # the whole plan, and what is built on it would be planned over all of it again.
+    return reconcile(existing, timeline, rules, work.folded).localCheckpoint()
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a fold found, counted: is any key late, the outcomes of changes, the changes of versions."""
+
+    late: bool
+    outcomes: Counter[str]
+    changes: Counter[tuple[str, bool]]
+
+    @classmethod
+    def of(cls, judged: DataFrame) -> "Found":
+        """Count what `reconcile` gave, in one pass. `changes`: by (change, was_open), as `open_diff` gives them."""
+        outcomes: Counter[str] = Counter()
+        changes: Counter[tuple[str, bool]] = Counter()
+        late = False
+        is_change = (~F.col("is_base") & ~F.col("is_copy")).alias("is_change")
+        for row in judged.groupBy("is_late", is_change, "outcome", "action").count().collect():
+            late = late or row["is_late"]
+            if row["is_change"]:
+                outcomes[row["outcome"]] += row["count"]
+            if row["action"] not in (None, KEEP):
+                changes[(INSERT, False) if row["action"] == OPEN else (UPDATE, True)] += row["count"]
+        return cls(late, outcomes, changes)
+
+
+def counted(diff: DataFrame) -> Counter[tuple[str, bool]]:
+    """The changes of a difference, by (change, was_open)."""
+    rows = diff.groupBy("change", "was_open").count().collect()
+    return Counter({(row["change"], row["was_open"]): row["count"] for row in rows})
+
+
+def out_of_order(
+    judged: DataFrame, found: Found, placed: DataFrame, news: DataFrame | None, rules: FoldRules
+) -> DataFrame | None:
+    """The keys that cannot be folded over their open versions. None when there are none.
+
+    Gives: key. Computed. Rows: one a key.
+    """
+    seeds = [news] if news is not None else []
+    if found.late:
+        seeds.append(judged.where("is_late").select("key"))
+    if rules.owing and rules.followed:
+        seeds.append(owed_keys(placed, judged, rules))
+    if not seeds:
+        return None
+    keys = reduce(DataFrame.unionByName, seeds).distinct().localCheckpoint()
+    return None if keys.isEmpty() else keys
 
 
 def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFrame:
@@ -88,17 +144,11 @@ def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFr
     return touched.unionByName(history.where(F.col(names.IS_CURRENT)).join(flat, on=same, how="left_anti"))
 
 
-def tally(work: Folding, judged: DataFrame) -> None:
-    """Count the outcomes of changes that were in order."""
-    changes = judged.where(~F.col("is_base") & ~F.col("is_copy"))
-    for row in changes.groupBy("outcome").count().collect():
-        work.count(row["outcome"], row["count"])
-
-
-def tally_truncates(work: Folding, truncates: DataFrame, judged: DataFrame, has_truncates: bool) -> None:
+def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_truncates: bool) -> None:
     """A truncate is one change, however many keys it ends."""
     if not has_truncates:
         return
+    truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
     ended = judged.where(F.col("is_copy") & (F.col("outcome") == OPENED)).select("position").distinct()
     positions = [row["position"] for row in truncates.select("position").collect()]
     effective = {row["position"] for row in ended.collect()}
@@ -107,27 +157,26 @@ def tally_truncates(work: Folding, truncates: DataFrame, judged: DataFrame, has_
     work.count(ABSORBED, len(set(positions) - effective))
 
 
-def write_history(work: Folding, diff: DataFrame) -> Branch:
-    """Write the difference to a branch: versions in place first, then the new ones."""
+def write_history(work: Folding, diff: DataFrame, changes: Counter[tuple[str, bool]]) -> Branch:
+    """Write the difference to a branch: versions in place first, then the new ones. `changes`: what it holds."""
     marker = {
         names.SUMMARY_BATCH: str(work.target.batch),
         SUMMARY_FOLDED: work.target.to_json(),
         names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec),
     }
-    counted = {(r["change"], r["was_open"]): r["count"] for r in diff.groupBy("change", "was_open").count().collect()}
     columns = history_schema(work.row).names
     branch = Branch.start(work.spark, work.catalog, work.spec.target.history, marker)
     for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
-        if any(change != INSERT and there == was_open for change, there in counted):
+        if any(change != INSERT and there == was_open for change, there in changes):
             source = diff.where((F.col("change") != INSERT) & (F.col("was_open") == was_open))
             view = temporary_view(source)
             branch.execute(history_merge(branch.identifier, view, work.keys, columns, rows))
             work.spark.catalog.dropTempView(view)
     branch.append(diff.where(F.col("change") == INSERT).select(*[F.col(quoted(name)) for name in columns]))
     work.versions = {
-        "opened": sum(n for (change, _), n in counted.items() if change == INSERT),
-        "updated": sum(n for (change, _), n in counted.items() if change == UPDATE),
-        "removed": sum(n for (change, _), n in counted.items() if change not in (INSERT, UPDATE)),
+        "opened": sum(n for (change, _), n in changes.items() if change == INSERT),
+        "updated": sum(n for (change, _), n in changes.items() if change == UPDATE),
+        "removed": sum(n for (change, _), n in changes.items() if change not in (INSERT, UPDATE)),
     }
     return branch
 

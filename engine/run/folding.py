@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.errors import InvariantViolation, SpecError
 from engine.history.rules import Folded
+from engine.run.effort import SMALL_ROWS
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
@@ -21,6 +22,7 @@ from engine.table.commit import newest_summary
 from engine.table.ledger import ledger_name
 
 SUMMARY_FOLDED = "siltstone.folded"
+TOTAL_RECORDS = "total-records"  # Iceberg's own count
 
 
 @dataclass
@@ -50,6 +52,14 @@ class Folding:
         """All changes that this fold may use, pinned."""
         changes = read_changes(self.spark, self.catalog, self.spec.target.changes)
         return changes.where((F.col("batch") <= self.target.batch) & ~F.col("too_late"))
+
+    def is_small(self) -> bool:
+        """Whether there is little to fold over little: by the rows that the tables' newest snapshots count."""
+        counted = [
+            int(newest_summary(self.spark, self.catalog, table, TOTAL_RECORDS).get(TOTAL_RECORDS, "0"))
+            for table in (self.spec.target.changes, self.spec.target.history)
+        ]
+        return max(counted) <= SMALL_ROWS
 
     def count(self, outcome: str, number: int) -> None:
         """Add to the changes with this outcome."""

@@ -1,7 +1,6 @@
 """Keys with late work: folded again from all their changes, and compared with what the table has."""
 
 from dataclasses import replace
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,19 +21,20 @@ from engine.table.catalog import quoted, read
 MAX_LINKS = 100
 
 
-def keys_to_refold(seeds: list[DataFrame], everything: DataFrame, rules: FoldRules) -> DataFrame:
+def keys_to_refold(keys: DataFrame, everything: DataFrame, rules: FoldRules) -> DataFrame:
     """The late keys, and those linked with them by key changes that carry values over.
 
-    Needs: seeds: column key each; everything: all changes.
+    Needs: keys: column key; everything: all changes.
     Gives: key. Computed.
     Rows: one a key.
     """
-    keys = reduce(DataFrame.unionByName, seeds).distinct().localCheckpoint()
     if not rules.followed:
         return keys
     links = owing_inserts(everything).select("key", "old_key").localCheckpoint()
+    if links.isEmpty():
+        return keys
     size = keys.count()
-    for _ in range(MAX_LINKS if links.limit(1).count() else 0):
+    for _ in range(MAX_LINKS):
         keys = linked_keys(keys, links).localCheckpoint()
         grown = keys.count()
         if grown == size:
@@ -75,7 +75,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
     Raises: InvariantViolation: it does not settle.
     """
     judged = reconcile(None, rows, rules).localCheckpoint()
-    if not rules.followed or not owing_inserts(rows).limit(1).count():
+    if not rules.followed or owing_inserts(rows).isEmpty():
         return judged
     settled = None
     for _ in range(MAX_LINKS):

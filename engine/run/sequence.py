@@ -13,10 +13,19 @@ from pyspark.sql import SparkSession
 from engine import names
 from engine.errors import QualityError, SiltstoneError
 from engine.report import BLOCKED, FAILED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
+from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, open_folding
 from engine.run.lock import one_run
-from engine.run.take import Delivery, Taking, open_delivery, source_report, take_control, take_table
+from engine.run.take import (
+    Delivery,
+    Taking,
+    list_delivery,
+    read_delivery,
+    source_report,
+    take_control,
+    take_table,
+)
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
 from engine.table.ledger import append_rows
@@ -94,7 +103,9 @@ class Run:
         self.progress(source.path, "reading")
         began = time.monotonic()
         try:
-            delivery = open_delivery(self.spark, self.project, source, specs, self.until_ms)
+            delivery = list_delivery(self.spark, self.project, source, specs, self.until_ms)
+            with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
+                read_delivery(self.spark, delivery)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
             return
@@ -102,7 +113,8 @@ class Run:
         try:
             report = source_report(delivery, specs)
             self.sources.append(report)
-            take_control(self.spark, self.project, delivery, specs)
+            with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
+                take_control(self.spark, self.project, delivery, specs)
             for spec in specs:
                 self.tables.append(self.run_table(delivery, spec, report, reading_seconds))
         except Exception as error:  # noqa: BLE001  # control events come before every table of the source
@@ -116,20 +128,23 @@ class Run:
         try:
             self.progress(spec.table, "taking")
             check_settings(self.spark, self.project, spec)
-            taking = take_table(self.spark, self.project, delivery, spec)
+            with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
+                taking = take_table(self.spark, self.project, delivery, spec)
             taken_seconds = time.monotonic() - began
-            report = self.fold_table(spec, taking, source)
+            work = open_folding(self.spark, self.project, spec)
+            if work is None:
+                return TableReport(spec.table, NOTHING_NEW)
+            with light_planning(self.spark, work.is_small(), self.project.spark.conf):
+                report = self.fold_table(work, taking, source)
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
         return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
 
-    def fold_table(self, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
+    def fold_table(self, work: Folding, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
+        spec = work.spec
         self.progress(spec.table, "folding")
-        work = open_folding(self.spark, self.project, spec)
-        if work is None:
-            return TableReport(spec.table, NOTHING_NEW)
         since = work.folded.batch
         history = fold_history(work)
         with work.phase("latest"):

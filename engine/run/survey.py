@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
+from engine.history.timeline import change_rows
 from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
 from engine.run.folding import Folding
 from engine.table.ledger import read_ledger
@@ -15,47 +16,56 @@ from engine.table.ledger import read_ledger
 Ordered = TypeVar("Ordered", str, int)
 
 
-def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> FoldRules:
-    """The rules for this fold; the target marker learns of READs, truncates and partial columns.
+def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[DataFrame, FoldRules]:
+    """The changes in their places, and the rules for this fold; the target marker moves on.
 
     Needs: new: the changes to fold.
+    Gives: what `change_rows` gives. Computed: it is looked at here, and used for the keys and the timeline.
     """
-    seen = new.agg(*counts(work)).first()
+    rules = fold_rules(work)
+    placed = change_rows(attach_windows(new, windows, rules.margin), rules).localCheckpoint(eager=False)
+    seen = placed.agg(*counts(work)).first()
     assert seen is not None
     work.changes = seen["changes"]
     partial = tuple(sorted({*work.folded.partial, *(seen["lacking"] or ())}))
+    known = (work.folded.close, work.folded.close_ts)
+    met = (seen["place"]["position"], seen["place"]["close_ts"]) if seen["place"] is not None else (None, None)
+    close, close_ts = max(known, met, key=lambda place: (place[0] or "", place[1] or 0))
     work.target = replace(
         work.target,
         partial=partial,
+        close=close,
+        close_ts=close_ts,
         truncate=greatest(work.folded.truncate, seen["truncate"]),
         truncate_ts=greatest(work.folded.truncate_ts, seen["truncate_ts"]),
     )
-    rules = fold_rules(work, partial, reads=seen["reads"] > 0, swaps=seen["swaps"] > 0, truncates=seen["truncates"] > 0)
-    if rules.reads:
-        move_close(work, new, windows, rules)
-    return rules
+    occurs = {name: seen[name] > 0 for name in ("reads", "swaps", "truncates", "owing")}
+    return placed, replace(rules, partial=partial, **occurs)
 
 
 def counts(work: Folding) -> list[Column]:
-    """What the survey counts, in one pass over few columns."""
+    """What the survey counts, in one pass. `place`: the greatest one that a READ takes, and the latest READ there."""
     is_truncate = F.col("op") == names.OP_TRUNCATE
     carries_row = F.col("op").isin(names.OP_READ, names.OP_INSERT, names.OP_UPDATE) & F.col("present").isNotNull()
     columns = F.array(*[F.lit(name) for name in work.row.names])
+    is_placed = F.col("is_read") & F.col("position").isNotNull()
     return [
         F.count("*").alias("changes"),
-        F.count_if(F.col("origin") == names.ORIGIN_SNAPSHOT).alias("reads"),
+        F.count_if("is_read").alias("reads"),
         F.count_if(F.col("new_key").isNotNull() & F.col("before").isNotNull()).alias("swaps"),
+        F.count_if(F.col("old_key").isNotNull() & F.col("present").isNotNull()).alias("owing"),
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
             "lacking"
         ),
         F.count_if(is_truncate).alias("truncates"),
         F.max(F.when(is_truncate, F.col("position"))).alias("truncate"),
         F.max(F.when(is_truncate, F.unix_micros("commit_ts"))).alias("truncate_ts"),
+        F.max(F.when(is_placed, F.struct("position", F.unix_micros("commit_ts").alias("close_ts")))).alias("place"),
     ]
 
 
-def fold_rules(work: Folding, partial: tuple[str, ...], reads: bool, swaps: bool, truncates: bool) -> FoldRules:
-    """The spec's settings as the fold takes them."""
+def fold_rules(work: Folding) -> FoldRules:
+    """The spec's settings as the fold takes them; what occurs among the changes is not known yet."""
     columns = tuple(work.row.names)
     track = work.spec.history.track
     listed = {"all": columns, "columns": track.columns, "except": tuple(c for c in columns if c not in track.columns)}
@@ -65,27 +75,10 @@ def fold_rules(work: Folding, partial: tuple[str, ...], reads: bool, swaps: bool
         keys=work.keys,
         columns=columns,
         tracked=listed[track.mode],
-        partial=partial,
         defaults=defaults,
         skew=work.spec.snapshot.skew,
         margin=work.spec.snapshot.margin,
-        reads=reads,
-        swaps=swaps,
-        truncates=truncates,
     )
-
-
-def move_close(work: Folding, new: DataFrame, windows: DataFrame | None, rules: FoldRules) -> None:
-    """The greatest place a READ takes, and the latest READ at that place."""
-    reads = attach_windows(new.where(F.col("origin") == names.ORIGIN_SNAPSHOT), windows, rules.margin)
-    place = F.max(F.struct("close", F.unix_micros("commit_ts").alias("close_ts"))).alias("place")
-    row = reads.where(F.col("close").isNotNull()).agg(place).first()
-    found = row["place"] if row is not None else None
-    if found is None:
-        return
-    known = (work.folded.close or "", work.folded.close_ts or 0)
-    close, close_ts = max(known, (found["close"], found["close_ts"] or 0))
-    work.target = replace(work.target, close=close, close_ts=close_ts)
 
 
 def greatest(one: Ordered | None, other: Ordered | None) -> Ordered | None:

@@ -13,7 +13,7 @@ from engine import names
 from engine.decode import control_rows, decode_rows, discover, envelopes
 from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile, read_lines
-from engine.inputs.listing import InputFile, list_files
+from engine.inputs.listing import InputFile, Look, list_files
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.folding import newest_batch
@@ -24,7 +24,6 @@ from engine.table.ledger import (
     append_frame,
     append_rows,
     ensure_ledger,
-    forget_unreal,
     ledger_name,
     taken_inputs,
 )
@@ -54,50 +53,64 @@ class Delivery:
     records: DataFrame | None = None
     classes: Sequence[Any] = ()
 
+    def pending_files(self) -> list[InputFile]:
+        """The files of which something is new to somebody."""
+        return list({e.file.path: e.file for c in self.consumers.values() for e in c.pending.values()}.values())
+
 
 def control_consumer(source: SourceSpec) -> str:
     """The name under which a source's control events are taken."""
     return f"control:{source.path}"
 
 
-def consumer(spark: SparkSession, project: ProjectSpec, name: str, target: str, files: Sequence[InputFile]) -> Consumer:
-    """What a consumer still has to take; what its unfinished runs left is removed."""
-    batch = newest_batch(spark, project, target)
-    forget_unreal(spark, project, name, batch)
+def find_consumers(
+    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile]
+) -> dict[str, Consumer]:
+    """What each consumer still has to take; what unfinished runs left is removed. `targets`: the tables they write."""
+    newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
     taken = {
-        row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"])
-        for row in taken_inputs(spark, project, name, batch)
+        name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
+        for name, rows in taken_inputs(spark, project, newest).items()
     }
-    pending = pending_files(spark, files, taken, name)
-    return Consumer(name, target, batch, {entry.file.path: entry for entry in pending})
+    look = Look(spark)
+    consumers = {}
+    for name, target in targets.items():
+        pending = pending_files(look, files, taken[name], name)
+        consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
+    return consumers
 
 
-def open_delivery(
+def list_delivery(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec], until_ms: int | None
 ) -> Delivery:
-    """List a source's files, find what is new to each consumer, and classify the new records in one pass.
+    """List a source's files, and find what is new to each consumer.
 
-    Raises: SourceError: nothing is there, a file changed under its name, or cannot be read.
+    Raises: SourceError: nothing is there, or a file changed under its name.
     """
     files = list_files(spark, source.path, until_ms)
-    wanted = [(control_consumer(source), ledger_name(project, names.CONTROL))]
-    wanted += [(spec.table, spec.target.changes) for spec in specs]
-    consumers = {name: consumer(spark, project, name, target, files) for name, target in wanted}
-    delivery = Delivery(source, files, consumers)
-    union = earliest(entry for each in consumers.values() for entry in each.pending.values())
+    targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
+    targets |= {spec.table: spec.target.changes for spec in specs}
+    return Delivery(source, files, find_consumers(spark, project, targets, files))
+
+
+def read_delivery(spark: SparkSession, delivery: Delivery) -> None:
+    """Read and classify what is new to anybody, in one pass.
+
+    Raises: SourceError: a file cannot be read.
+    """
+    union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
     if not union:
-        return delivery
+        return
     lines, counted = read_lines(spark, union)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
     # rather than a cache: what is built on it is not planned over the parsing again.
-    delivery.records = envelopes(lines, source).localCheckpoint()
+    delivery.records = envelopes(lines, delivery.source).localCheckpoint()
     delivery.counted = {entry.pending.file.path: entry for entry in counted}
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
         .agg(F.count("*").alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
         .collect()
     )
-    return delivery
 
 
 def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
@@ -172,10 +185,10 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     events = control_rows(records.where(F.col("kind") == "control"))
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
     declared = [spec.table for spec in specs]
+    append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
     if any(row["kind"] == "reject" for row in delivery.classes):
         unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(declared), F.lit(False))
         append_frame(spark, project, names.REJECTS, reject_rows(records.where(unowned), taker, batch))
-    append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
     branch.publish()
 
 
@@ -209,7 +222,7 @@ class Taking:
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
     """Decode a table's new records and append them to its changes, in one batch.
 
-    Rejects and inputs are written first, with the batch's number; the commit to `changes` makes them real.
+    Inputs and rejects are written first, with the batch's number; the commit to `changes` makes them real.
 
     Raises: SourceError: too many rejects, or no event of this table was ever delivered.
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
@@ -235,12 +248,16 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
         expected, appended = mine.count(), branch.newest_count("added-records")
+        rejects = None
         if expected != appended:
             bad = mine.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
             bad = bad.unionByName(decoded.where(F.col("reason").isNotNull()).select(*bad.columns))
-            rejects = reject_rows(bad, taker, batch)
-            write_rejects(spark, project, spec, rejects, expected, expected - appended)
+            rejects = accepted_rejects(spec, reject_rows(bad, taker, batch), expected, expected - appended)
+        # Inputs before rejects: by them the next run knows what a batch that never became real has left.
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
+        if rejects is not None:
+            append_frame(spark, project, names.REJECTS, rejects)
+            rejects.unpersist()
         branch.publish()
     finally:
         branch.drop()
@@ -276,10 +293,8 @@ def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before_us: i
     return {names.SUMMARY_BATCH: str(batch)} | ({} if greatest is None else {SUMMARY_MAX_COMMIT: str(greatest)})
 
 
-def write_rejects(
-    spark: SparkSession, project: ProjectSpec, spec: TableSpec, rejects: DataFrame, records: int, missing: int
-) -> None:
-    """Write down what a table could not take.
+def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing: int) -> DataFrame:
+    """What a table could not take, cached, if it is no more than the spec allows.
 
     Raises: SourceError: more than the spec allows. InvariantViolation: records are neither changes nor rejects.
     """
@@ -295,8 +310,7 @@ def write_rejects(
         )
     if rejected > spec.rejects_max_fraction * records:
         raise too_many_rejects(spec, reasons, rejected, records)
-    append_frame(spark, project, names.REJECTS, rejects)
-    rejects.unpersist()
+    return rejects
 
 
 def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, records: int) -> SourceError:

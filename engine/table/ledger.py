@@ -78,27 +78,32 @@ def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFr
     return spark.table(identifier(project.catalog.name, name))
 
 
-def taken_inputs(spark: SparkSession, project: ProjectSpec, consumer: str, newest_batch: int) -> list[Row]:
-    """What a consumer has taken: per path the newest size, fingerprint and line that a real batch recorded.
+def taken_inputs(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, list[Row]]:
+    """What consumers have taken: per path the newest size, fingerprint and line that a real batch recorded.
 
-    Rows of batches that never became real do not count.
+    `newest`: each consumer's newest real batch. What their runs wrote for batches that never became real is removed.
     """
+    found: dict[str, list[Row]] = {consumer: [] for consumer in newest}
     inputs = read_ledger(spark, project, names.INPUTS)
     if inputs is None:
-        return []
-    real = inputs.where((F.col("consumer") == consumer) & (F.col("batch") <= newest_batch))
-    newest = F.max_by(F.struct("size", "mtime", "fingerprint", "to_line"), "batch")
-    return real.groupBy("path").agg(newest.alias("newest")).select("path", "newest.*").collect()
+        return found
+    mine = inputs.where(F.col("consumer").isin(*newest))
+    last = F.max_by(F.struct("batch", "size", "mtime", "fingerprint", "to_line"), "batch").alias("last")
+    rows = mine.groupBy("consumer", "path").agg(last).select("consumer", "path", "last.*").collect()
+    unreal = {row["consumer"] for row in rows if row["batch"] > newest[row["consumer"]]}
+    for consumer in unreal:
+        forget_unreal(spark, project, consumer, newest[consumer])
+    if unreal:
+        return taken_inputs(spark, project, newest)
+    for row in rows:
+        found[row["consumer"]].append(row)
+    return found
 
 
 def forget_unreal(spark: SparkSession, project: ProjectSpec, consumer: str, newest_batch: int) -> None:
-    """Remove what a consumer's runs wrote for batches that never became real."""
-    for table in (names.INPUTS, names.REJECTS):
-        rows = read_ledger(spark, project, table)
-        if rows is None:
-            continue
-        unreal = (F.col("consumer") == consumer) & (F.col("batch") > newest_batch)
-        if rows.where(unreal).limit(1).count():
+    """Remove what a consumer's runs wrote for batches that never became real: inputs last, they tell of the rest."""
+    for table in (names.REJECTS, names.INPUTS):
+        if read_ledger(spark, project, table) is not None:
             target = identifier(project.catalog.name, ledger_name(project, table))
             spark.sql(
                 f"DELETE FROM {target} WHERE consumer = :consumer AND batch > :batch",

@@ -1,0 +1,39 @@
+"""How much Spark plans before it works: little data is worth little planning."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
+from engine.inputs.listing import InputFile, is_compressed
+
+SMALL_BYTES = 32 << 20
+SMALL_ROWS = 1_000_000
+COMPRESSION = 10  # JSON of events packs about so well
+
+# Compiling an expression pays from some ten thousand rows on, planning again between stages from many partitions on.
+# Below that they are most of a run: without them a batch of a few thousand changes takes two thirds of the time.
+LIGHT: Mapping[str, str] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+def are_small(files: Iterable[InputFile]) -> bool:
+    """Whether the files hold little to decode."""
+    return sum(file.size * (COMPRESSION if is_compressed(file.path) else 1) for file in files) <= SMALL_BYTES
+
+
+@contextmanager
+def light_planning(spark: SparkSession, wanted: bool, chosen: Mapping[str, str]) -> Iterator[None]:
+    """Plan lightly inside the block, if `wanted`. What the project chose itself (`chosen`) stays as it is."""
+    names = [name for name in LIGHT if wanted and name not in chosen]
+    kept = {name: spark.conf.get(name) for name in names}
+    for name in names:
+        spark.conf.set(name, LIGHT[name])
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            spark.conf.set(name, str(value))
