@@ -12,6 +12,19 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 MAX_CELL_WIDTH = 48
 NULL = "·"
+STYLES = {
+    "ok": "green",
+    "planned": "green",
+    "rebuilt": "green",
+    "equal": "green",
+    "different": "bold red",
+    "nothing new": "dim",
+    "nothing folded": "dim",
+    "failed": "bold red",
+    "blocked": "bold yellow",
+    "passed": "green",
+    "not available": "dim",
+}
 
 
 def console(*, error: bool = False) -> "Console":
@@ -77,6 +90,21 @@ def grid(names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None
     for line in cells:
         table.add_row(*(Text(cell, style="dim" if cell == NULL else "") for cell in line))
     return table
+
+
+def print_styled(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """A table whose words of status have their colour."""
+    from rich.text import Text
+
+    table = grid(columns, ())
+    for line in lines:
+        table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in line))
+    console().print(table)
+
+
+def number(value: int | None) -> str:
+    """A count as people read it."""
+    return NULL if value is None else f"{value:,}"
 
 
 def _print_records(out: "Console", names: Sequence[str], lines: list[list[str]], title: str | None) -> None:
