@@ -11,14 +11,15 @@ from pyspark.sql import types as T
 from engine import names
 from engine.errors import SpecError
 from engine.history import judge
-from engine.history.timeline import key_of
+from engine.history.rules import FoldRules
+from engine.history.timeline import interval, key_of
 from engine.ordering.chronology import chronology
 from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
 from engine.run.effort import light_planning
 from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.part import Part
-from engine.run.refold import all_rows_of, fold_with_links, keys_to_refold
+from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
 from engine.run.survey import fold_rules, known_windows
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import quoted
@@ -60,7 +61,7 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
     table = work.rows.history.where(test(lambda name: F.col(quoted(name))))
     stored = {tuple(row) for row in table.select(*identity_of(lambda name: F.col(name))).collect()}
-    rules, everything = fold_rules(work), work.changes_up_to_target()
+    rules, everything = for_anything(work, fold_rules(work)), work.changes_up_to_target()
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
     keys = keys_to_refold(asked.distinct().localCheckpoint(), everything, rules)
     numbered = numbered_changes(work.rows.changes, keys)
@@ -70,7 +71,7 @@ def explain_key(work: Folding, part: Part) -> Explanation:
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
     )
     placed = rows.where(is_mine).select("key", "is_base", "is_read", "op", "content_hash", *ORDERED_BY, "batch")
-    found = in_order(judged.join(placed, on="batch", how="inner")).collect()  # a number is one change of the key
+    found = in_order(judged.join(placed, on="batch", how="inner"), rules).collect()  # a number is one change of the key
     told = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
     return explanation(work, part, found, told, stored)
 
@@ -114,11 +115,11 @@ def identity_of(column: Callable[[str], Column]) -> list[Column]:
     return times + [column(name).alias(name) for name in (names.OP, names.POSITION, names.CHANGE_HASH)]
 
 
-def in_order(judged: DataFrame) -> DataFrame:
+def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
     """The judged changes of one key in the order in which they were folded, the version beside the last of each.
 
-    Gives: id, outcome, turn, is_read, op, position, low_position, ts, low_ts (microseconds), version (JSON text),
-        identity.
+    Gives: id, outcome, turn, is_read, op, position, low_position, ts, low_ts, high_ts (microseconds), version
+        (JSON text), identity.
     """
     swapped = ~F.col("is_read") & ~F.col("position").eqNullSafe(F.col("own_position"))
     # A delete that `undo_key_swaps` moved stands before the insert whose place it took.
@@ -134,6 +135,7 @@ def in_order(judged: DataFrame) -> DataFrame:
         "low_position",
         micros("ts"),
         micros("low_ts"),
+        F.unix_micros(F.col("ts") + interval(rules.skew)).alias("high_ts"),
         F.when(F.col("version").isNotNull(), row).alias("version"),
         F.struct(*identity_of(lambda name: F.col("version")[name])).alias("identity"),
     ).orderBy("turn")
@@ -221,14 +223,14 @@ def absorbed_because(op: str) -> str:
 
 def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row]) -> tuple[str, str]:
     """Which streamed change inside its window a READ yields to; withdrawn when that came in a later batch."""
-    yields_to = [other for other in found[:place] if not other["is_read"] and inside(other, row)]
-    if row["position"] is None:
-        yields_to = [other for other in found if not other["is_read"]]
+    others = found if row["position"] is None else found[:place]  # by time alone, a window holds any position
+    yields_to = [other for other in others if not other["is_read"] and inside(other, row)]
     streamed = [told[other["id"]] for other in yields_to if other["outcome"] != judge.REDELIVERED]
     if not streamed:
         return judge.SUPERSEDED, "a streamed change lies inside its window"
     first = min(streamed, key=lambda source: source["batch"])
-    window = f"from {iso(row['low_ts'])} to position {row['position']}" if row["position"] else "unknown"
+    end = f"position {row['position']}" if row["position"] else iso(row["high_ts"])
+    window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
     why = f"the streamed {first['op']} at {first['position']} lies inside its window ({window})"
     if first["batch"] > told[row["id"]]["batch"]:
         return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
@@ -237,8 +239,12 @@ def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Ro
 
 def inside(streamed: Row, read: Row) -> bool:
     """The rule of `supersede_reads`, to find the change it found."""
-    by_time = read["low_ts"] is not None and streamed["ts"] >= read["low_ts"]
-    return by_time or (read["low_position"] is not None and streamed["position"] >= read["low_position"])
+    if read["low_ts"] is None:
+        return True  # nothing is known of the READ
+    if read["position"] is None:
+        return bool(read["low_ts"] <= streamed["ts"] <= read["high_ts"])
+    in_marked = read["low_position"] is not None and streamed["position"] >= read["low_position"]
+    return in_marked or bool(streamed["ts"] >= read["low_ts"])
 
 
 def iso(microseconds: int | None) -> str | None:

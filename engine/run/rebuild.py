@@ -31,7 +31,7 @@ from engine.run.fold import (
 from engine.run.folding import TOTAL_RECORDS, Folding, check_settings, marker_of, open_folding
 from engine.run.lock import one_run
 from engine.run.part import Part
-from engine.run.refold import all_rows_of, fold_with_links, keys_to_refold
+from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
 from engine.run.sequence import Progress, failed, run_rows
 from engine.run.survey import fold_rules, known_windows, survey
 from engine.run.take import SUMMARY_MASKS
@@ -172,7 +172,7 @@ def fold_again(work: Folding) -> tuple[Branch, Branch]:
 def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
     """Some keys folded from nothing, as far as the tables are folded, onto branches that replace their rows."""
     work.target = work.folded
-    rules = fold_rules(work)
+    rules = for_anything(work, fold_rules(work))
     everything = work.changes_up_to_target()
     found, generation = marker_of(work.spark, work.catalog, work.spec.target.latest)
     latest_table = read(work.spark, work.catalog, work.spec.target.latest)

@@ -50,7 +50,7 @@ def refold(
 
     Gives: what `full_diff` gives. Computed.
     """
-    rules = for_anything(rules)
+    rules = for_anything(work, rules)
     judged = fold_with_links(all_rows_of(work, everything, keys, windows, rules), rules)
     tally_refolded(work, judged)
     existing = versions_of(work, work.rows.history, keys)
@@ -59,9 +59,9 @@ def refold(
     return diff
 
 
-def for_anything(rules: FoldRules) -> FoldRules:
-    """Whatever the new changes are, the old ones may be anything."""
-    return replace(rules, reads=True, swaps=True, truncates=True)
+def for_anything(work: Folding, rules: FoldRules) -> FoldRules:
+    """Whatever the new changes are, the old ones may be anything; READs without a position are remembered."""
+    return replace(rules, reads=True, swaps=True, truncates=True, guarded=work.target.read_ts is not None)
 
 
 def all_rows_of(

@@ -168,6 +168,8 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
     identical = F.lit(True)
     for name in (names.POSITION, names.OP, names.CHANGE_HASH):
         identical = identical & F.col(f"h.{name}").eqNullSafe(F.col(f"g.{name}"))
+    read_at = F.col(f"h.{names.COMMIT_TS}").eqNullSafe(F.col(f"g.{names.COMMIT_TS}"))
+    identical = identical & (F.col(f"h.{names.POSITION}").isNotNull() | read_at)
     is_open = F.col(f"h.{names.VALID_TO}").isNull()
     same = same & F.when(F.col("g.was_open"), is_open).otherwise(~is_open & identical)
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
