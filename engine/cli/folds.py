@@ -1,7 +1,8 @@
 """plan, explain, verify and rebuild: what a fold would do, did, should have done, and the same again."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,7 +22,7 @@ from engine.cli.work import spark_work
 from engine.errors import SpecError
 
 if TYPE_CHECKING:
-    from engine.report import Explanation, RunReport, TablePlan, Verification
+    from engine.report import ExplainedChange, Explanation, RunReport, TablePlan, Verification
 
 KeyOption = Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")]
 OUTCOMES = ("opened", "updated", "absorbed", "superseded", "redelivered", "healed")
@@ -156,36 +157,41 @@ def print_plans(plans: "list[TablePlan]") -> None:
 def print_explanation(found: "Explanation") -> None:
     """The versions with what made them, then every change with its outcome."""
     key = ", ".join(f"{name}={value}" for name, value in found.key.items())
+    if not found.changes and not found.versions_in_table:
+        write_line(f"no change of {key} was ever taken")
+        return
+    folder = shared_folder([change.place for change in found.changes])
     versions = [
-        {"_version": v.number, "_valid_from": v.valid_from, "_valid_to": v.valid_to, "_op": v.op, "_made_by": v.made_by}
-        | {"_in_table": "yes" if v.in_table else "NO"}
+        {"_version": v.number, "_valid_from": v.valid_from, "_valid_to": v.valid_to, "_op": v.op}
+        | {"_made_by": v.made_by.removeprefix(folder), "_in_table": "yes" if v.in_table else "NO"}
         | dict(v.row)
         for v in found.versions
     ]
     if versions:
         title = f"{found.table} {key}: versions, folded up to batch {found.folded_batch}"
         print_rows(list(versions[0]), versions, title)
-    cells = [
-        (
-            change.outcome + (" (late)" if change.late else ""),
-            number(change.version),
-            change.op,
-            change.commit_ts or NULL,
-            change.position or NULL,
-            number(change.batch),
-            change.place,
-            change.why,
-        )
-        for change in found.changes
-    ]
-    columns = ("outcome", "version", "op", "committed", "position", "batch", "event", "why")
-    console().print(grid(columns, cells, "changes, in the order of the source"))
-    if not cells:
-        write_line(f"no change of {key} was ever taken")
+    columns = ("outcome", "version", "op", "committed", "event", "batch", "position", "why")
+    cells = (change_cells(change, folder) for change in found.changes)
+    title = "changes, in the order of the source" + (f"; events in {folder}" if folder else "")
+    console().print(grid(columns, cells, title, whole=("outcome", "version", "op", "event", "batch")))
     if not all(v.in_table for v in found.versions) or len(found.versions) != found.versions_in_table:
-        write_line(
-            f"The table holds {found.versions_in_table} versions of the key, not these: run `siltstone rebuild`."
-        )
+        there = found.versions_in_table
+        write_line(f"The table holds {there} versions of the key, and not these: `siltstone rebuild` mends it.")
+
+
+def change_cells(change: "ExplainedChange", folder: str) -> tuple[str, ...]:
+    """One change as a line of the table; its place as it lies in the folder."""
+    outcome = f"{change.outcome} (late)" if change.late else change.outcome
+    committed, position = change.commit_ts or NULL, change.position or NULL
+    place = change.place.removeprefix(folder)
+    return outcome, number(change.version), change.op, committed, place, number(change.batch), position, change.why
+
+
+def shared_folder(places: Sequence[str]) -> str:
+    """The folder that all places lie in, with its slash; empty where there is none."""
+    first, last = min(places, default=""), max(places, default="")
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+    return first[: first.rfind("/", 0, same) + 1]
 
 
 def print_verifications(found: "list[Verification]") -> None:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -76,8 +76,10 @@ def print_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], title: s
         out.print(grid(names, cells, title))
 
 
-def grid(names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None) -> "Table":
-    """A plain table: numbers and text as they are, nulls as a dot."""
+def grid(
+    names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None, whole: Collection[str] = ()
+) -> "Table":
+    """A plain table: numbers and text as they are, nulls as a dot. The columns in `whole` are never folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -86,7 +88,7 @@ def grid(names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False
     )
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(name), overflow="fold", no_wrap=name in whole)
     for line in cells:
         table.add_row(*(Text(cell, style="dim" if cell == NULL else "") for cell in line))
     return table

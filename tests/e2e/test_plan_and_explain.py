@@ -10,6 +10,7 @@ from engine.cli import main
 from engine.report import FAILED, NOTHING_NEW, PLANNED, TablePlan
 from engine.run import explain, plan
 from engine.spec.model import CatalogSpec
+from jobs.rebuild import main as job
 from tests.e2e.streams import Shop, insert, read, row, update
 
 FIRST = (
@@ -155,4 +156,6 @@ def test_the_commands_print_for_people_and_for_programs(
     assert "id=6" in differing
     assert json.loads(run("rebuild", "--key", "id=6", "--json"))["tables"][0]["status"] == "rebuilt"
     assert json.loads(run("verify", "--all", "--seed", "3", "--json"))[0]["status"] == "equal"
+    assert job(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["tables"][0]["status"] == "rebuilt"
     assert "rebuilt" in run("rebuild", str(Path(arguments[1]) / "specs" / "things.yaml"), "--range", "id=2..4")
