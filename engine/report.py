@@ -81,7 +81,8 @@ class FirstDifference:
 class Verification:
     """One table folded again from its changes, permuted, duplicated and split into `batches`, and compared.
 
-    The seed says which keys were taken and how; given again, it does the same again.
+    The seed says which keys were taken and how; given again, it does the same again. `latest_compared` is false where
+    `latest` has not followed `history` yet.
     """
 
     table: str
@@ -93,6 +94,7 @@ class Verification:
     delivered: int = 0
     versions: int = 0
     differing_rows: int = 0
+    latest_compared: bool = True
     difference: FirstDifference | None = None
     seconds: float = 0.0
     error: str | None = None

@@ -210,6 +210,8 @@ def print_verifications(found: "list[Verification]") -> None:
             )
             write_line(f"  stands: {first.stands or 'no row'}")
             write_line(f"  should: {first.should or 'no row'}")
+        if not v.latest_compared:
+            write_line(f"{v.table}: latest has not followed history yet and was not compared; catch-up lets it follow")
     print_errors((v.table, v.error) for v in found)
     for seed in {v.seed for v in found}:
         write_line(f"again with --seed {seed}")

@@ -98,7 +98,8 @@ def verify_fold(work: Folding, progress: Progress, sample: int | None, seed: int
         assert difference is not None  # the batch has moved
         refolded, folded = applied(step, refolded, difference), step.target
     progress(work.spec.table, "comparing")
-    differing, first = compared(work, refolded, keys)
+    with_latest = has_followed(work)
+    differing, first = compared(work, refolded, keys, with_latest)
     return Verification(
         table=work.spec.table,
         status=EQUAL if first is None else DIFFERENT,
@@ -109,6 +110,7 @@ def verify_fold(work: Folding, progress: Progress, sample: int | None, seed: int
         delivered=delivered.count(),
         versions=refolded.count(),
         differing_rows=differing,
+        latest_compared=with_latest,
         difference=first,
         exit_code=0 if first is None else InvariantViolation.exit_code,
     )
@@ -176,16 +178,21 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
     return kept.unionByName(rows.where(F.col("change") != DELETE).select(*columns)).localCheckpoint()
 
 
-def compared(work: Folding, refolded: DataFrame, keys: DataFrame) -> tuple[int, FirstDifference | None]:
-    """How many rows differ between the tables and what was folded again, and the first difference.
+def has_followed(work: Folding) -> bool:
+    """Whether `latest` has followed `history`; if not, the next run lets it."""
+    return marker_of(work.spark, work.catalog, work.spec.target.latest) == (work.folded, work.generation)
 
-    A `latest` that has not followed yet is not looked at: the next run lets it.
-    """
-    counted, first = unequal(work, work.spec.target.history, versions_of(work, work.rows.history, keys), refolded)
-    if marker_of(work.spark, work.catalog, work.spec.target.latest) != (work.folded, work.generation):
+
+def compared(
+    work: Folding, refolded: DataFrame, keys: DataFrame, with_latest: bool
+) -> tuple[int, FirstDifference | None]:
+    """How many rows differ between the tables and what was folded again, and the first difference."""
+    target = work.spec.target
+    counted, first = unequal(work, target.history, versions_of(work, work.rows.history, keys), refolded)
+    if not with_latest:
         return counted, first
-    latest = read(work.spark, work.catalog, work.spec.target.latest)
-    more, other = unequal(work, work.spec.target.latest, versions_of(work, latest, keys), latest_rows(work, refolded))
+    latest = versions_of(work, read(work.spark, work.catalog, target.latest), keys)
+    more, other = unequal(work, target.latest, latest, latest_rows(work, refolded))
     return counted + more, first or other
 
 

@@ -9,7 +9,9 @@ from pyspark.sql import SparkSession
 
 from engine.report import DIFFERENT, EQUAL, FAILED, REBUILT, TableReport, Verification
 from engine.run import rebuild, verify
+from engine.run.folding import open_folded
 from engine.run.part import Part
+from engine.run.verify import has_followed
 from engine.spec.model import CatalogSpec, ColumnSpec, HistorySpec, ProjectSpec, TableSpec, TrackSpec
 from engine.table.commit import Branch
 from tests.e2e.streams import Shop, delete, insert, read, row, update
@@ -54,6 +56,11 @@ def rebuilt(shop: Shop, spec: TableSpec | None = None, part: Part | None = None)
     return table
 
 
+def verified(shop: Shop, spec: TableSpec | None = None, sample: int | None = None, seed: int = 5) -> Verification:
+    (found,) = verify(shop.project, [spec or shop.spec()], shop.spark, sample=sample, seed=seed)
+    return found
+
+
 def stored(shop: Shop, table: str) -> list[str]:
     """The rows of a table without the batch that wrote them, in an order of their own."""
     return sorted(repr(sorted((n, v) for n, v in row.items() if n != "_batch")) for row in shop.rows(table))
@@ -96,27 +103,40 @@ def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) ->
 
 
 def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> None:
-    def verified(sample: int | None = None, seed: int = 5) -> Verification:
-        (found,) = verify(shop.project, [shop.spec()], shop.spark, sample=sample, seed=seed)
-        return found
-
     snapshots = [shop.snapshots(table) for table in ALL_TABLES]
-    whole = verified()
+    whole = verified(shop)
     assert (whole.status, whole.keys, whole.changes, whole.versions) == (EQUAL, 4, 9, 8), whole
     assert whole.delivered > 9
     assert [shop.snapshots(table) for table in ALL_TABLES] == snapshots  # nothing was written
     damage(shop, "UPDATE {h} SET name = 'Mallory' WHERE id = 2 AND name = 'Bobby'")
-    found = verified(seed=6)
+    found = verified(shop, seed=6)
     assert (found.status, found.exit_code, found.differing_rows) == (DIFFERENT, 70, 2)
     assert found.difference is not None
     assert (found.difference.key, found.difference.columns) == ("id=2", ("name",))
     assert (found.difference.stands, found.difference.should) == ("name=Mallory", "name=Bobby")
     damage(shop, "UPDATE {h} SET name = 'Bobby' WHERE id = 2 AND name = 'Mallory'", "DELETE FROM {l} WHERE id = 4")
-    found = verified(seed=7)
+    found = verified(shop, seed=7)
     assert found.difference is not None
     assert (found.difference.key, found.difference.stands) == ("id=4", None)
     assert rebuilt(shop).status == REBUILT
-    assert verified(sample=3, seed=8).status == EQUAL
+    assert verified(shop, sample=3, seed=8).status == EQUAL
+
+
+def test_a_column_that_came_later_is_folded_again_as_it_was_then(spark: SparkSession, project: ProjectSpec) -> None:
+    shop, types = Shop(spark, project), {"extra": "string"}
+    spec = shop.spec(columns=None)
+    shop.write("a.jsonl", [insert(1, row(1, "Alice"), types={}), insert(2, row(2, "Bob"), types={})])
+    shop.taken(spec)
+    alice, bob = row(1, "Alice") | {"extra": "x"}, row(2, "Bob") | {"extra": "y"}
+    shop.write("b.jsonl", [update(3, alice, types=types), read(30, bob, types=types)])
+    assert dict(shop.taken(spec).outcomes) == {"opened": 1, "updated": 1}  # the READ tells what was unknown
+    latest = {found["id"]: found["extra"] for found in shop.rows(LATEST)}
+    assert latest == {1: "x", 2: "y"}
+    found = verified(shop, spec)
+    assert found.status == EQUAL, found
+    before = tables(shop)[1]
+    assert rebuilt(shop, spec).status == REBUILT
+    assert tables(shop)[1] == before
 
 
 def test_other_settings_are_refused_until_a_rebuild_folds_with_them(
@@ -179,5 +199,8 @@ def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
             with pytest.raises(Killed):
                 rebuilt(shop)
         assert tables(shop) == [whole[0] if history_is_new else damaged[0], damaged[1]]
+        work = open_folded(shop.spark, shop.project, shop.spec())
+        assert work is not None
+        assert has_followed(work) is not history_is_new
     shop.taken()  # nothing new has arrived: only `latest` has to follow
     assert tables(shop) == whole
