@@ -9,9 +9,14 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
+    "catch_up": "engine.run",
+    "explain": "engine.run",
     "load_project": "engine.spec",
     "load_spec": "engine.spec",
     "load_specs": "engine.spec",
+    "plan": "engine.run",
+    "rebuild": "engine.run",
+    "verify": "engine.run",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list

@@ -8,6 +8,11 @@ OK = "ok"
 NOTHING_NEW = "nothing new"
 FAILED = "failed"
 BLOCKED = "blocked"
+REBUILT = "rebuilt"
+PLANNED = "planned"
+EQUAL = "equal"
+DIFFERENT = "different"
+NOTHING_FOLDED = "nothing folded"
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,131 @@ class TableReport:
     error: str | None = None
     exit_code: int = 0
     checks: tuple[CheckReport, ...] | None = None
+
+
+@dataclass(frozen=True)
+class FirstDifference:
+    """Where a table first differs from its changes folded again: one row, and what of it. `version`: its position.
+
+    `stands` and `should` are what the table has and what it should have in `columns`; None where there is no row.
+    """
+
+    table: str
+    key: str
+    version: str | None
+    columns: tuple[str, ...]
+    stands: str | None
+    should: str | None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One table folded again from its changes, permuted, duplicated and split into `batches`, and compared.
+
+    The seed says which keys were taken and how; given again, it does the same again. `latest_compared` is false where
+    `latest` has not followed `history` yet.
+    """
+
+    table: str
+    status: str
+    seed: int
+    batches: int = 0
+    keys: int = 0
+    changes: int = 0
+    delivered: int = 0
+    versions: int = 0
+    differing_rows: int = 0
+    latest_compared: bool = True
+    difference: FirstDifference | None = None
+    seconds: float = 0.0
+    error: str | None = None
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """What a run would do to one table.
+
+    `changes` are those it would fold: `in_order`, `late` and redelivered; `outcomes` adds up to them. `too_late` and
+    `rejected` would be kept and not folded. `versions`: opened, closed, updated, spliced (put before versions that are
+    there), withdrawn (READs that a late change supersedes) and removed. `sql`: the statements that would write them.
+    """
+
+    table: str
+    status: str
+    batch: int | None = None
+    files: int = 0
+    changes: int = 0
+    in_order: int = 0
+    late: int = 0
+    too_late: int = 0
+    rejected: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    added_columns: Mapping[str, str] = field(default_factory=dict)
+    widened_columns: Mapping[str, str] = field(default_factory=dict)
+    sql: tuple[str, ...] = ()
+    seconds: float = 0.0
+    error: str | None = None
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class ExplainedChange:
+    """One change of a key: where it came from, and what became of it. Times are ISO 8601, UTC.
+
+    `version` is the number of the version it made or changed; `late` says that something after it was folded before.
+    """
+
+    outcome: str
+    why: str
+    version: int | None
+    late: bool
+    op: str
+    position: str | None
+    commit_ts: str | None
+    batch: int
+    file: str | None
+    line: int | None
+    channel: str | None
+    kafka_partition: int | None
+    kafka_offset: int | None
+    event_id: str | None
+
+    @property
+    def place(self) -> str:
+        """Where the event lies: file and line, or topic, partition and offset."""
+        if self.kafka_offset is not None:
+            return f"{self.channel or ''}[{self.kafka_partition}]@{self.kafka_offset}"
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class ExplainedVersion:
+    """One version of a key as its changes give it. `made_by`: the place of the event that opened it.
+
+    `in_table` says whether the history table holds it with the same interval.
+    """
+
+    number: int
+    valid_from: str
+    valid_to: str | None
+    op: str
+    made_by: str
+    in_table: bool
+    row: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why each version of a key is what it is. `changes` are all of the key's, in the order of the source."""
+
+    table: str
+    key: Mapping[str, str]
+    folded_batch: int
+    versions: tuple[ExplainedVersion, ...]
+    changes: tuple[ExplainedChange, ...]
+    versions_in_table: int
 
 
 @dataclass(frozen=True)

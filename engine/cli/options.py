@@ -19,6 +19,7 @@ SpecArguments = Annotated[
     list[Path] | None, typer.Argument(help="Table specs; all of specs/ when none is named.", show_default=False)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result for a program.")]
+WaitOption = Annotated[float, typer.Option(min=0, help="Seconds to wait for another run to end.")]
 TableArgument = Annotated[str, typer.Argument(help="The latest table's name, the source's, or a spec's.")]
 
 
@@ -67,3 +68,15 @@ def parse_keys(pairs: Iterable[str]) -> dict[str, str]:
             raise typer.BadParameter(f"the key column {column!r} is given twice")
         keys[column] = value
     return keys
+
+
+def parse_ranges(pairs: Iterable[str]) -> dict[str, tuple[str | None, str | None]]:
+    """`id=10..20` options as a mapping from column to its two ends; an end left out is open."""
+    ranges: dict[str, tuple[str | None, str | None]] = {}
+    for pair in pairs:
+        column, equals, span = pair.partition("=")
+        low, dots, high = span.partition("..")
+        if not column or not equals or not dots or not (low or high):
+            raise typer.BadParameter(f"{pair!r} is no range; write --range column=from..to")
+        ranges[column] = (low or None, high or None)
+    return ranges

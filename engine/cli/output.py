@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +12,19 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 160
 MAX_CELL_WIDTH = 48
 NULL = "·"
+STYLES = {
+    "ok": "green",
+    "planned": "green",
+    "rebuilt": "green",
+    "equal": "green",
+    "different": "bold red",
+    "nothing new": "dim",
+    "nothing folded": "dim",
+    "failed": "bold red",
+    "blocked": "bold yellow",
+    "passed": "green",
+    "not available": "dim",
+}
 
 
 def console(*, error: bool = False) -> "Console":
@@ -63,8 +76,10 @@ def print_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], title: s
         out.print(grid(names, cells, title))
 
 
-def grid(names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None) -> "Table":
-    """A plain table: numbers and text as they are, nulls as a dot."""
+def grid(
+    names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None, whole: Collection[str] = ()
+) -> "Table":
+    """A plain table: numbers and text as they are, nulls as a dot. The columns in `whole` are never folded."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -73,10 +88,25 @@ def grid(names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False
     )
     for name in names:
-        table.add_column(Text(name), overflow="fold")
+        table.add_column(Text(name), overflow="fold", no_wrap=name in whole)
     for line in cells:
         table.add_row(*(Text(cell, style="dim" if cell == NULL else "") for cell in line))
     return table
+
+
+def print_styled(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """A table whose words of status have their colour."""
+    from rich.text import Text
+
+    table = grid(columns, ())
+    for line in lines:
+        table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in line))
+    console().print(table)
+
+
+def number(value: int | None) -> str:
+    """A count as people read it."""
+    return NULL if value is None else f"{value:,}"
 
 
 def _print_records(out: "Console", names: Sequence[str], lines: list[list[str]], title: str | None) -> None:

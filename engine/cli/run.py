@@ -1,37 +1,20 @@
 """catch-up and check: parse, run, print."""
 
-import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, SpecArguments, open_project, parse_time
-from engine.cli.output import NULL, console, grid, note, print_json
+from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
+from engine.cli.output import console, grid, number, print_json, print_styled
+from engine.cli.work import spark_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
-
     from engine.report import CheckReport, RunReport, SourceReport, TableReport
-    from engine.spec.model import ProjectSpec, TableSpec
     from quality import CheckResult
 
-    Progress = Callable[[str, str], None]
-
-STYLES = {
-    "ok": "green",
-    "nothing new": "dim",
-    "failed": "bold red",
-    "blocked": "bold yellow",
-    "passed": "green",
-    "not available": "dim",
-}
 EVERY_BATCH = -1
 
 
@@ -46,13 +29,13 @@ def catch_up(
     until: Annotated[
         str | None, typer.Option(help="Leave files modified after this time (UTC) for another run.")
     ] = None,
-    wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for another run to end.")] = 0.0,
+    wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
     """Take all that is new into the tables, exactly once, and check them."""
     bound = parse_time(until) if until else None
-    with _work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from engine.run import catch_up as run_catch_up
         from quality.validate import checks_of_run
 
@@ -72,7 +55,7 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
     from engine.errors import QualityError
 
     results: list[tuple[str, CheckResult]] = []
-    with _work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from quality.validate import run_checks
 
         run_id = uuid.uuid4().hex[:16]
@@ -87,34 +70,6 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
         raise typer.Exit(QualityError.exit_code)
 
 
-@contextmanager
-def _work(
-    specs: SpecArguments, project: ProjectOption
-) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
-    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start."""
-    from engine.spec import load_specs
-
-    found_project = open_project(project)
-    found_specs = load_specs(specs, found_project)
-    with progress_line() as progress:
-        progress("", "starting Spark")
-        from engine.session import spark_session
-
-        yield found_project, found_specs, spark_session(found_project), progress
-
-
-@contextmanager
-def progress_line() -> "Iterator[Progress]":
-    """What is being done, on standard error: one changing line at a terminal, a line a step in a log."""
-    if not sys.stderr.isatty():
-        yield lambda table, step: note(f"{datetime.now(UTC):%H:%M:%S} {_doing(table, step)}")
-        return
-    from rich.markup import escape
-
-    with console(error=True).status("") as status:
-        yield lambda table, step: status.update(escape(_doing(table, step)))
-
-
 def print_report(report: "RunReport") -> None:
     """The report of a run for a person: what was read, what became of it, and what went wrong."""
     from rich.text import Text
@@ -122,7 +77,7 @@ def print_report(report: "RunReport") -> None:
     out = console()
     out.print(grid(("source", "read", "taken", "control", "other tables", "rejected"), map(_source, report.sources)))
     columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
-    _print_styled(columns, map(_table, report.tables))
+    print_styled(columns, map(_table, report.tables))
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
@@ -142,19 +97,9 @@ def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> 
 
     found = list(results)
     cells = ((table, r.check, r.severity, r.status, f"{r.observed:,}", r.message) for table, r in found)
-    _print_styled(("table", "check", "severity", "status", "found", "message"), cells)
+    print_styled(("table", "check", "severity", "status", "found", "message"), cells)
     for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
         console().print(Text(hint), soft_wrap=True)
-
-
-def _print_styled(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """A table whose words of status have their colour."""
-    from rich.text import Text
-
-    table = grid(columns, ())
-    for line in lines:
-        table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in line))
-    console().print(table)
 
 
 def _source(source: "SourceReport") -> tuple[str, ...]:
@@ -164,15 +109,7 @@ def _source(source: "SourceReport") -> tuple[str, ...]:
 
 
 def _table(table: "TableReport") -> tuple[str, ...]:
-    versions = [_number(table.versions.get(what, 0)) for what in ("opened", "updated", "closed", "removed")]
-    batch = _number(table.batch)
-    changes, rejected = _number(table.changes), _number(table.rejected)
+    versions = [number(table.versions.get(what, 0)) for what in ("opened", "updated", "closed", "removed")]
+    batch = number(table.batch)
+    changes, rejected = number(table.changes), number(table.rejected)
     return table.table, table.status, batch, changes, *versions, rejected, f"{table.seconds:.1f}"
-
-
-def _number(value: Any) -> str:
-    return NULL if value is None else f"{value:,}"
-
-
-def _doing(table: str, step: str) -> str:
-    return f"{table}: {step}" if table else step

@@ -45,7 +45,7 @@ def run(folder: Path) -> int:
     Failed checks of the runs before the last are part of the story.
     Raises: SpecError: the folder holds something that no demo made, or this machine is not ready.
     """
-    from engine.cli.run import progress_line
+    from engine.cli.work import progress_line
     from engine.demo import story
     from engine.demo.folder import make_folder
     from engine.session import spark_session
@@ -79,7 +79,7 @@ def run(folder: Path) -> int:
 
 def catch_up(project: "ProjectSpec", spark: "SparkSession", arrival: Arrival) -> "RunReport":
     """Let a file arrive, and do what `siltstone catch-up` does."""
-    from engine.cli.run import progress_line
+    from engine.cli.work import progress_line
     from engine.demo.folder import deliver
     from engine.run import catch_up as run_catch_up
     from engine.spec import load_specs

@@ -19,9 +19,10 @@ def tile(rows: DataFrame, rules: FoldRules) -> DataFrame:
     """Give every version its interval and its final state.
 
     Needs: the columns of `judge`.
-    Gives: key, is_late, is_base, is_copy, is_read, op, position, own_position, content_hash, batch, new_key, outcome,
-        given_up (the followed columns' state that a key change takes along), action (null, or at the last row of a
-        version: keep, close, touch, open) and version (a history row's columns as a struct, null where action is).
+    Gives: key, is_late, is_base, is_copy, is_read, op, place, position, own_position, content_hash, batch, new_key,
+        outcome, given_up (the followed columns' state that a key change takes along), action (null, or at the last
+        row of a version: keep, close, touch, open) and version (a history row's columns as a struct, null where action
+        is).
     Rows: 1:1.
 
         position  commit time  opens   valid_from  valid_to
@@ -40,6 +41,7 @@ def tile(rows: DataFrame, rules: FoldRules) -> DataFrame:
         "is_copy",
         "is_read",
         "op",
+        "place",
         "position",
         "own_position",
         "content_hash",

@@ -49,21 +49,31 @@ class TableNames:
 
 def table_names(word: str, project: ProjectSpec, specs: Iterable[TableSpec]) -> TableNames:
     """The tables meant by a latest, history or source name, a spec file's name, or any table of the catalog."""
+    spec = find_spec(word, specs)
+    if spec is not None:
+        return TableNames(spec.target.latest, spec.target.history, spec.target.changes, spec.keys or ())
+    if word in LEDGER_TABLES:
+        return TableNames(f"{project.namespace}.{word}", "", "")
+    base = word.removesuffix("_history")
+    return TableNames(base, f"{base}_history", f"{project.namespace}.{base.replace('.', '_')}_changes")
+
+
+def find_spec(word: str, specs: Iterable[TableSpec]) -> TableSpec | None:
+    """The spec meant by a latest, history or source name, or a spec file's name. None when no spec is.
+
+    Raises: SpecError: several specs match.
+    """
     known = list(specs)
     for names_of in (_targets, _source_names, _short_names):
         found = [spec for spec in known if word in names_of(spec)]
         if len(found) == 1:
-            target = found[0].target
-            return TableNames(target.latest, target.history, target.changes, found[0].keys or ())
+            return found[0]
         if found:
             raise SpecError(
                 f"Cannot tell which table {word} is: several specs match.",
                 hint=f"Say one of: {', '.join(spec.target.latest for spec in found)}.",
             )
-    if word in LEDGER_TABLES:
-        return TableNames(f"{project.namespace}.{word}", "", "")
-    base = word.removesuffix("_history")
-    return TableNames(base, f"{base}_history", f"{project.namespace}.{base.replace('.', '_')}_changes")
+    return None
 
 
 def open_catalog(spec: CatalogSpec) -> Reader:

@@ -1,5 +1,9 @@
 """The one place that joins the layers."""
 
+from engine.run.explain import explain
+from engine.run.plan import plan
+from engine.run.rebuild import rebuild
 from engine.run.sequence import catch_up
+from engine.run.verify import verify
 
-__all__ = ["catch_up"]
+__all__ = ["catch_up", "explain", "plan", "rebuild", "verify"]

@@ -13,24 +13,46 @@ from engine.history.diff import INSERT, UPDATE, open_diff
 from engine.history.judge import ABSORBED, OPENED, REDELIVERED
 from engine.history.links import owed_keys
 from engine.history.reconcile import reconcile
-from engine.history.rules import FoldRules
+from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
-from engine.run.folding import SUMMARY_FOLDED, Folding
+from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
 from engine.run.refold import keys_to_refold, refold
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
-from engine.table.catalog import quoted, read
-from engine.table.changes import column_dates, with_unknown
-from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from engine.table.catalog import quoted
+from engine.table.changes import with_unknown
+from engine.table.commit import Branch, drop_stale_branches
 from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
 
 BROADCAST_CHANGES = 2_000_000
 
 
+@dataclass(frozen=True)
+class Difference:
+    """What a fold asks of `history`. `changes`: what `rows` holds, by (change, was_open).
+
+    `refolded` are those of the rows that belong to keys folded again from all their changes; None when there are none.
+    """
+
+    rows: DataFrame
+    changes: Counter[tuple[str, bool]]
+    refolded: DataFrame | None = None
+
+
 def fold_history(work: Folding) -> Branch | None:
-    """Fold what is new into a branch of `history`; None when nothing is new. The caller publishes.
+    """Fold what is new into a branch of `history`; None when nothing is new. The caller publishes."""
+    difference = fold_difference(work)
+    if difference is None:
+        return None
+    drop_stale_branches(work.spark, work.catalog, work.spec.target.history)
+    with work.phase("history"):
+        return write_history(work, difference)
+
+
+def fold_difference(work: Folding) -> Difference | None:
+    """Fold what is new, without writing; None when nothing is new.
 
     Keys whose changes are in order are folded over their open versions: no closed version and no older change is
     read for them. The others are folded again from all their changes.
@@ -39,7 +61,6 @@ def fold_history(work: Folding) -> Branch | None:
     news = keys_with_news(work, everything)
     if work.target.batch == work.folded.batch and news is None:
         return None
-    drop_stale_branches(work.spark, work.catalog, work.spec.target.history)
     windows = known_windows(work)
     with work.phase("survey"):
         placed, rules = survey(work, everything.where(F.col("batch") > work.folded.batch), windows)
@@ -48,20 +69,19 @@ def fold_history(work: Folding) -> Branch | None:
         found = Found.of(judged)
         seed = out_of_order(judged, found, placed, news, rules)
         tally_truncates(work, placed, judged, rules.truncates)
-    diff, changes = open_diff(judged, work.target.batch), found.changes
+    difference = Difference(open_diff(judged, work.target.batch), found.changes)
     if seed is not None:
         with work.phase("refold"):
             keys = keys_to_refold(seed, everything, rules)
             refolded = refold(work, everything, keys, windows, rules)
             in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
             found = Found.of(in_order)
-            diff = open_diff(in_order, work.target.batch).unionByName(refolded)
-            changes = found.changes + counted(refolded)
+            rows = open_diff(in_order, work.target.batch).unionByName(refolded)
+            difference = Difference(rows, found.changes + counted(refolded), refolded)
     for outcome, number in found.outcomes.items():
         work.count(outcome, number)
     work.check_sum()
-    with work.phase("history"):
-        return write_history(work, diff, changes)
+    return difference
 
 
 def fold_new(work: Folding, placed: DataFrame, rules: FoldRules) -> DataFrame:
@@ -132,8 +152,7 @@ def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFr
 
     Rows: at most one a key.
     """
-    history = read(work.spark, work.catalog, work.spec.target.history).where(F.col(names.VALID_TO).isNull())
-    history = with_unknown(history, column_dates(work.spark, work.catalog, work.spec.target.changes))
+    history = with_unknown(work.rows.history.where(F.col(names.VALID_TO).isNull()), work.rows.since)
     flat = timeline.select(*[F.col("key")[name].alias(name) for name in work.keys]).distinct()
     if work.changes <= BROADCAST_CHANGES:
         flat = F.broadcast(flat)
@@ -157,15 +176,23 @@ def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_tru
     work.count(ABSORBED, len(set(positions) - effective))
 
 
-def write_history(work: Folding, diff: DataFrame, changes: Counter[tuple[str, bool]]) -> Branch:
-    """Write the difference to a branch: versions in place first, then the new ones. `changes`: what it holds."""
-    marker = {
-        names.SUMMARY_BATCH: str(work.target.batch),
-        SUMMARY_FOLDED: work.target.to_json(),
-        names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec),
-    }
+def history_branch(work: Folding) -> Branch:
+    """A branch of `history` whose commits say what it becomes a fold of."""
+    marker = latest_marker(work, work.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec)}
+    return Branch.start(work.spark, work.catalog, work.spec.target.history, marker)
+
+
+def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
+    """What the commits to `latest` say."""
+    marker = {names.SUMMARY_BATCH: str(reached.batch), SUMMARY_FOLDED: reached.to_json()}
+    return marker | ({SUMMARY_GENERATION: work.generation} if work.generation else {})
+
+
+def write_history(work: Folding, difference: Difference) -> Branch:
+    """Write the difference to a branch: versions in place first, then the new ones."""
+    diff, changes = difference.rows, difference.changes
     columns = history_schema(work.row).names
-    branch = Branch.start(work.spark, work.catalog, work.spec.target.history, marker)
+    branch = history_branch(work)
     for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
         if any(change != INSERT and there == was_open for change, there in changes):
             source = diff.where((F.col("change") != INSERT) & (F.col("was_open") == was_open))
@@ -187,24 +214,32 @@ def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
     `history`: its branch while it is not published, None to follow the published table. None when nothing is missing.
     Every fold stamps the rows it writes with its batch, so what is missing are the open rows stamped since. A fold can
     write without moving the batch (a window became known): a `latest` that missed one looks at its own batch again.
+    A `latest` of another generation missed a rebuild, and is replaced.
     """
-    summary = newest_summary(work.spark, work.catalog, work.spec.target.latest)
-    behind = int(summary.get(names.SUMMARY_BATCH, "0"))
-    in_step = summary.get(SUMMARY_FOLDED) == work.folded.to_json()
-    if in_step and history is None:
+    found, generation = marker_of(work.spark, work.catalog, work.spec.target.latest)
+    in_step, same_generation = found == work.folded, generation == work.generation
+    if in_step and same_generation and history is None:
         return None
     drop_stale_branches(work.spark, work.catalog, work.spec.target.latest)
-    rows = read(work.spark, work.catalog, work.spec.target.history) if history is None else history.read()
-    since = min(behind + 1, work.target.batch) if in_step else behind
-    moved = rows.where(F.col(names.VALID_TO).isNull() & (F.col(names.BATCH) >= since))
+    rows = work.rows.history if history is None else history.read()
     reached = work.folded if history is None else work.target
-    marker = {names.SUMMARY_BATCH: str(reached.batch), SUMMARY_FOLDED: reached.to_json()}
-    branch = Branch.start(work.spark, work.catalog, work.spec.target.latest, marker)
+    branch = Branch.start(work.spark, work.catalog, work.spec.target.latest, latest_marker(work, reached))
+    if not same_generation:
+        branch.replace(latest_rows(work, rows))
+        return branch
+    since = min(found.batch + 1, work.target.batch) if in_step else found.batch
+    moved = rows.where(F.col(names.VALID_TO).isNull() & (F.col(names.BATCH) >= since))
     columns = latest_schema(work.row).names
     view = temporary_view(moved.select(*[F.col(quoted(name)) for name in [*columns, names.IS_CURRENT]]))
     branch.execute(latest_merge(branch.identifier, view, work.keys, columns))
     work.spark.catalog.dropTempView(view)
     return branch
+
+
+def latest_rows(work: Folding, history: DataFrame) -> DataFrame:
+    """The rows of `latest` that a history gives: the open versions of live keys."""
+    columns = [F.col(quoted(name)) for name in latest_schema(work.row).names]
+    return history.where(F.col(names.VALID_TO).isNull() & F.col(names.IS_CURRENT)).select(*columns)
 
 
 def temporary_view(rows: DataFrame) -> str:

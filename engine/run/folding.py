@@ -13,29 +13,37 @@ from engine import names
 from engine.errors import InvariantViolation, SpecError
 from engine.history.rules import Folded
 from engine.run.effort import SMALL_ROWS
+from engine.run.rows import Rows, stored_rows
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import add_columns, create, exists, identifier, widen_column
-from engine.table.changes import column_changes, read_changes
+from engine.table.changes import column_changes, known_keys, known_row
 from engine.table.commit import newest_summary
 from engine.table.ledger import ledger_name
 
 SUMMARY_FOLDED = "siltstone.folded"
+SUMMARY_GENERATION = "siltstone.generation"
 TOTAL_RECORDS = "total-records"  # Iceberg's own count
 
 
 @dataclass
 class Folding:
-    """What one fold knows and counts. `folded` is the marker it found, `target` the one it writes."""
+    """What one fold knows and counts. `folded` is the marker it found, `target` the one it writes.
+
+    `generation` names the rebuild that the tables come from; it is the same on `history` and `latest`, or `latest` is
+    to be replaced.
+    """
 
     spark: SparkSession
     project: ProjectSpec
     spec: TableSpec
     keys: tuple[str, ...]
     row: T.StructType
+    rows: Rows
     folded: Folded
     target: Folded
+    generation: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -50,16 +58,16 @@ class Folding:
 
     def changes_up_to_target(self) -> DataFrame:
         """All changes that this fold may use, pinned."""
-        changes = read_changes(self.spark, self.catalog, self.spec.target.changes)
-        return changes.where((F.col("batch") <= self.target.batch) & ~F.col("too_late"))
+        return self.rows.changes.where((F.col("batch") <= self.target.batch) & ~F.col("too_late"))
 
     def is_small(self) -> bool:
         """Whether there is little to fold over little: by the rows that the tables' newest snapshots count."""
         counted = [
             int(newest_summary(self.spark, self.catalog, table, TOTAL_RECORDS).get(TOTAL_RECORDS, "0"))
             for table in (self.spec.target.changes, self.spec.target.history)
+            if exists(self.spark, self.catalog, table)
         ]
-        return max(counted) <= SMALL_ROWS
+        return max(counted, default=0) <= SMALL_ROWS
 
     def count(self, outcome: str, number: int) -> None:
         """Add to the changes with this outcome."""
@@ -97,20 +105,42 @@ def newest_batch(spark: SparkSession, project: ProjectSpec, table: str) -> int:
 
 
 def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding | None:
-    """See how far a table is folded; None when it has no changes table yet."""
+    """See how far a table is folded, and how far it is to be; None when it has no changes table yet.
+
+    `history` and `latest` are created, or grow with the columns of `changes`.
+    """
     catalog, target = project.catalog.name, spec.target
-    if not exists(spark, catalog, target.changes):
+    row = known_row(spark, catalog, target.changes)
+    if row is None:
         return None
-    schema = spark.table(identifier(catalog, target.changes)).schema
-    key, row = schema["key"].dataType, schema["row"].dataType
-    assert isinstance(key, T.StructType)
-    assert isinstance(row, T.StructType)
     ensure_targets(spark, project, spec, row)
-    summary = newest_summary(spark, catalog, target.history)
-    folded = Folded.from_json(summary[SUMMARY_FOLDED]) if SUMMARY_FOLDED in summary else Folded()
+    folded, generation = marker_of(spark, catalog, target.history)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
     aim = replace(folded, batch=newest_batch(spark, project, target.changes), control_batch=control)
-    return Folding(spark, project, spec, tuple(key.names), row, folded, aim)
+    keys = known_keys(spark, catalog, target.changes)
+    rows = stored_rows(spark, project, spec)
+    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation)
+
+
+def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding | None:
+    """See what a table is a fold of, and go no further. Writes nothing. None when it was never folded."""
+    catalog, target = project.catalog.name, spec.target
+    row = known_row(spark, catalog, target.changes)
+    if row is None or not exists(spark, catalog, target.history):
+        return None
+    folded, generation = marker_of(spark, catalog, target.history)
+    if folded == Folded():
+        return None
+    keys = known_keys(spark, catalog, target.changes)
+    rows = stored_rows(spark, project, spec)
+    return Folding(spark, project, spec, keys, row, rows, folded, folded, generation)
+
+
+def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, str]:
+    """What a table's newest marker says: what it is a fold of, and its generation."""
+    summary = newest_summary(spark, catalog, table)
+    folded = Folded.from_json(summary[SUMMARY_FOLDED]) if SUMMARY_FOLDED in summary else Folded()
+    return folded, summary.get(SUMMARY_GENERATION, "")
 
 
 def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
@@ -141,6 +171,6 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
             " snapshot or lateness changed since). Nothing was taken.",
-            f"restore the settings, or drop {spec.target.history} and {spec.target.latest}: the next run folds them"
-            f" again from {spec.target.changes}",
+            "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
+            f" {spec.target.changes} with the new ones",
         )

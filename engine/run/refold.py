@@ -16,7 +16,7 @@ from engine.history.timeline import change_rows, truncate_rows
 from engine.ordering.chronology import whole_key
 from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
-from engine.table.catalog import quoted, read
+from engine.table.catalog import quoted
 
 MAX_LINKS = 100
 
@@ -50,20 +50,34 @@ def refold(
 
     Gives: what `full_diff` gives. Computed.
     """
-    # Whatever the new changes are, the old ones may be anything; READs without a position are remembered.
-    rules = replace(rules, reads=True, swaps=True, truncates=True, guarded=work.target.read_ts is not None)
-    mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
-    rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
-    truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
-    if work.target.truncate is not None:
-        placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
-        rows = rows.unionByName(truncate_rows(placed, keys))
-    judged = fold_with_links(rows, rules)
+    rules = for_anything(work, rules)
+    judged = fold_with_links(all_rows_of(work, everything, keys, windows, rules), rules)
     tally_refolded(work, judged)
-    existing = rows_of(work, keys)
+    existing = versions_of(work, work.rows.history, keys)
     diff = full_diff(judged, existing, rules, work.target.batch).localCheckpoint()
     work.withdrawn += diff.where((F.col("change") == DELETE) & (F.col(names.OP) == names.OP_READ)).count()
     return diff
+
+
+def for_anything(work: Folding, rules: FoldRules) -> FoldRules:
+    """Whatever the new changes are, the old ones may be anything; READs without a position are remembered."""
+    return replace(rules, reads=True, swaps=True, truncates=True, guarded=work.target.read_ts is not None)
+
+
+def all_rows_of(
+    work: Folding, everything: DataFrame, keys: DataFrame, windows: DataFrame | None, rules: FoldRules
+) -> DataFrame:
+    """All changes of the keys in their places, truncates among them.
+
+    Gives: what `change_rows` gives.
+    """
+    mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
+    rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
+    if work.target.truncate is None:
+        return rows
+    truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
+    placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
+    return rows.unionByName(truncate_rows(placed, keys))
 
 
 def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
@@ -102,10 +116,8 @@ def tally_refolded(work: Folding, judged: DataFrame) -> None:
         work.late += row["count"] if row["late"] else 0
 
 
-def rows_of(work: Folding, keys: DataFrame) -> DataFrame:
-    """All history rows of the keys, open and closed."""
+def versions_of(work: Folding, table: DataFrame, keys: DataFrame) -> DataFrame:
+    """All rows that a table has of the keys. `table`: `history` or `latest`."""
     flat = keys.select(*[F.col("key")[name].alias(name) for name in work.keys])
-    history = read(work.spark, work.catalog, work.spec.target.history)
-    return history.join(
-        F.broadcast(flat), on=[history[quoted(name)] == flat[quoted(name)] for name in work.keys], how="left_semi"
-    )
+    same = [table[quoted(name)] == flat[quoted(name)] for name in work.keys]
+    return table.join(F.broadcast(flat), on=same, how="left_semi")

@@ -11,7 +11,6 @@ from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
 from engine.run.folding import Folding
-from engine.table.ledger import read_ledger
 
 Ordered = TypeVar("Ordered", str, int)
 
@@ -27,7 +26,7 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
     seen = placed.agg(*counts(work)).first()
     assert seen is not None
     work.changes = seen["changes"]
-    partial = tuple(sorted({*work.folded.partial, *(seen["lacking"] or ())}))
+    partial = tuple(sorted({*rules.partial, *(seen["lacking"] or ())}))
     known = (work.folded.close, work.folded.close_ts)
     met = (seen["place"]["position"], seen["place"]["close_ts"]) if seen["place"] is not None else (None, None)
     close, close_ts = max(known, met, key=lambda place: (place[0] or "", place[1] or 0))
@@ -78,6 +77,7 @@ def fold_rules(work: Folding) -> FoldRules:
         keys=work.keys,
         columns=columns,
         tracked=listed[track.mode],
+        partial=tuple(sorted({*work.folded.partial, *work.rows.since})),
         defaults=defaults,
         guard=work.spec.snapshot.guard,
         skew=work.spec.snapshot.skew,
@@ -94,7 +94,7 @@ def greatest(one: Ordered | None, other: Ordered | None) -> Ordered | None:
 
 def known_windows(work: Folding) -> DataFrame | None:
     """The snapshot windows that markers tell of, None when there are no markers."""
-    control = read_ledger(work.spark, work.project, names.CONTROL)
+    control = work.rows.control
     if control is None:
         return None
     markers = control.where(
@@ -110,7 +110,7 @@ def keys_with_news(work: Folding, everything: DataFrame) -> DataFrame | None:
     """
     if work.folded.close is None or work.target.control_batch == work.folded.control_batch:
         return None
-    control = read_ledger(work.spark, work.project, names.CONTROL)
+    control = work.rows.control
     assert control is not None  # its batch has moved
     markers = control.where(
         F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE) & (F.col("batch") <= work.target.control_batch)

@@ -1,5 +1,6 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,12 +12,14 @@ from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.decode import control_rows, decode_rows, discover, envelopes
+from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile, read_lines
 from engine.inputs.listing import InputFile, Look, list_files
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.folding import newest_batch
+from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import ensure_changes, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
@@ -29,6 +32,7 @@ from engine.table.ledger import (
 )
 
 SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
+SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
 
 
@@ -64,13 +68,14 @@ def control_consumer(source: SourceSpec) -> str:
 
 
 def find_consumers(
-    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile]
+    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile], tidy: bool
 ) -> dict[str, Consumer]:
-    """What each consumer still has to take; what unfinished runs left is removed. `targets`: the tables they write."""
+    """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
+    removed."""
     newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
     taken = {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
-        for name, rows in taken_inputs(spark, project, newest).items()
+        for name, rows in taken_inputs(spark, project, newest, tidy).items()
     }
     look = Look(spark)
     consumers = {}
@@ -81,16 +86,21 @@ def find_consumers(
 
 
 def list_delivery(
-    spark: SparkSession, project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec], until_ms: int | None
+    spark: SparkSession,
+    project: ProjectSpec,
+    source: SourceSpec,
+    specs: Sequence[TableSpec],
+    until_ms: int | None,
+    tidy: bool = True,
 ) -> Delivery:
-    """List a source's files, and find what is new to each consumer.
+    """List a source's files, and find what is new to each consumer. Without `tidy` nothing is written.
 
     Raises: SourceError: nothing is there, or a file changed under its name.
     """
     files = list_files(spark, source.path, until_ms)
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
-    return Delivery(source, files, find_consumers(spark, project, targets, files))
+    return Delivery(source, files, find_consumers(spark, project, targets, files, tidy))
 
 
 def read_delivery(spark: SparkSession, delivery: Delivery) -> None:
@@ -219,6 +229,37 @@ class Taking:
     rejected: int
 
 
+@dataclass(frozen=True)
+class Decoded:
+    """A table's new records: all of them, and the changes among them decoded. Nothing is written yet."""
+
+    shape: TableShape
+    records: DataFrame
+    rows: DataFrame
+
+    def rejects(self) -> DataFrame:
+        """The records that are no changes, with the reasons."""
+        bad = self.records.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
+        return bad.unionByName(self.rows.where(F.col("reason").isNotNull()).select(*bad.columns))
+
+
+def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:
+    """Decode what is new to a table, lazily but for its shape.
+
+    Raises: SourceError: no event of this table was ever delivered.
+        SchemaEvolutionError: the events carry a schema change that the spec does not allow.
+    """
+    # A control event (a schema change) can name the table too; it is the source's.
+    records = new_to(delivery, delivery.consumers[spec.table])
+    mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
+    events = mine.where(F.col("kind") == "change")
+    known = known_row(spark, project.catalog.name, spec.target.changes)
+    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
+        raise no_events(spec, delivery)
+    shape = discover(events, spec, known)
+    return Decoded(shape, mine, decode_rows(events, shape, spec).transform(hold_filters))
+
+
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
     """Decode a table's new records and append them to its changes, in one batch.
 
@@ -231,28 +272,20 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     if not taker.pending:
         return Taking(taker.newest_batch, 0, 0)
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
-    # A control event (a schema change) can name the table too; it is the source's.
-    mine = new_to(delivery, taker).where((F.col("table") == spec.table) & (F.col("kind") != "control"))
-    events = mine.where(F.col("kind") == "change")
-    known = known_row(spark, catalog, name)
-    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
-        raise no_events(spec, delivery)
-    shape = discover(events, spec, known)
+    found = decode_table(spark, project, delivery, spec)
+    shape, decoded = found.shape, found.rows
     ensure_changes(spark, catalog, name, shape.keys, shape.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
-    summary = newest_summary(spark, catalog, name)
-    before_us = int(summary[SUMMARY_MAX_COMMIT]) if SUMMARY_MAX_COMMIT in summary else None
+    before_us = newest_commit_us(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
     try:
-        decoded = decode_rows(events, shape, spec).transform(hold_filters)
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
-        expected, appended = mine.count(), branch.newest_count("added-records")
+        expected, appended = found.records.count(), branch.newest_count("added-records")
         rejects = None
         if expected != appended:
-            bad = mine.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
-            bad = bad.unionByName(decoded.where(F.col("reason").isNotNull()).select(*bad.columns))
-            rejects = accepted_rejects(spec, reject_rows(bad, taker, batch), expected, expected - appended)
+            bad = reject_rows(found.rejects(), taker, batch)
+            rejects = accepted_rejects(spec, bad, expected, expected - appended)
         # Inputs before rejects: by them the next run knows what a batch that never became real has left.
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
         if rejects is not None:
@@ -273,6 +306,12 @@ def hold_filters(decoded: DataFrame) -> DataFrame:
     return decoded.withColumn("reason", F.when(F.monotonically_increasing_id() >= 0, F.col("reason")))
 
 
+def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:
+    """The greatest commit time in `changes`, in microseconds; None where there is none."""
+    summary = newest_summary(spark, catalog, name)
+    return int(summary[SUMMARY_MAX_COMMIT]) if SUMMARY_MAX_COMMIT in summary else None
+
+
 def change_columns(decoded: DataFrame, spec: TableSpec, batch: int, before_us: int | None) -> list[Any]:
     """The columns of `changes`: the batch, the decoded change, and whether it comes too late.
 
@@ -287,10 +326,11 @@ def change_columns(decoded: DataFrame, spec: TableSpec, batch: int, before_us: i
 
 
 def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before_us: int | None) -> dict[str, str]:
-    """The marker of a commit to `changes`: the batch, and the greatest commit time so far."""
+    """The marker of a commit to `changes`: the batch, how columns are masked, and the greatest commit time so far."""
     own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == "change" and row["table"] == spec.table]
     greatest = max((us for us in [before_us, *own] if us is not None), default=None)
-    return {names.SUMMARY_BATCH: str(batch)} | ({} if greatest is None else {SUMMARY_MAX_COMMIT: str(greatest)})
+    marker = {names.SUMMARY_BATCH: str(batch), SUMMARY_MASKS: json.dumps(mask_fingerprints(spec), sort_keys=True)}
+    return marker | ({} if greatest is None else {SUMMARY_MAX_COMMIT: str(greatest)})
 
 
 def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing: int) -> DataFrame:

@@ -36,6 +36,12 @@ def decode_fingerprint(spec: TableSpec) -> str:
     )
 
 
+def mask_fingerprints(spec: TableSpec) -> dict[str, str]:
+    """What each masked column is masked with: stored values cannot be masked again, nor unmasked."""
+    columns = spec.columns or {}
+    return {name: _digest({"mask": [c.mask, c.salt]}) for name, c in columns.items() if c.mask is not None}
+
+
 def _columns(columns: dict[str, ColumnSpec] | None) -> dict[str, object] | None:
     if columns is None:
         return None

@@ -1,6 +1,6 @@
 """`<table>_changes`: what happened, append only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -97,8 +97,14 @@ def read_changes(spark: SparkSession, catalog: str, name: str) -> DataFrame:
     Gives: the change schema.
     Rows: 1:1 with the table.
     """
-    changes = read(spark, catalog, name)
-    since = column_dates(spark, catalog, name)
+    return tell_added(read(spark, catalog, name), column_dates(spark, catalog, name))
+
+
+def tell_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
+    """Let `present` of older changes leave out the columns that were added later. `since`: each one's first batch.
+
+    Rows: 1:1.
+    """
     if not since:
         return changes
     row = changes.schema["row"].dataType
@@ -122,7 +128,7 @@ def column_dates(spark: SparkSession, catalog: str, name: str) -> dict[str, int]
     }
 
 
-def with_unknown(history: DataFrame, since: dict[str, int]) -> DataFrame:
+def with_unknown(history: DataFrame, since: Mapping[str, int]) -> DataFrame:
     """History rows whose `_unknown` names the columns that were added after the row was written.
 
     Rows: 1:1.

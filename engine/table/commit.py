@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
@@ -56,6 +57,11 @@ class Branch:
             writer = writer.option(SUMMARY_OPTION + key, value)
         with one_boundary(self.table):
             writer.append()
+
+    def replace(self, rows: DataFrame) -> None:
+        """Put these rows in the place of all there are, in one commit."""
+        with one_boundary(self.table), summarised(self.spark, self.summary):
+            rows.writeTo(self.identifier).overwrite(F.lit(True))
 
     def execute(self, statement: str) -> None:
         """Run a statement that writes to the branch."""

@@ -1,6 +1,7 @@
 """The tables beside the data: control, rejects, inputs, runs, checks. Small, append only, one a namespace."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from threading import Lock
 from typing import Any
 
@@ -81,16 +82,22 @@ def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFr
     return spark.table(identifier(project.catalog.name, name))
 
 
-def taken_inputs(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, list[Row]]:
+def taken_inputs(
+    spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int], tidy: bool = True
+) -> dict[str, list[Row]]:
     """What consumers have taken: per path the newest size, fingerprint and line that a real batch recorded.
 
-    `newest`: each consumer's newest real batch. What their runs wrote for batches that never became real is removed.
+    `newest`: each consumer's newest real batch. What their runs wrote for batches that never became real is removed;
+    without `tidy` it is passed over, and nothing is written.
     """
     found: dict[str, list[Row]] = {consumer: [] for consumer in newest}
     inputs = read_ledger(spark, project, names.INPUTS)
     if inputs is None:
         return found
     mine = inputs.where(F.col("consumer").isin(*newest))
+    if not tidy:
+        real = [(F.col("consumer") == consumer) & (F.col("batch") <= batch) for consumer, batch in newest.items()]
+        mine = inputs.where(reduce(lambda one, other: one | other, real))
     last = F.max_by(F.struct("batch", "size", "mtime", "fingerprint", "to_line"), "batch").alias("last")
     rows = mine.groupBy("consumer", "path").agg(last).select("consumer", "path", "last.*").collect()
     unreal = {row["consumer"] for row in rows if row["batch"] > newest[row["consumer"]]}

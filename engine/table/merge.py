@@ -45,6 +45,12 @@ def latest_merge(target: str, source: str, keys: Sequence[str], columns: Sequenc
     )
 
 
+def keys_delete(target: str, source: str, keys: Sequence[str]) -> str:
+    """Remove all rows of some keys. `source`: one row a key."""
+    same = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
+    return f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {same}\nWHEN MATCHED THEN DELETE"
+
+
 def assignments(columns: Iterable[str]) -> str:
     """Every column from the source row."""
     return ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in columns)

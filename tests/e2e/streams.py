@@ -122,6 +122,13 @@ class Shop:
             return []
         return [found.asDict() for found in self.spark.table(identifier).collect()]
 
+    def snapshots(self, name: str) -> tuple[list[int], list[str]]:
+        """All snapshots and all branches of a table."""
+        identifier = f"{self.project.catalog.name}.{self.project.namespace}.{name}"
+        found = self.spark.table(f"{identifier}.snapshots").select("snapshot_id").collect()
+        refs = self.spark.table(f"{identifier}.refs").select("name").collect()
+        return sorted(row[0] for row in found), sorted(row[0] for row in refs)
+
     def latest(self, table: str = "shop_things") -> list[tuple[Any, ...]]:
         """(id, name, n) of the live rows."""
         return sorted((found["id"], found["name"], found["n"]) for found in self.rows(table))

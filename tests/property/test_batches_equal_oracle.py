@@ -4,9 +4,10 @@ import random
 
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
+from engine.report import EQUAL, REBUILT
+from engine.run import catch_up, rebuild, verify
 from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
+from engine.spec.model import ProjectSpec, TableSpec
 from tests import oracle
 from tests.property.delivered import TYPES, event_line, window_lines
 from tests.property.engine_fold import comparable, ordered
@@ -15,28 +16,34 @@ from tests.property.histories import COLUMNS, KEYS, SECOND, Case, Row, draw
 RULES = oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"}, guard=20 * SECOND)
 
 
-def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) -> list[Row]:
-    """History after a run for each batch of lines."""
-    events = project.root / "events"
-    events.mkdir()
-    history = f"{project.namespace}.rows_history"
-    spec = table_spec(
+def drawn_spec(project: ProjectSpec) -> TableSpec:
+    return table_spec(
         {
             "table": "drawn.rows",
-            "source": {"format": "debezium-json", "path": str(events / "*.jsonl")},
+            "source": {"format": "debezium-json", "path": str(project.root / "events" / "*.jsonl")},
             "keys": list(KEYS),
             "columns": {c: {"type": t, "default": "seven"} if c in RULES.defaults else t for c, t in TYPES.items()},
             "snapshot": {"guard": "20s"},
-            "target": {"latest": f"{project.namespace}.rows", "history": history},
+            "target": {"latest": f"{project.namespace}.rows", "history": f"{project.namespace}.rows_history"},
         },
         project,
     )
+
+
+def stored(spark: SparkSession, spec: TableSpec) -> list[Row]:
+    return ordered([comparable(row.asDict()) for row in spark.table(f"lake.{spec.target.history}").collect()])
+
+
+def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) -> list[Row]:
+    """History after a run for each batch of lines."""
+    events, spec = project.root / "events", drawn_spec(project)
+    events.mkdir()
     for number, batch in enumerate(batches):
         (events / f"{number:03}.jsonl").write_text("".join(batch))
         report = catch_up(project, [spec], spark)
         assert report.exit_code == 0, report.tables
         assert report.sources[0].rejected == 0
-    return ordered([comparable(row.asDict()) for row in spark.table(f"lake.{history}").collect()])
+    return stored(spark, spec)
 
 
 def as_one_table(cases: list[Case]) -> list[Case]:
@@ -65,7 +72,7 @@ def test_a_late_change_withdraws_a_read_folded_before(spark: SparkSession, proje
 
 
 def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession, project: ProjectSpec) -> None:
-    """Most lines come in the order of the log; one in eight comes in some other batch."""
+    """Most lines come in the order of the log; one in eight comes in some other batch. So do verify and rebuild."""
     cases, count = as_one_table(draw(30, 7, one_log=True)), 3
     chance = random.Random(7)
     arrivals = [(c["position"] or "", event_line(c)) for case in cases for c in case.changes]
@@ -77,6 +84,11 @@ def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession
     found, wanted = folded(spark, project, batches), expected(cases)
     wrong = [row for row in found if row not in wanted] + [row for row in wanted if row not in found]
     assert wrong == []
+    (again,) = verify(project, [drawn_spec(project)], spark, sample=None, seed=11)
+    assert again.status == EQUAL, again
+    (table,) = rebuild(project, [drawn_spec(project)], spark).tables
+    assert table.status == REBUILT, table.error
+    assert stored(spark, drawn_spec(project)) == wanted
 
 
 def change(op: str, place: int, seconds: int, a: int) -> Row:

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from engine.cli import gist, main
-from engine.cli.options import parse_keys, parse_time
+from engine.cli.options import parse_keys, parse_ranges, parse_time
 from engine.cli.output import print_rows
 from engine.cli.run import print_report
 from engine.errors import CommitConflictError
@@ -175,6 +175,17 @@ def test_a_key_keeps_equals_signs_in_its_value() -> None:
     assert parse_keys(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
     with pytest.raises(typer.BadParameter):
         parse_keys(["=1"])
+
+
+def test_a_range_may_be_open_at_one_end() -> None:
+    assert parse_ranges(["id=1..5", "at=2024-01-01..", "name=..m"]) == {
+        "id": ("1", "5"),
+        "at": ("2024-01-01", None),
+        "name": (None, "m"),
+    }
+    for wrong in ("id=1", "id=..", "=1..2", "id"):
+        with pytest.raises(typer.BadParameter):
+            parse_ranges([wrong])
 
 
 def test_a_wide_row_is_printed_one_column_a_line(capsys: pytest.CaptureFixture[str]) -> None:

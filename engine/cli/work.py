@@ -1,0 +1,52 @@
+"""What every command on Spark needs: the project, its specs, a session, and a line that tells what is being done."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.cli.options import open_project
+from engine.cli.output import console, note
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+    from engine.spec.model import ProjectSpec, TableSpec
+
+    Progress = Callable[[str, str], None]
+
+
+@contextmanager
+def spark_work(
+    specs: list[Path] | None, project: Path | None
+) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
+    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start."""
+    from engine.spec import load_specs
+
+    found_project = open_project(project)
+    found_specs = load_specs(specs, found_project)
+    with progress_line() as progress:
+        progress("", "starting Spark")
+        from engine.session import spark_session
+
+        yield found_project, found_specs, spark_session(found_project), progress
+
+
+@contextmanager
+def progress_line() -> "Iterator[Progress]":
+    """What is being done, on standard error: one changing line at a terminal, a line a step in a log."""
+    if not sys.stderr.isatty():
+        yield lambda table, step: note(f"{datetime.now(UTC):%H:%M:%S} {_doing(table, step)}")
+        return
+    from rich.markup import escape
+
+    with console(error=True).status("") as status:
+        yield lambda table, step: status.update(escape(_doing(table, step)))
+
+
+def _doing(table: str, step: str) -> str:
+    return f"{table}: {step}" if table else step

@@ -1,0 +1,252 @@
+"""Why a key's versions are what they are: each change of the key, where it came from, and what became of it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine import names
+from engine.errors import SpecError
+from engine.history import judge
+from engine.history.rules import FoldRules
+from engine.history.timeline import interval, key_of
+from engine.ordering.chronology import chronology
+from engine.render import iso_timestamp
+from engine.report import ExplainedChange, ExplainedVersion, Explanation
+from engine.run.effort import light_planning
+from engine.run.folding import Folding, check_settings, open_folded
+from engine.run.part import Part
+from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
+from engine.run.survey import fold_rules, known_windows
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import quoted
+
+NOT_FOLDED = "not folded yet"
+WITHDRAWN = "withdrawn"
+ORDERED_BY = ("rank", "tx_order", "ingest_ts", "ts", "low_ts", "low_position")
+TOLD = (
+    "op", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset", "event_id",
+    "too_late",
+)  # fmt: skip
+
+
+def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Mapping[str, str]) -> Explanation:
+    """Tell what made each version of one key, and what was not applied and why. Writes nothing.
+
+    `key`: a value, as text, for each key column.
+
+    Raises: SpecError: the table was never folded, or not with these settings; `key` is not one key of it.
+    """
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    check_settings(spark, project, spec)
+    work = open_folded(spark, project, spec)
+    if work is None:
+        raise SpecError(
+            f"Cannot explain a key of {spec.table}: nothing is folded yet.", "run `siltstone catch-up` first"
+        )
+    part = Part(key)
+    part.whole_key(work.keys, spec.table)
+    with light_planning(spark, work.is_small(), project.spark.conf):
+        return explain_key(work, part)
+
+
+def explain_key(work: Folding, part: Part) -> Explanation:
+    """Fold one key, and the keys linked with it, change by change."""
+    key_type = work.rows.changes.schema["key"].dataType
+    assert isinstance(key_type, T.StructType)
+    test = part.condition(work.spark, key_type)
+    is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
+    table = work.rows.history.where(test(lambda name: F.col(quoted(name))))
+    stored = {tuple(row) for row in table.select(*identity_of(lambda name: F.col(name))).collect()}
+    rules, everything = for_anything(work, fold_rules(work)), work.changes_up_to_target()
+    asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
+    keys = keys_to_refold(asked.distinct().localCheckpoint(), everything, rules)
+    numbered = numbered_changes(work.rows.changes, keys)
+    folded = numbered.where((F.col("real_batch") <= work.folded.batch) & ~F.col("too_late"))
+    rows = all_rows_of(work, folded, keys, known_windows(work), rules).localCheckpoint()
+    judged = (
+        fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
+    )
+    placed = rows.where(is_mine).select("key", "is_base", "is_read", "op", "content_hash", *ORDERED_BY, "batch")
+    found = in_order(judged.join(placed, on="batch", how="inner"), rules).collect()  # a number is one change of the key
+    told = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
+    return explanation(work, part, found, told, stored)
+
+
+def numbered_changes(changes: DataFrame, keys: DataFrame) -> DataFrame:
+    """The changes of some keys, and all truncates, each with a number of its own in place of its batch.
+
+    The fold hands `batch` through, and uses it only to say which of two copies came first: so does the number.
+
+    Gives: the change schema, then real_batch. Computed. Rows: filters.
+    """
+    is_truncate = F.col("op") == names.OP_TRUNCATE
+    mine = changes.where(~is_truncate).join(F.broadcast(keys), on="key", how="left_semi")
+    mine = mine.unionByName(changes.where(is_truncate).select(*mine.columns))
+    arrival = Window.orderBy("batch", "file", "line", "kafka_partition", "kafka_offset", "position", "op")
+    number = F.row_number().over(arrival).cast("bigint")
+    return (
+        mine.select("*", F.col("batch").alias("real_batch"), number.alias("_number"))
+        .select(
+            *[F.col("_number").alias("batch") if name == "batch" else F.col(name) for name in mine.columns],
+            "real_batch",
+        )
+        .localCheckpoint()
+    )
+
+
+def source_columns() -> list[Column]:
+    """What is told of a change's source, under the names it is told with."""
+    renamed = {"batch": F.col("real_batch").alias("batch"), "commit_ts": micros("commit_ts")}
+    return [F.col("batch").alias("id"), *[renamed.get(name, F.col(name)) for name in TOLD]]
+
+
+def micros(name: str) -> Column:
+    """A time as microseconds: Python knows fewer years."""
+    return F.unix_micros(name).alias(name)
+
+
+def identity_of(column: Callable[[str], Column]) -> list[Column]:
+    """What a version is known by: its interval, and the change that opened it."""
+    times = [F.unix_micros(column(name)).alias(name) for name in (names.VALID_FROM, names.VALID_TO)]
+    return times + [column(name).alias(name) for name in (names.OP, names.POSITION, names.CHANGE_HASH)]
+
+
+def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
+    """The judged changes of one key in the order in which they were folded, the version beside the last of each.
+
+    Gives: id, outcome, turn, is_read, op, position, low_position, ts, low_ts, high_ts (microseconds), version
+        (JSON text), identity.
+    """
+    swapped = ~F.col("is_read") & ~F.col("position").eqNullSafe(F.col("own_position"))
+    # A delete that `undo_key_swaps` moved stands before the insert whose place it took.
+    turned = judged.withColumn("rank", F.when(swapped, -1).otherwise(F.col("rank")))
+    row = F.to_json("version", {"ignoreNullFields": "false"})
+    return turned.select(
+        F.col("batch").alias("id"),
+        "outcome",
+        F.row_number().over(chronology()).alias("turn"),
+        "is_read",
+        "op",
+        "position",
+        "low_position",
+        micros("ts"),
+        micros("low_ts"),
+        F.unix_micros(F.col("ts") + interval(rules.skew)).alias("high_ts"),
+        F.when(F.col("version").isNotNull(), row).alias("version"),
+        F.struct(*identity_of(lambda name: F.col("version")[name])).alias("identity"),
+    ).orderBy("turn")
+
+
+def explanation(
+    work: Folding, part: Part, found: Sequence[Row], told: Mapping[int, Row], stored: set[tuple[Any, ...]]
+) -> Explanation:
+    """Put together what the fold found and what the events tell."""
+    changes, versions, number, maker = [], [], 0, ""
+    for place, row in enumerate(found):
+        if row["outcome"] in (judge.OPENED, judge.HEALED):
+            number += 1
+        outcome, why = reason(row, place, found, told)
+        applied = row["outcome"] in (judge.OPENED, judge.HEALED, judge.UPDATED)
+        change = explained(told[row["id"]], outcome, why, number if applied else None, is_late(place, found, told))
+        maker = change.place if row["outcome"] in (judge.OPENED, judge.HEALED) else maker
+        changes.append(change)
+        if row["version"] is not None:
+            versions.append(
+                ExplainedVersion(
+                    number=number,
+                    valid_from=iso(row["identity"][names.VALID_FROM]) or "",
+                    valid_to=iso(row["identity"][names.VALID_TO]),
+                    op=row["identity"][names.OP],
+                    made_by=maker,
+                    in_table=tuple(row["identity"]) in stored,
+                    row={name: json.loads(row["version"], parse_float=str)[name] for name in work.row.names},
+                )
+            )
+    folded = {row["id"] for row in found}
+    for number_of, source in sorted(told.items()):
+        if number_of not in folded and source["too_late"]:
+            changes.append(explained(source, judge.TOO_LATE, "it came later than `lateness` allows", None, True))
+        elif number_of not in folded and source["batch"] > work.folded.batch:
+            changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False))
+    return Explanation(
+        work.spec.table, dict(part.values), work.folded.batch, tuple(versions), tuple(changes), len(stored)
+    )
+
+
+def explained(source: Row, outcome: str, why: str, version: int | None, late: bool) -> ExplainedChange:
+    """A change with what its event tells."""
+    values = {name: source[name] for name in TOLD if name not in ("too_late", "commit_ts")}
+    return ExplainedChange(
+        outcome=outcome, why=why, version=version, late=late, commit_ts=iso(source["commit_ts"]), **values
+    )
+
+
+def is_late(place: int, found: Sequence[Row], told: Mapping[int, Row]) -> bool:
+    """Whether a change that stands after this one had come before it."""
+    batch = told[found[place]["id"]]["batch"]
+    if found[place]["outcome"] == judge.REDELIVERED:
+        return False
+    after = (row for row in found[place + 1 :] if row["outcome"] != judge.REDELIVERED)
+    return any(told[row["id"]]["batch"] < batch for row in after)
+
+
+def reason(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row]) -> tuple[str, str]:
+    """The outcome of one change, and why it is that."""
+    outcome, is_read = row["outcome"], row["is_read"]
+    if outcome == judge.SUPERSEDED:
+        return superseded(row, place, found, told)
+    if outcome == judge.OPENED:
+        gone = row["op"] in (names.OP_DELETE, names.OP_TRUNCATE)
+        return outcome, "the row is gone" if gone else "it opens a version"
+    if outcome == judge.ABSORBED:
+        return outcome, absorbed_because(row["op"])
+    reasons = {
+        judge.HEALED: "the READ differs from what the stream told before it: a change was missed",
+        judge.UPDATED: "the READ tells what was unknown" if is_read else "only untracked columns differ",
+        judge.REDELIVERED: "the same change stands directly before it",
+    }
+    return outcome, reasons[outcome]
+
+
+def absorbed_because(op: str) -> str:
+    """Why a change changes nothing."""
+    if op in (names.OP_DELETE, names.OP_TRUNCATE):
+        return "there is no row for it to end"
+    if op == names.OP_READ:
+        return "the READ confirms what is known"
+    return "what it tells is known already; it is remembered"
+
+
+def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row]) -> tuple[str, str]:
+    """Which streamed change inside its window a READ yields to; withdrawn when that came in a later batch."""
+    others = found if row["position"] is None else found[:place]  # by time alone, a window holds any position
+    yields_to = [other for other in others if not other["is_read"] and inside(other, row)]
+    streamed = [told[other["id"]] for other in yields_to if other["outcome"] != judge.REDELIVERED]
+    if not streamed:
+        return judge.SUPERSEDED, "a streamed change lies inside its window"
+    first = min(streamed, key=lambda source: source["batch"])
+    end = f"position {row['position']}" if row["position"] else iso(row["high_ts"])
+    window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
+    why = f"the streamed {first['op']} at {first['position']} lies inside its window ({window})"
+    if first["batch"] > told[row["id"]]["batch"]:
+        return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
+    return judge.SUPERSEDED, why
+
+
+def inside(streamed: Row, read: Row) -> bool:
+    """The rule of `supersede_reads`, to find the change it found."""
+    if read["low_ts"] is None:
+        return True  # nothing is known of the READ
+    if read["position"] is None:
+        return bool(read["low_ts"] <= streamed["ts"] <= read["high_ts"])
+    in_marked = read["low_position"] is not None and streamed["position"] >= read["low_position"]
+    return in_marked or bool(streamed["ts"] >= read["low_ts"])
+
+
+def iso(microseconds: int | None) -> str | None:
+    """A time as ISO 8601, UTC."""
+    return None if microseconds is None else iso_timestamp(microseconds, "Z")

@@ -1,0 +1,291 @@
+"""What a run would do: the fold of what is new over what is there, with nothing written."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine import names
+from engine.decode import control_rows
+from engine.frames import local_frame
+from engine.history.diff import DELETE, INSERT
+from engine.history.judge import REDELIVERED
+from engine.history.rules import Folded
+from engine.report import NOTHING_NEW, PLANNED, TablePlan
+from engine.run.effort import are_small, light_planning
+from engine.run.fold import Difference, fold_difference
+from engine.run.folding import Folding, check_settings, marker_of, newest_batch
+from engine.run.lock import one_run
+from engine.run.refold import versions_of
+from engine.run.rows import Rows
+from engine.run.sequence import Progress, by_source, failed
+from engine.run.take import (
+    Decoded,
+    Delivery,
+    accepted_rejects,
+    change_columns,
+    check_unowned,
+    control_consumer,
+    decode_table,
+    list_delivery,
+    new_to,
+    newest_commit_us,
+    read_delivery,
+    reject_rows,
+)
+from engine.schema.change import change_schema, key_schema
+from engine.schema.history import history_schema, latest_schema
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.catalog import exists, identifier, quoted, read
+from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
+from engine.table.ledger import ledger_name, ledger_schema, read_ledger
+from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
+
+
+@dataclass(frozen=True)
+class New:
+    """What a run would append to one table's changes, and how many records it would reject."""
+
+    decoded: Decoded
+    changes: DataFrame
+    rejected: int
+
+
+def plan(
+    project: ProjectSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    until: datetime | None = None,
+    wait: float = 0.0,
+) -> list[TablePlan]:
+    """Say what `catch_up` would do now, without doing it: no table, no branch and no snapshot comes into being.
+
+    Raises: LockedError: a run is at work. What would stop one table is in its plan.
+    """
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    tell = progress or (lambda _table, _step: None)
+    until_ms = None if until is None else int(until.timestamp() * 1000)
+    with one_run(project, wait):
+        return [
+            found
+            for source, of_source in by_source(specs).items()
+            for found in plan_source(project, source, of_source, spark, tell, until_ms)
+        ]
+
+
+def plan_source(
+    project: ProjectSpec,
+    source: SourceSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress,
+    until_ms: int | None,
+) -> list[TablePlan]:
+    """Read a source once, then plan each of its tables by itself."""
+    began = time.monotonic()
+    progress(source.path, "reading")
+    try:
+        delivery = list_delivery(spark, project, source, specs, until_ms, tidy=False)
+        with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
+            read_delivery(spark, delivery)
+        check_unowned(delivery, specs)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
+        return [refused(spec, error, time.monotonic() - began) for spec in specs]
+    return [plan_table(project, spec, delivery, spark, progress) for spec in specs]
+
+
+def plan_table(
+    project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession, progress: Progress
+) -> TablePlan:
+    """Plan one table. What would stop it stops no other."""
+    began = time.monotonic()
+    try:
+        progress(spec.table, "planning")
+        check_settings(spark, project, spec)
+        with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
+            new = new_changes(project, spec, delivery, spark)
+            work = folding_with(project, spec, delivery, spark, new)
+        if work is None:
+            return TablePlan(spec.table, NOTHING_NEW, seconds=time.monotonic() - began)
+        with light_planning(spark, work.is_small(), project.spark.conf):
+            difference = fold_difference(work)
+            found = table_plan(work, difference, new)
+    except Exception as error:  # noqa: BLE001  # it is what the run would end with
+        return refused(spec, error, time.monotonic() - began)
+    files = len(delivery.consumers[spec.table].pending)
+    return replace(found, files=files, seconds=time.monotonic() - began)
+
+
+def refused(spec: TableSpec, error: Exception, seconds: float) -> TablePlan:
+    """The plan of a table that a run could not bring up to date."""
+    report = failed(spec, error, seconds)
+    return TablePlan(spec.table, report.status, seconds=seconds, error=report.error, exit_code=report.exit_code)
+
+
+def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession) -> New | None:
+    """What the run would take; None when there is nothing.
+
+    Raises: what `take_table` raises.
+    """
+    taker = delivery.consumers[spec.table]
+    if not taker.pending:
+        return None
+    catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
+    found = decode_table(spark, project, delivery, spec)
+    found = replace(found, rows=found.rows.localCheckpoint())
+    known = known_row(spark, catalog, name)
+    if known is not None:
+        refuse_rewrites(name, known, column_changes(known, found.shape.row_type)[1])
+    before_us = None if known is None else newest_commit_us(spark, catalog, name)
+    good = found.rows.where(F.col("reason").isNull())
+    rejected = found.records.count() - good.count()
+    if rejected:
+        bad = reject_rows(found.rejects(), taker, batch)
+        accepted_rejects(spec, bad, found.records.count(), rejected).unpersist()
+    return New(found, good.select(*change_columns(found.rows, spec, batch, before_us)), rejected)
+
+
+def folding_with(
+    project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession, new: New | None
+) -> Folding | None:
+    """The fold that a run would make after it took what is new. None when there is nothing to fold, old or new."""
+    catalog, target = project.catalog.name, spec.target
+    known = known_row(spark, catalog, target.changes)
+    if known is None and new is None:
+        return None
+    row = known if new is None else new.decoded.shape.row_type
+    keys = known_keys(spark, catalog, target.changes) if new is None else new.decoded.shape.keys
+    assert row is not None
+    newest = delivery.consumers[spec.table].newest_batch
+    since: dict[str, int] = {}
+    parts = [] if new is None else [new.changes]
+    schema = change_schema(key_schema(keys, row), row)
+    if known is not None:
+        since = column_dates(spark, catalog, target.changes)
+        since |= {field.name: newest + 1 for field in column_changes(known, row)[0]}
+        parts.append(read(spark, catalog, target.changes))
+    changes = reduce(DataFrame.unionByName, [fitted(part, schema) for part in parts])
+    history, folded = local_frame(spark, [], history_schema(row)), Folded()
+    if exists(spark, catalog, target.history):
+        history = fitted(read(spark, catalog, target.history), history_schema(row))
+        folded = marker_of(spark, catalog, target.history)[0]
+    control, control_batch = control_with(project, delivery, spark)
+    aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
+    rows = Rows(tell_added(changes, since), history, control, since)
+    return Folding(spark, project, spec, keys, row, rows, folded, aim)
+
+
+def control_with(project: ProjectSpec, delivery: Delivery, spark: SparkSession) -> tuple[DataFrame | None, int]:
+    """The control events after a run, and the newest batch of them."""
+    stored = read_ledger(spark, project, names.CONTROL)
+    batch = newest_batch(spark, project, ledger_name(project, names.CONTROL))
+    taker = delivery.consumers[control_consumer(delivery.source)]
+    if not taker.pending:
+        return stored, batch
+    events = control_rows(new_to(delivery, taker).where(F.col("kind") == "control"))
+    new = fitted(events.withColumn("batch", F.lit(batch + 1)), ledger_schema(names.CONTROL))
+    return (new if stored is None else stored.unionByName(new)), batch + 1
+
+
+def fitted(rows: DataFrame, schema: T.StructType) -> DataFrame:
+    """Rows with other columns: those they lack are null, and those that became wider are wider.
+
+    Gives: the columns of `schema`. Rows: 1:1.
+    """
+    has = rows.schema
+    return rows.select(*[fitted_column(F.col, has, field).alias(field.name) for field in schema])
+
+
+def fitted_column(column: Callable[[str], Column], has: T.StructType, field: T.StructField) -> Column:
+    """One column, or one field of a struct; structs field by field, whatever their order."""
+    if field.name not in has.names:
+        return F.lit(None).cast(field.dataType)
+    found = has[field.name].dataType
+    own = column(quoted(field.name))
+    if found == field.dataType:
+        return own
+    if isinstance(found, T.StructType) and isinstance(field.dataType, T.StructType):
+        inner = [
+            (F.lit(None) if part.name not in found.names else own[part.name]).cast(part.dataType).alias(part.name)
+            for part in field.dataType
+        ]
+        return F.when(own.isNotNull(), F.struct(*inner))
+    return own.cast(field.dataType)
+
+
+def table_plan(work: Folding, difference: Difference | None, new: New | None) -> TablePlan:
+    """What was found, counted."""
+    rejected = 0 if new is None else new.rejected
+    if difference is None and not rejected:
+        return TablePlan(work.spec.table, NOTHING_NEW, batch=work.target.batch)
+    too_late = 0 if new is None else new.changes.where("too_late").count()
+    known = known_row(work.spark, work.catalog, work.spec.target.changes)
+    added, widened = ([], []) if known is None else column_changes(known, work.row)
+    return TablePlan(
+        table=work.spec.table,
+        status=PLANNED,
+        batch=work.target.batch,
+        changes=work.changes,
+        in_order=work.changes - work.late - work.outcomes.get(REDELIVERED, 0),
+        late=work.late,
+        too_late=too_late,
+        rejected=rejected,
+        outcomes=dict(work.outcomes),
+        versions={} if difference is None else version_counts(work, difference),
+        added_columns={field.name: field.dataType.simpleString() for field in added},
+        widened_columns={field.name: field.dataType.simpleString() for field in widened},
+        sql=() if difference is None else statements(work),
+    )
+
+
+def version_counts(work: Folding, difference: Difference) -> Mapping[str, int]:
+    """How many versions the run would open, close, change in place, splice, withdraw and remove."""
+    is_gone, is_new = F.col("change") == DELETE, F.col("change") == INSERT
+    closes = F.col("was_open") & F.col(names.VALID_TO).isNotNull()
+    what = (
+        F.when(is_gone & (F.col(names.OP) == names.OP_READ), "withdrawn")
+        .when(is_gone, "removed")
+        .when(is_new, "opened")
+        .when(closes, "closed")
+        .otherwise("updated")
+    )
+    counted = {row["what"]: row["count"] for row in difference.rows.groupBy(what.alias("what")).count().collect()}
+    counts = {name: counted.get(name, 0) for name in ("opened", "closed", "updated", "withdrawn", "removed")}
+    spliced = count_spliced(work, difference.refolded)
+    return counts | {"opened": counts["opened"] - spliced, "spliced": spliced}
+
+
+def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
+    """How many of the new versions come before one that the table has already, and keeps."""
+    if refolded is None:
+        return 0
+    identity = [*work.keys, names.POSITION, names.OP, names.CHANGE_HASH]
+    is_new = F.col("change") == INSERT
+    keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
+    there = versions_of(work, work.rows.history, keys).select(*[quoted(name) for name in identity]).alias("h")
+    gone = refolded.where(F.col("change") == DELETE).select(*[quoted(name) for name in identity]).alias("g")
+    same = [F.col(f"h.{quoted(name)}").eqNullSafe(F.col(f"g.{quoted(name)}")) for name in identity]
+    kept = there.join(gone, on=same, how="left_anti")
+    newest = kept.groupBy(*[quoted(name) for name in work.keys]).agg(F.max(names.POSITION).alias("_newest"))
+    opened = refolded.where(is_new).join(newest, on=list(work.keys), how="inner")  # newest: one row a key
+    return opened.where(F.col(names.POSITION) < F.col("_newest")).count()
+
+
+def statements(work: Folding) -> tuple[str, ...]:
+    """The statements that would write `history` and `latest`; `versions` stands for what the fold found."""
+    history = identifier(work.catalog, work.spec.target.history)
+    latest = identifier(work.catalog, work.spec.target.latest)
+    columns = history_schema(work.row).names
+    listed = ", ".join(quoted(name) for name in columns)
+    return (
+        history_merge(history, "versions", work.keys, columns, OPEN_ROWS),
+        history_merge(history, "versions", work.keys, columns, CLOSED_ROWS),
+        f"INSERT INTO {history} ({listed})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
+        latest_merge(latest, "open_versions", work.keys, latest_schema(work.row).names),
+    )

@@ -1,0 +1,247 @@
+"""Are the tables what their changes say? Some keys folded again, delivered as badly as can be, and compared."""
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.errors import InvariantViolation
+from engine.frames import local_frame
+from engine.history.diff import DELETE, INSERT
+from engine.history.rules import Folded
+from engine.history.timeline import key_of
+from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
+from engine.run.effort import light_planning
+from engine.run.fold import Difference, fold_difference, latest_rows
+from engine.run.folding import Folding, check_settings, marker_of, open_folded
+from engine.run.lock import one_run
+from engine.run.refold import keys_to_refold, versions_of
+from engine.run.rows import Rows
+from engine.run.sequence import Progress, failed
+from engine.run.survey import fold_rules
+from engine.schema.history import history_schema
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import quoted, read
+
+SAMPLE_KEYS = 100
+MOST_BATCHES = 4
+TWICE_ONE_IN = 3  # of three changes one is delivered a second time
+SHOWN_DIFFERENCES = 50
+
+
+def verify(
+    project: ProjectSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    sample: int | None = SAMPLE_KEYS,
+    seed: int | None = None,
+    wait: float = 0.0,
+) -> list[Verification]:
+    """Fold the changes of some keys again, shuffled, some of them twice, in several batches, and compare.
+
+    `sample` keys of each table, all of them with None; `seed` makes the same choice again. Nothing is written.
+
+    Raises: LockedError: a run is at work. Failures of one table are in its report.
+    """
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    chosen = random.SystemRandom().randrange(1 << 31) if seed is None else seed
+    tell = progress or (lambda _table, _step: None)
+    with one_run(project, wait):
+        return [verify_table(project, spec, spark, tell, sample, chosen) for spec in specs]
+
+
+def verify_table(
+    project: ProjectSpec, spec: TableSpec, spark: SparkSession, progress: Progress, sample: int | None, seed: int
+) -> Verification:
+    """Verify one table. Its failure is its own."""
+    began = time.monotonic()
+    try:
+        progress(spec.table, "choosing keys")
+        check_settings(spark, project, spec)
+        work = open_folded(spark, project, spec)
+        if work is None:
+            return Verification(spec.table, NOTHING_FOLDED, seed)
+        with light_planning(spark, work.is_small(), project.spark.conf):
+            found = verify_fold(work, progress, sample, seed)
+    except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+        report = failed(spec, error, time.monotonic() - began)
+        return Verification(
+            spec.table, report.status, seed, seconds=report.seconds, error=report.error, exit_code=report.exit_code
+        )
+    return replace(found, seconds=time.monotonic() - began)
+
+
+def verify_fold(work: Folding, progress: Progress, sample: int | None, seed: int) -> Verification:
+    """Choose keys, fold their changes again as they could have arrived, and look for the first difference."""
+    chance = random.Random(seed)
+    batches = chance.randint(2, MOST_BATCHES)
+    everything = work.changes_up_to_target()
+    keys = chosen_keys(work, everything, sample, seed)
+    is_truncate = F.col("op") == names.OP_TRUNCATE
+    mine = everything.where(~is_truncate).join(F.broadcast(keys), on="key", how="left_semi")
+    mine = mine.unionByName(everything.where(is_truncate).select(*mine.columns)).localCheckpoint()
+    delivered = deliveries(mine, batches, seed).localCheckpoint()
+    controls = sorted(chance.randint(0, work.folded.control_batch) for _ in range(batches - 1))
+    refolded, folded = nothing_folded(work), Folded()
+    for number, control in enumerate([*controls, work.folded.control_batch], 1):
+        progress(work.spec.table, f"folding batch {number} of {batches}")
+        target = replace(folded, batch=number, control_batch=control)
+        rows = Rows(delivered, refolded, work.rows.control)
+        step = replace(work, rows=rows, folded=folded, target=target, outcomes={}, versions={})
+        difference = fold_difference(step)
+        assert difference is not None  # the batch has moved
+        refolded, folded = applied(step, refolded, difference), step.target
+    progress(work.spec.table, "comparing")
+    with_latest = has_followed(work)
+    differing, first = compared(work, refolded, keys, with_latest)
+    return Verification(
+        table=work.spec.table,
+        status=EQUAL if first is None else DIFFERENT,
+        seed=seed,
+        batches=batches,
+        keys=keys.count(),
+        changes=mine.count(),
+        delivered=delivered.count(),
+        versions=refolded.count(),
+        differing_rows=differing,
+        latest_compared=with_latest,
+        difference=first,
+        exit_code=0 if first is None else InvariantViolation.exit_code,
+    )
+
+
+def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: int) -> DataFrame:
+    """A sample of the keys that stand anywhere, and the keys that key changes link with them.
+
+    Gives: key. Computed. Rows: one a key.
+    """
+    rules = fold_rules(work)
+    latest = read(work.spark, work.catalog, work.spec.target.latest)
+    keys = everything.where(F.col("key").isNotNull()).select("key")
+    for table in (work.rows.history, latest):
+        keys = keys.unionByName(table.select(key_of(rules).alias("key")))
+    keys = keys.distinct()
+    if sample is not None:
+        keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
+    return keys_to_refold(keys.localCheckpoint(), everything, rules)
+
+
+def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
+    """The changes as they could have arrived: in another order, in batches, some of them twice.
+
+    Needs: the change schema.
+    Gives: the same columns; `batch` from 1 to `batches`.
+    Rows: 1 or 2 a change. What happens to a change depends on itself and the seed alone, so that a seed tells all.
+    """
+    coordinates = ("source", "channel", "file", "line", "kafka_partition", "kafka_offset", "op", "position")
+
+    def drawn(what: str, outcomes: Column | int, *more: str) -> Column:
+        return F.pmod(F.xxhash64(F.lit(seed), F.lit(what), *coordinates, "content_hash", *more), F.lit(outcomes))
+
+    copies = F.when(drawn("twice", TWICE_ONE_IN) == 0, F.array(F.lit(0), F.lit(1))).otherwise(F.array(F.lit(0)))
+    copied = changes.withColumn("_copy", F.explode(copies))
+    dealt = copied.withColumn("batch", (drawn("batch", batches, "_copy") + 1).cast("bigint"))
+    order = F.xxhash64(F.lit(seed), F.lit("order"), *coordinates, "content_hash", "_copy")
+    return dealt.orderBy(order).select(*changes.columns)
+
+
+def nothing_folded(work: Folding) -> DataFrame:
+    """A history without rows."""
+    return local_frame(work.spark, [], history_schema(work.row))
+
+
+def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFrame:
+    """History after a difference was written to it: what the statements of `write_history` do to the table.
+
+    Gives: history's columns. Computed. Rows: one a version.
+    """
+    columns = [F.col(quoted(name)) for name in history_schema(work.row).names]
+    rows = difference.rows.localCheckpoint()
+    gone = rows.where(F.col("change") != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
+    same = F.lit(True)
+    for name in work.keys:
+        same = same & (F.col(f"h.{quoted(name)}") == F.col(f"g.{quoted(name)}"))
+    identical = F.lit(True)
+    for name in (names.POSITION, names.OP, names.CHANGE_HASH):
+        identical = identical & F.col(f"h.{name}").eqNullSafe(F.col(f"g.{name}"))
+    read_at = F.col(f"h.{names.COMMIT_TS}").eqNullSafe(F.col(f"g.{names.COMMIT_TS}"))
+    identical = identical & (F.col(f"h.{names.POSITION}").isNotNull() | read_at)
+    is_open = F.col(f"h.{names.VALID_TO}").isNull()
+    same = same & F.when(F.col("g.was_open"), is_open).otherwise(~is_open & identical)
+    kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
+    return kept.unionByName(rows.where(F.col("change") != DELETE).select(*columns)).localCheckpoint()
+
+
+def has_followed(work: Folding) -> bool:
+    """Whether `latest` has followed `history`; if not, the next run lets it."""
+    return marker_of(work.spark, work.catalog, work.spec.target.latest) == (work.folded, work.generation)
+
+
+def compared(
+    work: Folding, refolded: DataFrame, keys: DataFrame, with_latest: bool
+) -> tuple[int, FirstDifference | None]:
+    """How many rows differ between the tables and what was folded again, and the first difference."""
+    target = work.spec.target
+    counted, first = unequal(work, target.history, versions_of(work, work.rows.history, keys), refolded)
+    if not with_latest:
+        return counted, first
+    latest = versions_of(work, read(work.spark, work.catalog, target.latest), keys)
+    more, other = unequal(work, target.latest, latest, latest_rows(work, refolded))
+    return counted + more, first or other
+
+
+def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> tuple[int, FirstDifference | None]:
+    """The number of rows that only one side has, and the first of them by key and position.
+
+    Which batch wrote a row is bookkeeping, and so is that a column was unknown before it was there.
+    """
+    columns = [name for name in should.columns if name != names.BATCH]
+    sides = []
+    for rows, side in ((stands, 1), (should, -1)):
+        told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(side).alias("_side"))
+        sides.append(told)
+    both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
+    odd = both.agg(F.sum("_side").alias("_side")).where(F.col("_side") != 0).localCheckpoint()
+    order = [quoted(name) for name in (*work.keys, names.VALID_FROM, names.POSITION)]
+    # As text: whatever the types are, the report is for people and for JSON.
+    shown = odd.orderBy(*order, "_side").select(
+        *[F.col(quoted(name)).cast("string").alias(name) for name in columns], "_side"
+    )
+    found = shown.limit(SHOWN_DIFFERENCES).collect()
+    return odd.count(), first_difference(work, table, columns, found) if found else None
+
+
+def comparable(work: Folding, name: str) -> Column:
+    """A column as it is compared."""
+    if name != names.UNKNOWN or not work.rows.since:
+        return F.col(quoted(name))
+    left = F.array_except(names.UNKNOWN, F.array(*[F.lit(column) for column in work.rows.since]))
+    return F.when(F.size(left) > 0, left)
+
+
+def first_difference(work: Folding, table: str, columns: Sequence[str], found: Sequence[Row]) -> FirstDifference:
+    """The first row that differs, beside the row of the other side that is the same version, if there is one."""
+    first = found[0]
+    identity = [*work.keys, names.POSITION]
+    others = [row for row in found[1:] if row["_side"] * first["_side"] < 0]
+    other = next((row for row in others if all(row[name] == first[name] for name in identity)), None)
+    stands, should = (first, other) if first["_side"] > 0 else (other, first)
+    different = tuple(name for name in columns if other is None or first[name] != other[name])
+    masked = {name for name, column in (work.spec.columns or {}).items() if column.mask is not None}
+
+    def told(row: Row | None) -> str | None:
+        return None if row is None else ", ".join(f"{c}={plain(row[c], c in masked)}" for c in different)
+
+    key = ", ".join(f"{name}={plain(first[name], name in masked)}" for name in work.keys)
+    return FirstDifference(table, key, first[names.POSITION], different, told(stands), told(should))
+
+
+def plain(value: Any, is_masked: bool) -> str:
+    """A value in a report."""
+    return "***" if is_masked else "null" if value is None else str(value)

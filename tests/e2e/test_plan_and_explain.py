@@ -1,0 +1,161 @@
+"""`plan` says what a run then does, and writes nothing; `explain` says why each version of a key is what it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.cli import main
+from engine.report import FAILED, NOTHING_NEW, PLANNED, TablePlan
+from engine.run import explain, plan
+from engine.spec.model import CatalogSpec
+from jobs.rebuild import main as job
+from tests.e2e.streams import Shop, insert, read, row, update
+
+FIRST = (
+    insert(105, row(1, "Alice")),
+    update(110, row(1, "Alice")),
+    update(115, row(1, "Alice")),
+    update(120, row(1, "Charlie")),
+    read(200, row(2, "as read")),
+    update(195, row(3, "as streamed")),
+    read(300, row(4, "as read")),
+    insert(301, row(6, "Frank")),
+)
+SECOND = (
+    update(110, row(1, "Alice")),
+    update(112, row(1, "Bob")),
+    update(195, row(2, "as streamed")),
+    read(200, row(3, "as read")),
+    update(250, row(4, "before the window")),
+    insert(400, row(5, "Eve")),
+    update(401, row(6, "Frances")),
+    insert(402, row(7, "Gus", "many")),
+)
+STORED = ("shop_things_changes", "shop_things_h", "shop_things", "control", "inputs", "runs")
+
+
+@pytest.fixture(scope="module")
+def shop(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    return Shop.open(spark, catalog, tmp_path_factory.mktemp("planned"), "planned")
+
+
+def planned(shop: Shop) -> TablePlan:
+    (found,) = plan(shop.project, [shop.spec(rejects=0.5)], shop.spark)
+    return found
+
+
+def test_a_plan_tells_what_the_run_then_does_and_writes_nothing(shop: Shop) -> None:
+    shop.write("a.jsonl", FIRST)
+    found = planned(shop)
+    tables = shop.spark.sql(f"SHOW NAMESPACES IN {shop.project.catalog.name}").collect()
+    assert shop.project.namespace not in {name for (name,) in tables}  # not even the namespace
+    assert (found.status, found.batch, found.changes, found.in_order) == (PLANNED, 1, 8, 8), found
+    assert dict(shop.taken(shop.spec(rejects=0.5)).outcomes) == found.outcomes == {"opened": 6, "absorbed": 2}
+
+    shop.write("b.jsonl", SECOND)
+    snapshots = [shop.snapshots(table) for table in STORED]
+    found = planned(shop)
+    assert [shop.snapshots(table) for table in STORED] == snapshots
+    assert (found.status, found.batch, found.files, found.rejected) == (PLANNED, 2, 1, 1), found
+    assert (found.changes, found.in_order, found.late) == (7, 3, 3)
+    opened = {"opened": 3, "closed": 1, "spliced": 3, "withdrawn": 1, "removed": 0}
+    assert {name: found.versions[name] for name in opened} == opened
+    done = shop.taken(shop.spec(rejects=0.5))
+    assert (dict(done.outcomes), done.late, done.withdrawn) == (found.outcomes, found.late, 1)
+    assert done.versions["opened"] == found.versions["opened"] + found.versions["spliced"]
+    assert planned(shop).status == NOTHING_NEW
+
+    shop.write("c.jsonl", [update(500, row(2, "x")).replace("as read", "other")])
+    (wrong,) = plan(shop.project, [shop.spec(columns={"id": "int", "name": "int", "n": "int"})], shop.spark)
+    assert (wrong.status, wrong.exit_code) == (FAILED, 2)
+    assert "siltstone rebuild" in str(wrong.error)
+    (shop.events / "c.jsonl").unlink()
+
+
+def told(shop: Shop, key: int) -> tuple[list[tuple[str, str, bool]], list[tuple[str, int | None, bool, str]]]:
+    """(valid from, made by, in the table) of the versions; (outcome, version, late, place) of the changes."""
+    found = explain(shop.project, shop.spec(rejects=0.5), shop.spark, {"id": str(key)})
+
+    def place(text: str) -> str:
+        return text.rpartition("/")[2]
+
+    assert len(found.versions) == found.versions_in_table
+    versions = [(v.valid_from[14:19], place(v.made_by), v.in_table) for v in found.versions]
+    return versions, [(c.outcome, c.version, c.late, place(c.place)) for c in found.changes]
+
+
+def test_every_version_has_its_event_and_every_change_its_outcome(shop: Shop) -> None:
+    versions, changes = told(shop, 1)
+    assert versions == [
+        ("01:45", "a.jsonl:1", True),
+        ("01:52", "b.jsonl:2", True),
+        ("01:55", "a.jsonl:3", True),
+        ("02:00", "a.jsonl:4", True),
+    ]
+    assert changes == [
+        ("opened", 1, False, "a.jsonl:1"),
+        ("absorbed", None, False, "a.jsonl:2"),
+        ("redelivered", None, False, "b.jsonl:1"),
+        ("opened", 2, True, "b.jsonl:2"),
+        ("opened", 3, False, "a.jsonl:3"),
+        ("opened", 4, False, "a.jsonl:4"),
+    ]
+    assert told(shop, 2)[1] == [("opened", 1, True, "b.jsonl:3"), ("withdrawn", None, False, "a.jsonl:5")]
+    assert told(shop, 3)[1] == [("opened", 1, False, "a.jsonl:6"), ("superseded", None, False, "b.jsonl:4")]
+    assert told(shop, 4)[1] == [("opened", 1, True, "b.jsonl:5"), ("healed", 2, False, "a.jsonl:7")]
+    shop.write("d.jsonl", [])
+    prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
+    shop.spark.sql(f"DELETE FROM {prefix}.shop_things_h WHERE id = 6 AND name = 'Frank'")
+    found = explain(shop.project, shop.spec(rejects=0.5), shop.spark, {"id": "6"})
+    assert [version.in_table for version in found.versions] == [False, True]
+    assert [version.row["name"] for version in found.versions] == ["Frank", "Frances"]
+
+
+@pytest.fixture
+def arguments(shop: Shop) -> list[str]:
+    """The project's file and a spec, for the command line."""
+    root, catalog = shop.project.root, shop.project.catalog
+    (root / "siltstone.yaml").write_text(
+        f"catalog: {{name: {catalog.name}, type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'}}\n"
+        f"namespace: {shop.project.namespace}\n"
+    )
+    (root / "specs").mkdir(exist_ok=True)
+    name = f"{shop.project.namespace}.shop_things"
+    (root / "specs" / "things.yaml").write_text(
+        "table: shop.things\nsource: {format: debezium-json, path: events}\nkeys: [id]\n"
+        "columns: {id: int, name: string, n: int}\n"
+        f"target: {{latest: {name}, history: {name}_h}}\nrejects: {{max_fraction: 0.5}}\n"
+    )
+    return ["--project", str(root)]
+
+
+def test_the_commands_print_for_people_and_for_programs(
+    shop: Shop, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*words: str, ends: int = 0) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main([*words, *arguments])
+        printed = capsys.readouterr()
+        assert ended.value.code == ends, printed.err
+        return printed.err if ends == 2 else printed.out
+
+    found = json.loads(run("explain", "things", "--key", "id=2", "--json"))
+    assert [change["outcome"] for change in found["changes"]] == ["opened", "withdrawn"]
+    assert found["changes"][1]["why"].endswith("it came in batch 2")
+    text = run("explain", "shop.things", "--key", "id=1")
+    assert "redelivered" in text
+    assert "b.jsonl:2" in text
+    assert "no value is given for id" in run("explain", "things", ends=2)
+    assert "not of type int" in run("explain", "things", "--key", "id=x", ends=2)
+    assert json.loads(run("plan", "--json"))[0]["status"] == NOTHING_NEW
+    assert run("plan").count("shop.things") == 1
+    differing = run("verify", "--all", "--seed", "3", ends=70)
+    assert "--seed 3" in differing
+    assert "id=6" in differing
+    assert json.loads(run("rebuild", "--key", "id=6", "--json"))["tables"][0]["status"] == "rebuilt"
+    assert json.loads(run("verify", "--all", "--seed", "3", "--json"))[0]["status"] == "equal"
+    assert job(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["tables"][0]["status"] == "rebuilt"
+    assert "rebuilt" in run("rebuild", str(Path(arguments[1]) / "specs" / "things.yaml"), "--range", "id=2..4")

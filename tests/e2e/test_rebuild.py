@@ -1,0 +1,206 @@
+"""`rebuild` gives the tables that `changes` tell of, whatever was there before; `verify` says whether it is needed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.report import DIFFERENT, EQUAL, FAILED, REBUILT, TableReport, Verification
+from engine.run import rebuild, verify
+from engine.run.folding import open_folded
+from engine.run.part import Part
+from engine.run.verify import has_followed
+from engine.spec.model import CatalogSpec, ColumnSpec, HistorySpec, ProjectSpec, TableSpec, TrackSpec
+from engine.table.commit import Branch
+from tests.e2e.streams import Shop, delete, insert, read, row, update
+
+FIRST = (
+    insert(1, row(1, "Alice")),
+    insert(2, row(2, "Bob", 1)),
+    update(3, row(2, "Bob", 2)),
+    update(4, row(2, "Bobby", 3)),
+    read(30, row(3, "as read")),
+)
+SECOND = (
+    update(2, row(1, "late")),
+    delete(5, row(2, "Bobby", 3)),
+    update(29, row(3, "as streamed")),
+    insert(40, row(4, "Dora")),
+)
+HISTORY, LATEST = "shop_things_h", "shop_things"
+ALL_TABLES = (HISTORY, LATEST, "shop_things_changes", "inputs", "control", "runs")
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return folded(Shop(spark, project))
+
+
+def folded(shop: Shop, change: Callable[[TableSpec], TableSpec] = lambda spec: spec) -> Shop:
+    """Two batches, the second with late changes."""
+    for name, lines in (("a.jsonl", FIRST), ("b.jsonl", SECOND)):
+        shop.write(name, lines)
+        shop.taken(change(shop.spec()))
+    return shop
+
+
+def by_name(spec: TableSpec) -> TableSpec:
+    """Only another name opens a version."""
+    return replace(spec, history=HistorySpec(TrackSpec("columns", ("name",))))
+
+
+def rebuilt(shop: Shop, spec: TableSpec | None = None, part: Part | None = None) -> TableReport:
+    (table,) = rebuild(shop.project, [spec or shop.spec()], shop.spark, part=part).tables
+    return table
+
+
+def verified(shop: Shop, spec: TableSpec | None = None, sample: int | None = None, seed: int = 5) -> Verification:
+    (found,) = verify(shop.project, [spec or shop.spec()], shop.spark, sample=sample, seed=seed)
+    return found
+
+
+def stored(shop: Shop, table: str) -> list[str]:
+    """The rows of a table without the batch that wrote them, in an order of their own."""
+    return sorted(repr(sorted((n, v) for n, v in row.items() if n != "_batch")) for row in shop.rows(table))
+
+
+def tables(shop: Shop) -> list[list[str]]:
+    return [stored(shop, HISTORY), stored(shop, LATEST)]
+
+
+def damage(shop: Shop, *statements: str) -> None:
+    for statement in statements:
+        prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
+        shop.spark.sql(statement.format(h=f"{prefix}.{HISTORY}", l=f"{prefix}.{LATEST}"))
+
+
+def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) -> None:
+    whole = tables(shop)
+    damage(
+        shop,
+        "UPDATE {h} SET name = 'Mallory' WHERE id IN (1, 3)",
+        "DELETE FROM {h} WHERE id = 2 AND _valid_to IS NULL",
+        "INSERT INTO {h} SELECT 1 + id, name, n, _valid_from, _valid_to, _is_current, _op, _commit_ts, _position,"
+        " _change_hash, _last_position, _stream_ts, _unknown, _rescued, _batch FROM {h} WHERE id = 1",
+        "UPDATE {l} SET n = 99 WHERE id = 1",
+        "INSERT INTO {l} SELECT 77, name, n, _valid_from, _commit_ts, _position, _rescued, _batch FROM {l} LIMIT 1",
+    )
+    before = {key: shop.versions(key) for key in (1, 3, 4)}
+    assert rebuilt(shop, part=Part({"id": "2"})).status == REBUILT
+    assert shop.versions(2) == [("Bob", 2, 3), ("Bob", 3, 4), ("Bobby", 4, 5), (None, 5, None)]
+    assert {key: shop.versions(key) for key in (1, 3, 4)} == before
+    assert [found for found in shop.latest() if found[0] == 1] == [(1, "late", 99)]
+    report = rebuilt(shop, part=Part(ranges={"id": ("3", None)}))
+    assert (report.status, report.versions["written"]) == (REBUILT, 2)
+    assert [found[0] for found in shop.latest()] == [1, 3, 4]  # the row that no change tells of is gone
+    report = rebuilt(shop)
+    assert (report.status, report.changes, sum(report.outcomes.values())) == (REBUILT, 9, 9)
+    assert tables(shop) == whole
+    assert shop.taken().status == "nothing new"
+    assert [run["status"] for run in shop.rows("runs")].count(REBUILT) == 3
+
+
+def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> None:
+    snapshots = [shop.snapshots(table) for table in ALL_TABLES]
+    whole = verified(shop)
+    assert (whole.status, whole.keys, whole.changes, whole.versions) == (EQUAL, 4, 9, 8), whole
+    assert whole.delivered > 9
+    assert [shop.snapshots(table) for table in ALL_TABLES] == snapshots  # nothing was written
+    damage(shop, "UPDATE {h} SET name = 'Mallory' WHERE id = 2 AND name = 'Bobby'")
+    found = verified(shop, seed=6)
+    assert (found.status, found.exit_code, found.differing_rows) == (DIFFERENT, 70, 2)
+    assert found.difference is not None
+    assert (found.difference.key, found.difference.columns) == ("id=2", ("name",))
+    assert (found.difference.stands, found.difference.should) == ("name=Mallory", "name=Bobby")
+    damage(shop, "UPDATE {h} SET name = 'Bobby' WHERE id = 2 AND name = 'Mallory'", "DELETE FROM {l} WHERE id = 4")
+    found = verified(shop, seed=7)
+    assert found.difference is not None
+    assert (found.difference.key, found.difference.stands) == ("id=4", None)
+    assert rebuilt(shop).status == REBUILT
+    assert verified(shop, sample=3, seed=8).status == EQUAL
+
+
+def test_a_column_that_came_later_is_folded_again_as_it_was_then(spark: SparkSession, project: ProjectSpec) -> None:
+    shop, types = Shop(spark, project), {"extra": "string"}
+    spec = shop.spec(columns=None)
+    shop.write("a.jsonl", [insert(1, row(1, "Alice"), types={}), insert(2, row(2, "Bob"), types={})])
+    shop.taken(spec)
+    alice, bob = row(1, "Alice") | {"extra": "x"}, row(2, "Bob") | {"extra": "y"}
+    shop.write("b.jsonl", [update(3, alice, types=types), read(30, bob, types=types)])
+    assert dict(shop.taken(spec).outcomes) == {"opened": 1, "updated": 1}  # the READ tells what was unknown
+    latest = {found["id"]: found["extra"] for found in shop.rows(LATEST)}
+    assert latest == {1: "x", 2: "y"}
+    found = verified(shop, spec)
+    assert found.status == EQUAL, found
+    before = tables(shop)[1]
+    assert rebuilt(shop, spec).status == REBUILT
+    assert tables(shop)[1] == before
+
+
+def test_other_settings_are_refused_until_a_rebuild_folds_with_them(
+    shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+) -> None:
+    (refused,) = shop.run(by_name(shop.spec())).tables
+    assert (refused.status, refused.exit_code) == (FAILED, 2)
+    assert "siltstone rebuild" in str(refused.error)
+    part = rebuilt(shop, by_name(shop.spec()), Part({"id": "2"}))
+    assert (part.status, part.exit_code) == (FAILED, 2)  # a table is folded with one set of settings
+    assert len(shop.versions(2)) == 4
+    assert rebuilt(shop, by_name(shop.spec())).status == REBUILT
+    assert shop.versions(2) == [("Bob", 2, 4), ("Bobby", 4, 5), (None, 5, None)]
+    fresh = Shop.open(spark, catalog, tmp_path / "fresh", "fresh_by_name")
+    fresh.project.root.mkdir()
+    folded(fresh, by_name)
+    assert tables(shop) == tables(fresh)
+    shop.write("c.jsonl", [update(50, row(4, "Dora", 7)), update(51, row(1, "Alicia"))])
+    shop.taken(by_name(shop.spec()))
+    assert shop.latest() == [(1, "Alicia", 0), (3, "as streamed", 0), (4, "Dora", 7)]
+    (refused,) = shop.run(shop.spec()).tables
+    assert refused.exit_code == 2
+
+
+def test_what_changes_cannot_undo_is_refused(shop: Shop) -> None:
+    before, spec = tables(shop), shop.spec()
+    assert spec.columns is not None
+    text = replace(spec, columns=spec.columns | {"n": ColumnSpec("string")})
+    masked = replace(spec, columns=spec.columns | {"name": ColumnSpec("string", "sha256", salt="x")})
+    for other, what in (
+        (text, "column n (string instead of int)"),
+        (masked, "the mask of column name"),
+        (replace(spec, keys=("id", "name")), "keys (id, name instead of id)"),
+    ):
+        report = rebuilt(shop, other)
+        assert (report.status, report.exit_code) == (FAILED, 2)
+        assert what in str(report.error)
+    assert tables(shop) == before
+
+
+class Killed(BaseException):
+    """The process is gone: nobody handles this."""
+
+
+def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tables(shop)
+    damage(shop, "UPDATE {h} SET name = 'Mallory' WHERE id = 1", "UPDATE {l} SET name = 'Mallory' WHERE id = 1")
+    damaged, publish = tables(shop), Branch.publish
+    for dying, history_is_new in ((HISTORY, False), (LATEST, True)):
+
+        def dies(branch: Branch, dying: str = dying) -> None:
+            if branch.table.endswith(f".{dying}"):
+                raise Killed
+            publish(branch)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Branch, "publish", dies)
+            with pytest.raises(Killed):
+                rebuilt(shop)
+        assert tables(shop) == [whole[0] if history_is_new else damaged[0], damaged[1]]
+        work = open_folded(shop.spark, shop.project, shop.spec())
+        assert work is not None
+        assert has_followed(work) is not history_is_new
+    shop.taken()  # nothing new has arrived: only `latest` has to follow
+    assert tables(shop) == whole
