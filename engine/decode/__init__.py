@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from engine.decode import debezium_json, plain_rows
+from engine.decode import datastream, debezium_json, plain_rows
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, REJECT
@@ -22,6 +22,8 @@ from engine.spec.model import SourceSpec
 FORMATS: Final[dict[str, Callable[[DataFrame, SourceSpec], DataFrame]]] = {
     "debezium-json": debezium_json.envelopes,
     "rows": plain_rows.envelopes,
+    "datastream-json": datastream.envelopes,
+    "datastream-avro": datastream.envelopes,
 }
 
 

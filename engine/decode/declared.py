@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import types as T
 
 from engine.decode.conversion import unit_of
-from engine.decode.natural import NATURAL_FORMATS, natural_encoding
+from engine.decode.natural import NATURAL_FORMATS, binary_encoding, natural_encoding
 from engine.decode.shape import Encoding, EncodingKind
 from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
@@ -67,7 +67,7 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
     if said.kind == "bits" and carried.kind in ("bits", "boolean"):
         return Encoding("bits", said.precision)
     if said.kind == "binary" and carried.kind == "text":
-        return Encoding("hex" if source.binaries == "hex" else "base64")
+        return binary_encoding(source)
     if said.kind == "decimal" and carried.kind in ("text", "floating", "integer"):
         return Encoding("decimal_text")
     if said.kind in ("timestamp", "timestamp_ntz") and carried.kind in ("text", "integer"):

@@ -50,6 +50,10 @@ def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None =
     dropped = frozenset(name for name, column in question.declared.items() if column.mask == "drop")
     columns = tuple(_column(name, question) for name in names if name not in dropped)
     keys = _keys(question)
+    if spec.keys is None:  # a key can stand beside the row, as Oracle's row id does
+        beside = [key for key in keys if key not in names]
+        names += beside
+        columns += tuple(_column(name, question) for name in beside)
     absent = [key for key in keys if key not in names]
     if absent:
         raise SpecError(

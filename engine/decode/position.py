@@ -78,3 +78,60 @@ def time_segment(moment: Column, nanos: Column) -> Column:
 def text_segment(text: Column) -> Column:
     """Text in the order of its UTF-8 bytes."""
     return F.concat(F.lit("D"), F.hex(F.encode(text, "UTF-8")))
+
+
+def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) -> Column:
+    """`file` text that ends in its number, `pos` its text; `moment` when the change was; `half` 0 for the first one of
+    a pair at one position, else 1."""
+    number = F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint")
+    known = F.when(number.between(0, _MAX_FILE), number)
+    place = pos.try_cast("bigint")
+    return _joined(_hex(known, 8), _hex(F.when(place > 0, place), 16), _moment(moment), half.cast("string"))
+
+
+def datastream_oracle(scn: Column, rs_id: Column, ssn: Column, half: Column) -> Column:
+    """`scn`, `ssn` digits; `rs_id` three hexadecimal numbers with points between, perhaps blanks around it, and 0x."""
+    number = scn.try_cast("bigint")
+    parts = F.split(F.regexp_replace(F.upper(F.trim(rs_id)), "^0X", ""), r"\.")
+    record = F.concat(*[F.lpad(F.coalesce(F.get(parts, F.lit(i)), F.lit("")), 8, "0") for i in range(3)])
+    known = F.when(record.rlike("^[0-9A-F]{24}$"), record)
+    return _joined(
+        _hex(F.when(number > 0, number), 16),
+        F.coalesce(F.when(F.trim(rs_id) != "", known), F.when(_blank(rs_id), F.lit("0" * 24))),
+        _hex(F.coalesce(ssn.try_cast("bigint"), F.lit(0)), 8),
+        half.cast("string"),
+    )
+
+
+def datastream_oracle_read(scn: Column) -> Column:
+    """The place of a READ that saw everything up to an SCN: behind all changes of that number."""
+    number = scn.try_cast("bigint")
+    return _joined(_hex(F.when(number > 0, number), 16), F.lit("F" * 24), F.lit("F" * 8), F.lit("1"))
+
+
+def datastream_postgresql(moment: Column, lsn: Column, half: Column) -> Column:
+    """`lsn` two hexadecimal halves with a slash between."""
+    halves = F.split(F.upper(F.trim(lsn)), "/")
+    number = F.concat(F.lpad(F.get(halves, F.lit(0)), 8, "0"), F.lpad(F.get(halves, F.lit(1)), 8, "0"))
+    known = F.when(F.upper(F.trim(lsn)).rlike("^[0-9A-F]{1,8}/[0-9A-F]{1,8}$"), number)
+    return _joined(_moment(moment), known, half.cast("string"))
+
+
+def datastream_sqlserver(moment: Column, lsn: Column, location: Column, half: Column) -> Column:
+    """`lsn` three hexadecimal numbers with colons between; `location` the JSON of file, page and slot, if told."""
+    parts = F.split(F.upper(F.trim(lsn)), ":")
+    widths = (8, 8, 4)
+    number = F.concat(*[F.lpad(F.get(parts, F.lit(i)), width, "0") for i, width in enumerate(widths)])
+    known = F.when(F.upper(F.trim(lsn)).rlike("^[0-9A-F]{1,8}:[0-9A-F]{1,8}:[0-9A-F]{1,4}$"), number)
+    places = F.from_json(location, "array<bigint>")
+    slots = [_hex(F.coalesce(F.get(places, F.lit(i)), F.lit(0)), 16) for i in range(3)]
+    return _joined(_moment(moment), known, F.concat(*slots), half.cast("string"))
+
+
+def _moment(moment: Column) -> Column:
+    """Microseconds since 1970."""
+    return _hex(F.unix_micros(moment), 16)
+
+
+def _blank(text: Column) -> Column:
+    return text.isNull() | (F.trim(text) == "")

@@ -20,9 +20,9 @@ from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
 from engine.spec.wording import nearest, shown, word_hint
 
-FORMATS: Final = ("debezium-json", "rows")
+FORMATS: Final = ("debezium-json", "datastream-json", "datastream-avro", "rows")
 LATER_FORMATS: Final = (
-    "debezium-avro", "datastream-json", "datastream-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
+    "debezium-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
 )  # fmt: skip
 UNBOUNDED: Final = "unbounded"
 

@@ -78,6 +78,14 @@ def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str
     for name in SETTINGS:
         if name in source:
             yield ("source", name), "is a setting of the format rows", "leave it out."
+    if str(source.get("format")).startswith("datastream-"):
+        for name in ("decimals", "times", "time_zone"):
+            if name in source:
+                yield (
+                    ("source", name),
+                    "is no setting of Datastream: its values are as they are, in UTC",
+                    "leave it out.",
+                )
     if "table" in source:
         yield ("source", "table"), "reading an Iceberg table is for the format rows", "give source.path."
     elif "path" not in source:
