@@ -61,11 +61,11 @@ def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None =
             hint="Declare them under columns; events without schemas do not tell their types.",
         )
     all_fields_seen = infer or not question.seen.schemaless
-    closed = all_fields_seen and set(question.seen.typed_fields) <= set(names)
+    excluded = frozenset(rows.columns.columns if rows is not None and rows.columns.mode == "except" else ())
+    closed = all_fields_seen and set(question.seen.typed_fields) <= {*names, *excluded}
     if rows is None:
         return TableShape(keys, columns, dropped, closed)
     silent = frozenset(name for name in names if rows.ignores_null(name))
-    excluded = frozenset(rows.columns.columns if rows.columns.mode == "except" else ())
     listed = rows.columns.mode == "columns"
     return TableShape(keys, columns, dropped | excluded, closed or listed, silent, images=False)
 

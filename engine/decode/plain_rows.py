@@ -182,4 +182,9 @@ def _untimed(rows: RowsSpec) -> Column:
 def _broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as a row."""
     whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string")["_line"]
-    return F.when(whole.isNull(), "not JSON").otherwise("not a JSON object")
+    in_table = F.col("row_schema_json").isNotNull()  # only a CSV file can bring a text that is no row
+    return (
+        F.when(in_table, "not as many values as the file has columns")
+        .when(whole.isNull(), "not JSON")
+        .otherwise("not a JSON object")
+    )

@@ -36,10 +36,11 @@ _KINDS: Final[dict[type[T.DataType], tuple[T.DataType, EncodingKind]]] = {
 _IN_ARRAYS: Final = (T.BooleanType, T.IntegerType, T.LongType, T.DoubleType, T.StringType)
 
 
-def row_records(rows: DataFrame, schema: str, avro: bool) -> DataFrame:
+def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> DataFrame:
     """Plain rows.
 
-    Needs: file, start, row, record; schema: what the files say of the record.
+    Needs: file, start, row, record; schema: what the files say of the record; malformed: the field that holds the text
+        of what is no row.
     Gives: file, start, row, text, row_schema.
     Rows: 1:1.
     """
@@ -48,8 +49,12 @@ def row_records(rows: DataFrame, schema: str, avro: bool) -> DataFrame:
     if avro:
         columns = avro_columns(json.loads(schema), record, F.col("record"))
     else:
-        columns = {field.name: _told(F.col("record")[field.name], field.dataType) for field in record}
-    return _texts(rows, to_text(columns), columns)
+        told = [field for field in record if field.name != malformed]
+        columns = {field.name: _told(F.col("record")[field.name], field.dataType) for field in told}
+    text = to_text(columns)
+    if malformed in record.names:
+        text = F.coalesce(F.col("record")[malformed], text)
+    return _texts(rows, text, columns)
 
 
 def datastream_records(rows: DataFrame, schema: str) -> DataFrame:

@@ -23,6 +23,7 @@ Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
 HEAD_BYTES = 1 << 16
 LONGEST_HEAD = 1 << 24
+MALFORMED = "__siltstone_malformed"
 AVRO_MAGIC = b"Obj\x01"
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
@@ -154,9 +155,13 @@ def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
 
 
 def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
-    """Values without quotes and nothing in them are null; with quotes they are empty text."""
+    """Values without quotes and nothing in them are null; with quotes they are empty text.
+
+    Gives: the columns; in MALFORMED the text of a line that has not as many values as the header.
+    """
     assert source.rows is not None
-    reader = spark.read.schema(T.StructType.fromJson(json.loads(schema))).options(header=True, multiLine=True)
+    columns = T.StructType.fromJson(json.loads(schema)).add(MALFORMED, T.StringType())
+    reader = spark.read.schema(columns).options(header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED)
     return reader.options(sep=source.rows.delimiter, escape='"').csv(list(paths))
 
 

@@ -73,11 +73,32 @@ def tables(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.T
             "target": {"latest": f"files.{kind}", "history": f"files.{kind}_h"},
         }
         specs[kind] = table_spec(values | ({} if kind in TYPED else {"columns": DECLARED}), project)
+    specs["bad"] = bad_file(project)
     report = catch_up(project, list(specs.values()), spark)
     assert [table.error for table in report.tables] == [None] * len(specs)
     again = catch_up(project, [specs["table"], specs["avro"]], spark)
     assert [table.status for table in again.tables] == ["nothing new"] * 2
     return specs
+
+
+def bad_file(project: ProjectSpec) -> TableSpec:
+    """A CSV file of which a line lacks a value."""
+    (project.root / "bad").mkdir()
+    (project.root / "bad" / "a.tsv").write_text('n\tid\tname\n1\t1\t"two\nlines"\n2\t2\n3\t3\t\n', encoding="utf-8")
+    source = {"format": "rows", "path": "bad", "sequence_by": "n", "file_type": "csv", "delimiter": "\t"}
+    values = {"table": "shop.bad", "source": source, "keys": ["id"], "rejects": {"max_fraction": 1}}
+    return table_spec(values | {"target": {"latest": "files.bad", "history": "files.bad_h"}}, project)
+
+
+def test_a_line_with_too_few_values_is_rejected_and_the_rest_goes_on(
+    spark: SparkSession, tables: dict[str, TableSpec]
+) -> None:
+    assert stored(spark, tables["bad"].target.latest, ["id", "name"]) == [
+        "Row(id='1', name='two\\nlines')",
+        "Row(id='3', name=None)",
+    ]
+    rejects = spark.table("lake.files.rejects").select("line", "reason").collect()
+    assert [tuple(row) for row in rejects] == [(2, "not as many values as the file has columns")]
 
 
 def stored(spark: SparkSession, table: str, columns: Sequence[str]) -> list[str]:
