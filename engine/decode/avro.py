@@ -49,8 +49,9 @@ _TIMES: Final = ("read_timestamp", "source_timestamp")
 _EVENT: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
 
 
-def avro_columns(schema: Mapping[str, Any], record: T.StructType, value: Column) -> dict[str, Told]:
+def avro_columns(schema: Any, record: T.StructType, value: Column) -> dict[str, Told]:
     """The columns of a record: `record` its type as Spark reads it, `value` the record itself."""
+    schema = _one(schema)
     named: Named = {}
     remember(schema, named)
     kinds = {field.name: field.dataType for field in record}
