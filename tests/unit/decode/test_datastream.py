@@ -1,6 +1,9 @@
 """Datastream's events of four databases: what they are, where they stand, what identifies their rows."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -9,7 +12,7 @@ from pyspark.sql import Row, SparkSession
 from engine.decode import envelopes
 from engine.spec.model import SourceSpec
 from tests.recordings import DATA
-from tests.unit.decode.given import lines
+from tests.unit.decode.given import decoded, lines, spec
 
 SOURCE = SourceSpec("datastream-json", "x")
 TIME = "2024-05-06T12:16:01"
@@ -105,6 +108,36 @@ def test_an_event_is_told_by_what_it_carries(found: list[Row]) -> None:
 
 def test_what_is_no_change_is_rejected_with_its_reason(found: list[Row]) -> None:
     assert [row.reason for row in found[-len(REJECTED) :]] == [reason for _, reason in REJECTED]
+
+
+def test_an_oracle_table_without_a_key_has_the_ids_of_its_rows(spark: SparkSession) -> None:
+    texts = [oracle("UPDATE", 7, "0x1.2.3", row_id="AAB", payload={"A": 1}), oracle(None, 7, "", row_id="AAA")]
+    (one, two) = decoded(spark, texts, replace(spec(keys=None, table="HR.t"), source=SOURCE))
+    assert (one.reason, one.key.asDict(), one.row.A) == (None, {"ROW_ID": "AAB"}, 1)
+    assert (two.reason, two.key.asDict(), two.row.id) == (None, {"ROW_ID": "AAA"}, 1)
+
+
+def test_declared_types_read_values_as_datastream_writes_them(spark: SparkSession) -> None:
+    columns = {
+        "id": "int", "at": "timestamp", "here": "timestamp_ntz", "day": "date", "price": "decimal(12,2)",
+        "big": "bigint unsigned", "blob": "binary", "doc": "json", "clock": "time",
+    }  # fmt: skip
+    payload = {
+        "id": 1, "at": "2024-01-01T12:00:00.5+02:00", "here": "2024-01-01 12:00:00", "day": "2024-01-01T00:00:00Z",
+        "price": "12.30", "big": 18446744073709551615, "blob": "00ff", "doc": {"a": [1]}, "clock": "-838:59:59.000000",
+    }  # fmt: skip
+    bare = payload | {"at": "2024-01-01", "price": 12.3, "big": "18446744073709551615", "doc": '{"a":[1]}'}
+    texts = [mysql("INSERT", "b.1", n + 1, payload=row) for n, row in enumerate((payload, bare))]
+    one, two = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
+    assert (one.reason, two.reason) == (None, None)
+    assert [moment.astimezone(UTC).isoformat() for moment in (one.row.at, two.row.at)] == [
+        "2024-01-01T10:00:00.500000+00:00",
+        "2024-01-01T00:00:00+00:00",
+    ]
+    for row in (one.row, two.row):
+        assert (row.here, row.day) == (datetime(2024, 1, 1, 12), date(2024, 1, 1))  # has no zone
+        assert (row.price, row.big) == (Decimal("12.30"), Decimal(18446744073709551615))
+        assert (bytes(row.blob), row.doc, row.clock) == (b"\x00\xff", '{"a":[1]}', "-838:59:59.000000")
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the files are not there: {DATA}")
