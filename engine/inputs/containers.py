@@ -6,23 +6,26 @@ Files that describe their records alike are read together; each part knows the d
 import csv
 import io
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.errors import SourceError
-from engine.inputs.listing import InputFile, read_bytes
+from engine.errors import SourceError, SpecError
+from engine.inputs.lines import UNREADABLE
+from engine.inputs.listing import InputFile, is_compressed, read_bytes
+from engine.jars import SPARK_AVRO
 from engine.spec.model import SourceSpec
 
 Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
 HEAD_BYTES = 1 << 16
 LONGEST_HEAD = 1 << 24
+NO_FILE = "check source.path, or how the spec says files are written"
 MALFORMED = "__siltstone_malformed"
 AVRO_MAGIC = b"Obj\x01"
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
@@ -76,15 +79,19 @@ def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSp
         return avro_schema(spark, file)
     if kind == "csv":
         return csv_schema(spark, file, source)
-    found = spark.table(table_name(source, catalog)) if kind == "table" else spark.read.parquet(file.path)
-    return str(found.schema.json())
+    try:
+        found = spark.table(table_name(source, catalog)) if kind == "table" else spark.read.parquet(file.path)
+        return str(found.schema.json())
+    except UNREADABLE as error:
+        raise SourceError(f"Cannot read {file.path}: it is no Parquet file, or is damaged.", NO_FILE) from error
 
 
 def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
     """The records of files with the places Spark read them at."""
     if kind == "avro":
         reader = spark.read.format("avro").option("recursiveFieldMaxDepth", DIMENSIONS)
-        rows = reader.option("avroSchema", json.dumps(without_logical_types(json.loads(schema)))).load(list(paths))
+        reader = reader.option("avroSchema", json.dumps(without_logical_types(json.loads(schema))))
+        rows = avro_rows(reader, paths)
     elif kind == "csv":
         rows = csv_rows(spark, schema, paths, source)
     else:
@@ -166,12 +173,34 @@ def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: Sou
 
 
 def head(spark: SparkSession, file: InputFile) -> bytes:
-    """The beginning of a file, unpacked if it is gzip."""
-    start = read_bytes(spark, file.path, 0, min(file.size, HEAD_BYTES))
-    return zlib.decompressobj(wbits=31).decompress(start) if file.path.endswith(".gz") else start
+    """The beginning of a file; the first line of one that is compressed.
+
+    Raises: SourceError: it cannot be unpacked.
+    """
+    if not is_compressed(file.path):
+        return read_bytes(spark, file.path, 0, min(file.size, HEAD_BYTES))
+    try:
+        line = spark.read.text(file.path).first()
+    except UNREADABLE as error:
+        raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
+    return b"" if line is None else str(line["value"]).encode()
 
 
 # --- Avro -----------------------------------------------------------------------------------------------------------
+
+
+def avro_rows(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """The records of Avro files.
+
+    Raises: SpecError: the session, which somebody else started, has no reader for them.
+    """
+    try:
+        return reader.load(list(paths))
+    except AnalysisException as error:
+        if "Failed to find data source" not in str(error):
+            raise
+        hint = f"start it with {SPARK_AVRO.file} (spark-submit --jars, or spark.jars)"
+        raise SpecError("Cannot read Avro files: the Spark session has no reader for them.", hint) from error
 
 
 def avro_schema(spark: SparkSession, file: InputFile) -> str:
@@ -187,7 +216,7 @@ def avro_schema(spark: SparkSession, file: InputFile) -> str:
         if size >= min(file.size, LONGEST_HEAD):
             raise SourceError(
                 f"Cannot read {file.path}: it is no Avro file, or was cut short inside its header.",
-                "check source.path, or source.format, in the spec",
+                NO_FILE,
             )
         size *= 16
 
