@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -114,6 +114,3 @@ def all_parts(parts: Sequence[DataFrame]) -> DataFrame:
     for other in others:
         first = first.unionByName(other)
     return first
-
-
-Schema = dict[str, Any]
