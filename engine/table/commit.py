@@ -17,7 +17,8 @@ from engine.errors import CommitConflictError, CommitStateUnknownError
 from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
 
 BRANCH_PREFIX = "siltstone_"
-SUMMARY_CONF = "spark.sql.iceberg.snapshot-property."
+SUMMARY_OPTION = "snapshot-property."
+SUMMARY_CONF = "spark.sql.iceberg." + SUMMARY_OPTION  # for statements, which take no options
 
 
 class Branch:
@@ -50,8 +51,11 @@ class Branch:
 
     def append(self, rows: DataFrame) -> None:
         """Append rows. No rows are a commit too: it carries the marker."""
-        with one_boundary(self.table), summarised(self.spark, self.summary):
-            rows.writeTo(self.identifier).append()
+        writer = rows.writeTo(self.identifier)
+        for key, value in self.summary.items():
+            writer = writer.option(SUMMARY_OPTION + key, value)
+        with one_boundary(self.table):
+            writer.append()
 
     def execute(self, statement: str) -> None:
         """Run a statement that writes to the branch."""
