@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 
 from engine.errors import SpecError
 from engine.gateway import remember_names
-from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC, Jar, cache_folder, jar_paths
+from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SPARK_AVRO, SQLITE_JDBC, Jar, cache_folder, jar_paths
 from engine.java import require_java
 from engine.spec.model import CatalogSpec, ProjectSpec
 
@@ -107,7 +107,7 @@ def sqlite_file(catalog: CatalogSpec) -> Path | None:
 
 def needed_jars(catalog: CatalogSpec) -> list[Jar]:
     """What Spark needs to reach this catalog and its warehouse."""
-    jars = [ICEBERG_SPARK]
+    jars = [ICEBERG_SPARK, SPARK_AVRO]
     if sqlite_file(catalog):
         jars.append(SQLITE_JDBC)
     on_s3 = urlparse(catalog.warehouse or "").scheme in ("s3", "s3a", "s3n")

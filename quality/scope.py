@@ -15,6 +15,9 @@ from quality.timeline import Columns, carries_before, gives_key, is_streamed
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
 
+UPSERTS = ("rows:",)  # how the sources of changes begin that do not tell inserts from updates
+UNORDERED = ("rows:", "datastream-")  # and of those whose files are not in the order of a log
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -114,7 +117,17 @@ def unavailable(scope: Scope) -> Iterator[tuple[str, str]]:
         yield from ((check, "no streamed change to look at") for check in of_changes)
     elif not scope.befores:
         yield catalogue.CHAIN_BREAK, "no change carries a whole before image"
+    if come_from(scope, UPSERTS):
+        of_inserts = (catalogue.ORPHAN, catalogue.DOUBLE_INSERT)
+        yield from ((check, "rows do not say whether they are new") for check in of_inserts)
     if not scope.placed:
         yield catalogue.POSITIONS_BACKWARDS, "no streamed change with a position and a place of delivery"
+    elif come_from(scope, UNORDERED):
+        yield catalogue.POSITIONS_BACKWARDS, "the source delivers in no order"
     if not scope.markers:
         yield catalogue.OPEN_WINDOW, "no markers of snapshot windows among the control records"
+
+
+def come_from(scope: Scope, beginnings: tuple[str, ...]) -> bool:
+    """Whether all judged changes come from such sources."""
+    return bool(scope.sources) and all(source.startswith(beginnings) for source in scope.sources)

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -11,7 +12,7 @@ from typing import Any
 
 from tests.recorded_tables import POSTGRESQL, Row, Table
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ.get("SILTSTONE_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
 PLACEHOLDER = "__debezium_unavailable_value"
 PLACEHOLDERS = (PLACEHOLDER, base64.b64encode(PLACEHOLDER.encode()).decode())
 SNAPSHOTS = {  # where the first READs of a table stand in the source's log, as the truth counts it

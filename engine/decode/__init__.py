@@ -10,7 +10,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from engine.decode import debezium_json
+from engine.decode import datastream, debezium_json, plain_rows
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, REJECT
@@ -19,7 +19,12 @@ from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SpecError
 from engine.spec.model import SourceSpec
 
-FORMATS: Final[dict[str, Callable[[DataFrame, SourceSpec], DataFrame]]] = {"debezium-json": debezium_json.envelopes}
+FORMATS: Final[dict[str, Callable[[DataFrame, SourceSpec], DataFrame]]] = {
+    "debezium-json": debezium_json.envelopes,
+    "rows": plain_rows.envelopes,
+    "datastream-json": datastream.envelopes,
+    "datastream-avro": datastream.envelopes,
+}
 
 
 def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:

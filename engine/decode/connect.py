@@ -67,7 +67,7 @@ def typed(field: Field) -> Typed:
     """The stored type of a field and how its values are encoded."""
     name, parameters = field.get("name"), field.get("parameters") or {}
     if name == DECIMAL:
-        return _decimal(int(parameters["scale"]), int(parameters.get("connect.decimal.precision", MAX_DIGITS)))
+        return decimal(int(parameters["scale"]), int(parameters.get("connect.decimal.precision", MAX_DIGITS)))
     if name == BITS:
         return T.StringType(), Encoding("bits", int(parameters["length"]))
     if field["type"] == "array":
@@ -77,7 +77,7 @@ def typed(field: Field) -> Typed:
     return kind, Encoding(encoding_kind)
 
 
-def _decimal(scale: int, precision: int) -> Typed:
+def decimal(scale: int, precision: int) -> Typed:
     """Numbers of more digits than a decimal has are kept as their digits."""
     whole = precision - scale
     places = max(scale, 0)

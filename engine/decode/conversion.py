@@ -205,7 +205,11 @@ def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circu
     else:
         number = values.moment(count, unit_of(encoding.size))
     written = values.local_moment(text) if isinstance(kind, T.TimestampNTZType) else values.zoned_moment(text)
-    return F.when(text.contains(":"), _as(written, kind)).otherwise(_local(number.cast("timestamp_ntz"), kind, given))
+    if isinstance(kind, T.TimestampType) and given.time_zone != "UTC":
+        here = _local(values.local_moment(text), kind, given)
+        written = F.when(text.rlike(values.ZONED), written).otherwise(here)
+    is_text = text.contains(":") | text.rlike(values.BARE_DATE)
+    return F.when(is_text, _as(written, kind)).otherwise(_local(number.cast("timestamp_ntz"), kind, given))
 
 
 def unit_of(digits: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import types as T
 
 from engine.decode.conversion import unit_of
+from engine.decode.natural import NATURAL_FORMATS, binary_encoding, natural_encoding
 from engine.decode.shape import Encoding, EncodingKind
 from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
@@ -32,9 +33,14 @@ def schemaless_encoding(declared: ColumnType, source: SourceSpec, any_scale: boo
 
     `any_scale`: the events may hold numbers that say their own scale, as PostgreSQL's unconstrained numerics do.
     """
+    natural = source.format in NATURAL_FORMATS
+    return natural_encoding(declared, source) if natural else _debezium_encoding(declared, source, any_scale)
+
+
+def _debezium_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool) -> Encoding:
     said = declared.source_encoding
     if said.kind == "array":
-        return Encoding("array", items=schemaless_encoding(declared.children[0][1], source, any_scale))
+        return Encoding("array", items=_debezium_encoding(declared.children[0][1], source, any_scale))
     if said.kind == "decimal":
         return _decimal(declared.data_type(), source, any_scale)
     if said.kind == "string":
@@ -61,7 +67,7 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
     if said.kind == "bits" and carried.kind in ("bits", "boolean"):
         return Encoding("bits", said.precision)
     if said.kind == "binary" and carried.kind == "text":
-        return Encoding("hex" if source.binaries == "hex" else "base64")
+        return binary_encoding(source)
     if said.kind == "decimal" and carried.kind in ("text", "floating", "integer"):
         return Encoding("decimal_text")
     if said.kind in ("timestamp", "timestamp_ntz") and carried.kind in ("text", "integer"):

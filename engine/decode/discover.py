@@ -45,10 +45,15 @@ def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None =
     stored = {field.name: field.dataType for field in known or ()}
     infer = spec.columns is None
     question = _Question(spec, stored, look(envelopes, infer))
-    names = _column_names(question)
+    rows = spec.source.rows
+    names = [name for name in _column_names(question) if rows is None or rows.takes(name)]
     dropped = frozenset(name for name, column in question.declared.items() if column.mask == "drop")
     columns = tuple(_column(name, question) for name in names if name not in dropped)
     keys = _keys(question)
+    if spec.keys is None:  # a key can stand beside the row, as Oracle's row id does
+        beside = [key for key in keys if key not in names]
+        names += beside
+        columns += tuple(_column(name, question) for name in beside)
     absent = [key for key in keys if key not in names]
     if absent:
         raise SpecError(
@@ -56,8 +61,13 @@ def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None =
             hint="Declare them under columns; events without schemas do not tell their types.",
         )
     all_fields_seen = infer or not question.seen.schemaless
-    closed = all_fields_seen and set(question.seen.typed_fields) <= set(names)
-    return TableShape(keys, columns, dropped, closed)
+    excluded = frozenset(rows.columns.columns if rows is not None and rows.columns.mode == "except" else ())
+    closed = all_fields_seen and set(question.seen.typed_fields) <= {*names, *excluded}
+    if rows is None:
+        return TableShape(keys, columns, dropped, closed)
+    silent = frozenset(name for name in names if rows.ignores_null(name))
+    listed = rows.columns.mode == "columns"
+    return TableShape(keys, columns, dropped | excluded, closed or listed, silent, images=False)
 
 
 def _keys(question: _Question) -> tuple[str, ...]:

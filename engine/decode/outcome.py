@@ -71,6 +71,8 @@ def present(shape: TableShape) -> Column:
 
 def before(shape: TableShape) -> Column:
     """The image before, where it is whole: PostgreSQL may send the keys alone, the rest null or unavailable."""
+    if not shape.images:
+        return F.lit(None).cast(shape.row_type)
     whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_or_none("_unavailable")) == 0)
     whole_update = F.col("_before_full") & ~F.col("_before_spoilt")
     return F.when(whole_delete, F.col("_stored")).when(whole_update, masked_struct("_before", shape.columns))

@@ -2,17 +2,21 @@
 
     PostgreSQL       epoch(4) - commit LSN of the transaction before (16) - LSN (16)
     MySQL, MariaDB   epoch(4) - number of the binlog file (8) - position in it (16) - row in the event (8)
+    rows             epoch(4) - one segment a column of sequence_by (see number_segment ...) - the tie, if it decides
 
 Where the source gives no position, or a sentinel in its place, the position is null.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 EPOCH = "0000"
 _MAX_FILE = 0xFFFFFFFF
+_SIGN = -(2**63)
 
 
 def postgresql(lsn: Column, sequence: Column) -> Column:
@@ -42,3 +46,92 @@ def _joined(*segments: Column) -> Column:
     """Null where a segment is."""
     parts = [part for segment in segments for part in (F.lit("-"), segment)]
     return F.concat(F.lit(EPOCH), *parts)
+
+
+def rows(sequence: Sequence[Column], tie: Column | None) -> Column:
+    """`sequence` the segments that `sequence_segment` gives; `tie` what decides at one place of the sequence."""
+    last = [] if tie is None else [tie.cast("string")]
+    return _joined(*sequence, *last)
+
+
+def number_segment(text: Column) -> Column:
+    """A plain decimal number of any length: B or, below zero, A, the count of its whole digits, its digits.
+
+    Below zero count and digits are complements, and F ends them: the longer number is the smaller one. The separator
+    sorts before every digit, so that segments of different lengths keep their order.
+    """
+    bare = F.ltrim(text, F.lit("+-0"))
+    whole = F.substring_index(bare, ".", 1)
+    digits = F.concat(whole, F.rtrim(F.regexp_extract(text, r"\.([0-9]*)", 1), F.lit("0")))
+    negative = text.startswith("-") & (digits != "")
+    count = F.lpad(F.hex(F.when(negative, 255 - F.length(whole)).otherwise(F.length(whole))), 2, "0")
+    complement = F.concat(F.lit("A"), count, F.translate(digits, "0123456789", "9876543210"), F.lit("F"))
+    return F.when(negative, complement).otherwise(F.concat(F.lit("B"), count, digits))
+
+
+def time_segment(moment: Column, nanos: Column) -> Column:
+    """An instant in microseconds, and the three digits of nanoseconds behind it."""
+    shifted = F.unix_micros(moment).bitwiseXOR(F.lit(_SIGN))
+    return F.concat(F.lit("C"), _hex(shifted, 16), nanos)
+
+
+def text_segment(text: Column) -> Column:
+    """Text in the order of its UTF-8 bytes."""
+    return F.concat(F.lit("D"), F.hex(F.encode(text, "UTF-8")))
+
+
+def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) -> Column:
+    """`file` text that ends in its number, `pos` its text; `moment` when the change was; `half` 0 for the first one of
+    a pair at one position, else 1."""
+    number = F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint")
+    known = F.when(number.between(0, _MAX_FILE), number)
+    place = pos.try_cast("bigint")
+    return _joined(_hex(known, 8), _hex(F.when(place > 0, place), 16), _moment(moment), half.cast("string"))
+
+
+def datastream_oracle(scn: Column, rs_id: Column, ssn: Column, half: Column) -> Column:
+    """`scn`, `ssn` digits; `rs_id` three hexadecimal numbers with points between, perhaps blanks around it, and 0x."""
+    number = scn.try_cast("bigint")
+    parts = F.split(F.regexp_replace(F.upper(F.trim(rs_id)), "^0X", ""), r"\.")
+    record = F.concat(*[F.lpad(F.coalesce(F.get(parts, F.lit(i)), F.lit("")), 8, "0") for i in range(3)])
+    known = F.when(record.rlike("^[0-9A-F]{24}$"), record)
+    return _joined(
+        _hex(F.when(number > 0, number), 16),
+        F.coalesce(F.when(F.trim(rs_id) != "", known), F.when(_blank(rs_id), F.lit("0" * 24))),
+        _hex(F.coalesce(ssn.try_cast("bigint"), F.lit(0)), 8),
+        half.cast("string"),
+    )
+
+
+def datastream_oracle_read(scn: Column) -> Column:
+    """The place of a READ that saw everything up to an SCN: behind all changes of that number."""
+    number = scn.try_cast("bigint")
+    return _joined(_hex(F.when(number > 0, number), 16), F.lit("F" * 24), F.lit("F" * 8), F.lit("1"))
+
+
+def datastream_postgresql(moment: Column, lsn: Column, half: Column) -> Column:
+    """`lsn` two hexadecimal halves with a slash between."""
+    halves = F.split(F.upper(F.trim(lsn)), "/")
+    number = F.concat(F.lpad(F.get(halves, F.lit(0)), 8, "0"), F.lpad(F.get(halves, F.lit(1)), 8, "0"))
+    known = F.when(F.upper(F.trim(lsn)).rlike("^[0-9A-F]{1,8}/[0-9A-F]{1,8}$"), number)
+    return _joined(_moment(moment), known, half.cast("string"))
+
+
+def datastream_sqlserver(moment: Column, lsn: Column, location: Column, half: Column) -> Column:
+    """`lsn` three hexadecimal numbers with colons between; `location` the JSON of file, page and slot, if told."""
+    parts = F.split(F.upper(F.trim(lsn)), ":")
+    widths = (8, 8, 4)
+    number = F.concat(*[F.lpad(F.get(parts, F.lit(i)), width, "0") for i, width in enumerate(widths)])
+    known = F.when(F.upper(F.trim(lsn)).rlike("^[0-9A-F]{1,8}:[0-9A-F]{1,8}:[0-9A-F]{1,4}$"), number)
+    places = F.from_json(location, "array<bigint>")
+    slots = [_hex(F.coalesce(F.get(places, F.lit(i)), F.lit(0)), 16) for i in range(3)]
+    return _joined(_moment(moment), known, F.concat(*slots), half.cast("string"))
+
+
+def _moment(moment: Column) -> Column:
+    """Microseconds since 1970."""
+    return _hex(F.unix_micros(moment), 16)
+
+
+def _blank(text: Column) -> Column:
+    return text.isNull() | (F.trim(text) == "")

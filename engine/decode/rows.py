@@ -181,11 +181,22 @@ def _details(findings: DataFrame, shape: TableShape) -> DataFrame:
     look = F.lit(not shape.closed) | F.col("_lost") | F.col("_nulls")
     return fated.select(
         "*",
-        F.when(F.col("_image").isNotNull() & look, F.json_object_keys("_image_json")).alias("_fields"),
+        F.when(F.col("_image").isNotNull() & look, _told(shape)).alias("_fields"),
         named("unavailable").alias("_unavailable"),
         named("unkept").alias("_unkept"),
         named("unfit").alias("_unfit"),
         (F.col("_before_lost") & _spoilt(shape)).alias("_before_spoilt"),
+    )
+
+
+def _told(shape: TableShape) -> Column:
+    """The fields of the image that say something."""
+    fields = F.json_object_keys("_image_json")
+    if not shape.silent_nulls:
+        return fields
+    carried = F.col("_image")
+    return F.array_except(
+        fields, outcome.names_where((name, carried[name].isNull()) for name in sorted(shape.silent_nulls))
     )
 
 

@@ -73,13 +73,16 @@ class TableShape:
     """The key columns (none: a keyless table) and all columns of a table.
 
     `dropped` names columns whose values must not be stored anywhere. `closed` says that the events at hand carry no
-    field beyond these, so that nobody needs to look for one.
+    field beyond these, so that nobody needs to look for one. `silent_nulls` names columns in which a null says nothing.
+    `images` says that a delete's image is what the row was before.
     """
 
     keys: tuple[str, ...]
     columns: tuple[ColumnShape, ...]
     dropped: frozenset[str] = frozenset()
     closed: bool = False
+    silent_nulls: frozenset[str] = frozenset()
+    images: bool = True
 
     @property
     def row_type(self) -> T.StructType:

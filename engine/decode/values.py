@@ -23,6 +23,8 @@ LIMB: Final = 1_000_000_000
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
+BARE_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+ZONED: Final = r":[0-9.]+(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
 
 

@@ -34,17 +34,29 @@ class CountedFile:
 
 
 def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[DataFrame, list[CountedFile]]:
-    """The new lines of the files.
+    """The new lines of text files.
 
     Gives: file, line (1-based), text; blank lines are passed over but counted.
     Rows: one a line after `after_line`.
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    return numbered(spark, scan(spark, [entry.file.path for entry in pending]), pending)
+
+
+def numbered(
+    spark: SparkSession, text: DataFrame, pending: Sequence[PendingFile]
+) -> tuple[DataFrame, list[CountedFile]]:
+    """The new records of files, with their numbers.
+
+    Needs: file, start of the piece, running number `row`, text, perhaps more.
+    Gives: file, line (1-based), text, what there is more; blank texts are passed over but counted.
+    Rows: one a record after `after_line`.
 
     Spark numbers the rows of each piece of a file it reads; a first pass counts the rows of each piece, and so the
     second one, split the same way, knows every line's number in its file without sorting anything.
 
     Raises: SourceError: a file cannot be read to its end.
     """
-    text = scan(spark, [entry.file.path for entry in pending])
     try:
         pieces = text.groupBy("file", "start").agg(F.min("row").alias("first"), F.count("*").alias("rows")).collect()
     except UNREADABLE as error:
@@ -68,15 +80,16 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
     schema = "file string, start bigint, path string, shift bigint, after_line bigint"
     located = text.join(F.broadcast(local_frame(spark, offsets, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
+    more = [name for name in text.columns if name not in ("file", "start", "row", "text")]
     lines = located.where((line > F.col("after_line")) & (F.trim("text") != "")).select(
-        F.col("path").alias("file"), line.alias("line"), "text"
+        F.col("path").alias("file"), line.alias("line"), "text", *more
     )
     return lines, counted
 
 
 def settled(spark: SparkSession, entry: PendingFile) -> PendingFile:
     """A file as it was listed; if it has grown since, its last line may have been read before its end was there."""
-    if entry.half_line or is_compressed(entry.file.path):
+    if entry.half_line or not entry.file.can_grow():
         return entry
     system, path = file_system(spark, entry.file.path)
     grew = int(system.getFileStatus(path).getLen()) != entry.file.size

@@ -16,11 +16,16 @@ TAIL_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file of a source. `mtime` in milliseconds since 1970."""
+    """One file of a source. `mtime` in milliseconds since 1970. `whole`: it is taken as it is, nothing is appended."""
 
     path: str
     size: int
     mtime: int
+    whole: bool = False
+
+    def can_grow(self) -> bool:
+        """Whether lines can be appended to what was taken."""
+        return not self.whole and not is_compressed(self.path)
 
 
 def list_files(spark: SparkSession, path: str, until_ms: int | None = None) -> list[InputFile]:
@@ -123,7 +128,7 @@ def read_bytes(spark: SparkSession, path: str, start: int, length: int) -> bytes
 
 def unfinished(spark: SparkSession, file: InputFile) -> bytes | None:
     """The text after the last line end, None where there is none or the file is compressed."""
-    if file.size == 0 or is_compressed(file.path):
+    if file.size == 0 or not file.can_grow():
         return None
     if read_bytes(spark, file.path, file.size - 1, 1) == b"\n":
         return None

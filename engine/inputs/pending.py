@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine.errors import SourceError
-from engine.inputs.listing import InputFile, Look, is_compressed
+from engine.inputs.listing import InputFile, Look
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def pending_file(look: Look, file: InputFile, taken: Taken | None, consumer: str
     same = file.size >= taken.size and look.fingerprint(file.path, taken.size) == taken.fingerprint
     if same and file.size == taken.size:
         return None
-    if not same or is_compressed(file.path):
+    if not same or not file.can_grow():
         raise changed_under_its_name(file, taken, consumer)
     grown = look.fingerprint(file.path, file.size)
     return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
@@ -55,7 +55,7 @@ def pending_file(look: Look, file: InputFile, taken: Taken | None, consumer: str
 
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:
     """The error for a file whose taken part is not there any more."""
-    what = "compressed files cannot be continued" if is_compressed(file.path) else "its first bytes are not the same"
+    what = "files of its kind cannot be continued" if not file.can_grow() else "its first bytes are not the same"
     return SourceError(
         f"Cannot take {file.path} for {consumer}: the file changed under its name after {taken.to_line} of its lines"
         f" were taken ({taken.size} bytes then, {file.size} now; {what}).",

@@ -109,7 +109,7 @@ class Run:
         try:
             delivery = list_delivery(self.spark, self.project, source, specs, self.until_ms)
             with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
-                read_delivery(self.spark, delivery)
+                read_delivery(self.spark, delivery, self.project.catalog.name)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
             return

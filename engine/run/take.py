@@ -14,11 +14,12 @@ from engine import names
 from engine.decode import control_rows, decode_rows, discover, envelopes
 from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SourceError
-from engine.inputs.lines import CountedFile, read_lines
-from engine.inputs.listing import InputFile, Look, list_files
+from engine.inputs.lines import CountedFile
+from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.folding import newest_batch
+from engine.run.records import read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import ensure_changes, known_row
@@ -97,13 +98,13 @@ def list_delivery(
 
     Raises: SourceError: nothing is there, or a file changed under its name.
     """
-    files = list_files(spark, source.path, until_ms)
+    files = source_files(spark, source, project.catalog.name, until_ms)
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
     return Delivery(source, files, find_consumers(spark, project, targets, files, tidy))
 
 
-def read_delivery(spark: SparkSession, delivery: Delivery) -> None:
+def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:
     """Read and classify what is new to anybody, in one pass.
 
     Raises: SourceError: a file cannot be read.
@@ -111,7 +112,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery) -> None:
     union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
     if not union:
         return
-    lines, counted = read_lines(spark, union)
+    lines, counted = read_records(spark, delivery.source, union, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
     # rather than a cache: what is built on it is not planned over the parsing again.
     delivery.records = envelopes(lines, delivery.source).localCheckpoint()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine.spec.rows import row_disagreements
 from engine.spec.wording import Place, shown
 
 Disagreement = tuple[Place, str, str | None]
@@ -17,6 +18,7 @@ def disagreements(value: object) -> Iterator[Disagreement]:
     spec = _mapping(value)
     columns = _mapping(spec.get("columns"))
     yield from _same_names(columns)
+    yield from row_disagreements(spec)
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
     yield from _track_and_columns(_mapping(spec.get("history")).get("track"), columns)
 

@@ -16,7 +16,9 @@ from engine.spec.kinds import (
     Checks,
     ColumnName,
     ColumnTypeText,
+    Condition,
     Default,
+    Delimiter,
     DottedName,
     Duration,
     Format,
@@ -24,7 +26,10 @@ from engine.spec.kinds import (
     Fraction,
     Keys,
     Lateness,
+    NullColumns,
+    RowColumns,
     Setting,
+    SomeColumns,
     TableName,
     Text,
     TimeZone,
@@ -42,6 +47,7 @@ from engine.spec.model import (
     Times,
     TrackSpec,
 )
+from engine.spec.rows import FileType, Ties, TimeUnit
 from engine.spec.wording import shown
 
 _OnFailure = Annotated[OnFailure, *words("warn", "block")]
@@ -59,15 +65,14 @@ class SourceFace(_Section):
     """Where the events are and how they are encoded."""
 
     later = {
-        "table": "reading events from an Iceberg table (source.table)",
         "kafka": "reading events from Kafka (source.kafka)",
         "epoch": "a rule for log resets (source.epoch)",
     }
 
     format: Format = Field(description="How the events are written.")
-    path: Text = Field(
-        description="Files with the events, one JSON event a line: a file, a folder, a glob, or a URI. "
-        "Relative to the project's folder."
+    path: Text | None = Field(
+        default=None,
+        description="Files with the events: a file, a folder, a glob, or a URI. Relative to the project's folder.",
     )
     time_zone: TimeZone = Field(default="UTC", description="The zone of times that come without one.")
     decimals: Annotated[Decimals, *words("precise", "string", "double")] = Field(
@@ -79,6 +84,37 @@ class SourceFace(_Section):
     times: Annotated[Times, *words("adaptive", "microseconds", "isostring")] = Field(
         default="adaptive", description="How events without a schema carry times (time.precision.mode)."
     )
+    table: TableName | None = Field(
+        default=None, description="Format rows: an Iceberg table of the catalog, read instead of files."
+    )
+    sequence_by: SomeColumns | None = Field(
+        default=None, description="Format rows, required: the column, or columns, that order the changes of a key."
+    )
+    delete_when: Condition | None = Field(default=None, description="Format rows: which rows say that a row is gone.")
+    truncate_when: Condition | None = Field(
+        default=None, description="Format rows: which rows say that all rows are gone."
+    )
+    ignore_nulls: NullColumns = Field(
+        default=None, description="Format rows: columns in which a null says nothing. true: all of them."
+    )
+    columns: RowColumns = Field(
+        default_factory=TrackSpec,
+        description="Format rows: which columns are taken: all, a list, {except: [...]}.",
+    )
+    ties: Annotated[Ties, *words("delete", "upsert", "order")] = Field(
+        default="delete", description="Format rows: what stands last of changes of a key at one place in the sequence."
+    )
+    time_by: Text | None = Field(
+        default=None, description="Format rows: the column with the time of the change. Default: from sequence_by."
+    )
+    time_unit: Annotated[TimeUnit, *words("seconds", "milliseconds", "microseconds", "nanoseconds")] = Field(
+        default="microseconds", description="Format rows: what a number counts, since 1970, where it is the time."
+    )
+    file_type: Annotated[FileType, *words("json", "csv", "parquet", "avro")] | None = Field(
+        default=None,
+        description="Format rows: how files are written. Default: as their names end, else json.",
+    )
+    delimiter: Delimiter = Field(default=",", description="Format rows: between the values of a CSV file.")
 
 
 class ColumnFace(_Section):

@@ -17,11 +17,12 @@ from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.durations import parse_duration
 from engine.spec.interpolation import FromEnvironment
 from engine.spec.model import TrackSpec
+from engine.spec.predicates import Predicate, PredicateError, parse_predicate
 from engine.spec.wording import nearest, shown, word_hint
 
+FORMATS: Final = ("debezium-json", "datastream-json", "datastream-avro", "rows")
 LATER_FORMATS: Final = (
-    "debezium-avro", "datastream-json", "datastream-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
-    "rows",
+    "debezium-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
 )  # fmt: skip
 UNBOUNDED: Final = "unbounded"
 
@@ -143,13 +144,59 @@ def column_type(value: object) -> str:
 
 
 def source_format(value: object) -> str:
-    """The one format of this version."""
+    """One of the formats of this version."""
     name = text(value)
     if name in LATER_FORMATS:
-        refuse_until_later(f"the format {shown(name)}", "use debezium-json.")
-    if name != "debezium-json":
-        refuse(f"the format {shown(name)} is not known", word_hint(name, ["debezium-json", *LATER_FORMATS]))
+        refuse_until_later(f"the format {shown(name)}", f"use one of {', '.join(FORMATS)}.")
+    if name not in FORMATS:
+        refuse(f"the format {shown(name)} is not known", word_hint(name, [*FORMATS, *LATER_FORMATS]))
     return name
+
+
+def some_columns(value: object) -> tuple[str, ...]:
+    """One column, or a list of columns of the source's rows, each once; they may start with an underscore."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not listed:
+        refuse(f"must be a column or a list of columns, not {shown(value)}", "write it like [updated_at, number].")
+    names = tuple(text(item) for item in listed)
+    if len(set(names)) < len(names):
+        refuse("names a column twice")
+    return names
+
+
+def predicate(value: object) -> Predicate:
+    """A condition over the columns of a row."""
+    written = text(value)
+    try:
+        return parse_predicate(written)
+    except PredicateError as error:
+        refuse(f"{shown(written)} is not a condition: {error}", "write it like op = 'D', or deleted AND NOT kept.")
+
+
+def row_columns(value: object) -> TrackSpec:
+    """`all`, a list of columns, or `{except: [...]}`, of the source's rows."""
+    if value == "all":
+        return TrackSpec()
+    if isinstance(value, (list, tuple)):
+        return TrackSpec("columns", some_columns(value))
+    if isinstance(value, dict) and list(value) == ["except"]:
+        return TrackSpec("except", some_columns(value["except"]))
+    return refuse(f"must say which columns, not {shown(value)}", "write all, [a, b] or {except: [a]}.")
+
+
+def null_columns(value: object) -> TrackSpec | None:
+    """`true` for all columns, `false` for none, a list of columns, or `{except: [...]}`."""
+    if isinstance(value, bool):
+        return TrackSpec() if value else None
+    return row_columns(value)
+
+
+def delimiter(value: object) -> str:
+    """One character."""
+    written = text(value) if value != "\t" else "\t"
+    if len(written) != 1:
+        refuse(f"must be one character, not {shown(written)}", "a tab is '\\t' in double quotes.")
+    return written
 
 
 def format_version(value: object) -> int:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 
 from engine.spec.columns import parse_column_type
 from engine.spec.model import ColumnSpec, TableSpec
+from engine.spec.rows import RowsSpec
 
 
 def fold_fingerprint(spec: TableSpec) -> str:
     """32 hexadecimal digits over every setting that shapes the fold; another one needs a rebuild."""
+    rows = {} if spec.source.rows is None else {"rows": _rows(spec.source.rows)}
     return _digest(
-        {
+        rows
+        | {
             "keys": spec.keys,
             "columns": _columns(spec.columns),
             "track": [spec.history.track.mode, sorted(spec.history.track.columns)],
@@ -27,8 +30,10 @@ def fold_fingerprint(spec: TableSpec) -> str:
 def decode_fingerprint(spec: TableSpec) -> str:
     """32 hexadecimal digits over every setting that shapes decoding; another one needs the inputs again."""
     source = spec.source
+    rows = {} if source.rows is None else {"rows": _rows(source.rows)}
     return _digest(
-        {
+        rows
+        | {
             "format": source.format,
             "encodings": [source.time_zone, source.decimals, source.binaries, source.times],
             "columns": _columns(spec.columns),
@@ -40,6 +45,11 @@ def mask_fingerprints(spec: TableSpec) -> dict[str, str]:
     """What each masked column is masked with: stored values cannot be masked again, nor unmasked."""
     columns = spec.columns or {}
     return {name: _digest({"mask": [c.mask, c.salt]}) for name, c in columns.items() if c.mask is not None}
+
+
+def _rows(rows: RowsSpec) -> str:
+    """What a row means; not how the file that brings it is written."""
+    return repr(replace(rows, file_type=None, delimiter=","))
 
 
 def _columns(columns: dict[str, ColumnSpec] | None) -> dict[str, object] | None:

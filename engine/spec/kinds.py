@@ -13,6 +13,7 @@ from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import TYPE_WORDS
 from engine.spec.durations import DURATION_PATTERN
 from engine.spec.model import TrackSpec
+from engine.spec.predicates import Predicate
 
 _REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -21,6 +22,13 @@ _COLUMNS: dict[str, Any] = {"type": "array", "items": _COLUMN, "minItems": 1, "u
 _DURATION: dict[str, Any] = {"type": "string", "pattern": f"^{DURATION_PATTERN}$", "examples": ["15m", "5s", "1h30m"]}
 _CHECKS: dict[str, Any] = {"type": "array", "items": {"enum": list(CHECK_NAMES)}}
 _PLAIN: dict[str, Any] = {"type": ["string", "number", "boolean"]}
+_ROW_COLUMNS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
+_ROW_EXCEPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"except": _ROW_COLUMNS},
+    "required": ["except"],
+    "additionalProperties": False,
+}
 _EXCEPT: dict[str, Any] = {
     "type": "object",
     "properties": {"except": _COLUMNS},
@@ -66,7 +74,7 @@ Lateness = Annotated[
 TimeZone = Annotated[
     str, PlainValidator(fields.time_zone), _schema({**_TEXT, "examples": ["UTC", "Europe/Berlin", "+08:00"]})
 ]
-Format = Annotated[str, PlainValidator(fields.source_format), _schema({"enum": ["debezium-json"]}, _REFERENCE)]
+Format = Annotated[str, PlainValidator(fields.source_format), _schema({"enum": list(fields.FORMATS)}, _REFERENCE)]
 FormatVersion = Annotated[int, PlainValidator(fields.format_version), _schema({"enum": [2, 3]}, _REFERENCE)]
 Fraction = Annotated[
     float, PlainValidator(fields.fraction), _schema({"type": "number", "minimum": 0, "maximum": 1}, _REFERENCE)
@@ -76,3 +84,18 @@ Default = Annotated[str | int | float | bool, PlainValidator(fields.default_valu
 Track = Annotated[TrackSpec, PlainValidator(fields.track), _schema({"enum": ["all"]}, _COLUMNS, _EXCEPT)]
 Checks = Annotated[tuple[str, ...], PlainValidator(fields.check_names), _schema({"enum": ["all"]}, _CHECKS)]
 CheckName = Annotated[str, PlainValidator(fields.word_check(CHECK_NAMES)), _schema({"enum": list(CHECK_NAMES)})]
+SomeColumns = Annotated[tuple[str, ...], PlainValidator(fields.some_columns), _schema(_TEXT, _ROW_COLUMNS)]
+Condition = Annotated[
+    Predicate, PlainValidator(fields.predicate), _schema({**_TEXT, "examples": ["op = 'D'", "deleted AND NOT kept"]})
+]
+RowColumns = Annotated[
+    TrackSpec, PlainValidator(fields.row_columns), _schema({"enum": ["all"]}, _ROW_COLUMNS, _ROW_EXCEPT)
+]
+NullColumns = Annotated[
+    TrackSpec | None,
+    PlainValidator(fields.null_columns),
+    _schema({"type": "boolean"}, _ROW_COLUMNS, _ROW_EXCEPT, _REFERENCE),
+]
+Delimiter = Annotated[
+    str, PlainValidator(fields.delimiter), _schema({"type": "string", "minLength": 1, "maxLength": 1}, _REFERENCE)
+]

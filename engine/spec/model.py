@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from engine.spec.rows import RowsSpec
 
 ColumnDefault = str | int | float | bool | None
 Mask = Literal["sha256", "redact", "drop"]
@@ -57,7 +60,10 @@ class ProjectSpec:
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute."""
+    """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute.
+
+    `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read.
+    """
 
     format: str
     path: str
@@ -65,6 +71,8 @@ class SourceSpec:
     decimals: Decimals = "precise"
     binaries: Binaries = "bytes"
     times: Times = "adaptive"
+    table: str | None = None
+    rows: RowsSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

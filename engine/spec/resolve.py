@@ -23,6 +23,7 @@ from engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
+from engine.spec.rows import ROWS, RowsSpec, sequence_kind
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -52,7 +53,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
     return TableSpec(
         file=file,
         table=face.table,
-        source=_source(face.source, project.root),
+        source=_source(face, project.root),
         keys=face.keys,
         columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
         target=_target(face.target, face.table, project.namespace),
@@ -65,9 +66,37 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
     )
 
 
-def _source(face: SourceFace, root: Path) -> SourceSpec:
-    path = face.path if _URI.match(face.path) else os.path.normpath(root / face.path)
-    return SourceSpec(face.format, like(face.path, path), face.time_zone, face.decimals, face.binaries, face.times)
+def _source(table: TableFace, root: Path) -> SourceSpec:
+    face = table.source
+    given = face.path or f"table:{face.table}"
+    path = given if face.path is None or _URI.match(given) else os.path.normpath(root / given)
+    return SourceSpec(
+        face.format,
+        like(given, path),
+        face.time_zone,
+        face.decimals,
+        face.binaries,
+        face.times,
+        face.table,
+        _rows(face, table) if face.format == ROWS else None,
+    )
+
+
+def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
+    declared = {name: column.type for name, column in (table.columns or {}).items()}
+    return RowsSpec(
+        table=table.table,
+        sequence_by=tuple((name, sequence_kind(declared.get(name))) for name in face.sequence_by or ()),
+        delete_when=face.delete_when,
+        truncate_when=face.truncate_when,
+        ignore_nulls=face.ignore_nulls,
+        columns=face.columns,
+        ties=face.ties,
+        time_by=face.time_by,
+        time_unit=face.time_unit,
+        file_type=face.file_type,
+        delimiter=face.delimiter,
+    )
 
 
 def _column(face: ColumnFace) -> ColumnSpec:

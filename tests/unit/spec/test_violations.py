@@ -69,7 +69,6 @@ def test_a_wrong_setting_is_named_with_its_place(
 LATER: list[tuple[dict[str, Any], str]] = [
     ({"source": source(format="spanner-json")}, "$.source.format"),
     ({"source": source(format="dts-avro")}, "$.source.format"),
-    ({"source": source(table="lake.events")}, "$.source.table"),
     ({"source": source(kafka={"topic": "x"})}, "$.source.kafka"),
     ({"keys": []}, "$.keys"),
     ({"history": {"names": {"valid_from": "__START_AT"}}}, "$.history.names"),

@@ -1,0 +1,146 @@
+"""Columns of Avro records, read as they are encoded, without logical types: what each is stored as, and its encoding.
+
+The logical types stand in the writer's schema. They count where they belong, inside the type; on the field instead of
+the type they mean nothing, and values stay numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode.connect import decimal
+from engine.decode.shape import Encoding, EncodingKind
+
+Told = tuple[Column, T.DataType, Encoding]
+Named = dict[str, Mapping[str, Any]]
+
+_PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
+    "boolean": (T.BooleanType(), "boolean"),
+    "int": (T.IntegerType(), "integer"),
+    "long": (T.LongType(), "integer"),
+    "float": (T.FloatType(), "floating"),
+    "double": (T.DoubleType(), "floating"),
+    "string": (T.StringType(), "text"),
+    "enum": (T.StringType(), "text"),
+    "bytes": (T.BinaryType(), "base64"),
+    "fixed": (T.BinaryType(), "base64"),
+}
+_LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
+    ("int", "date"): (T.DateType(), "days"),
+    ("int", "time-millis"): (T.StringType(), "time_millis"),
+    ("long", "time-micros"): (T.StringType(), "time_micros"),
+    ("long", "time-interval-micros"): (T.StringType(), "time_micros"),
+    ("long", "timestamp-millis"): (T.TimestampType(), "millis"),
+    ("long", "timestamp-micros"): (T.TimestampType(), "micros"),
+    ("long", "timestamp-nanos"): (T.TimestampType(), "nanos"),
+    ("long", "local-timestamp-millis"): (T.TimestampNTZType(), "millis"),
+    ("long", "local-timestamp-micros"): (T.TimestampNTZType(), "micros"),
+}
+_VARCHAR: Final = {"value", "length"}
+_INSTANT: Final = {"timestamp", "offset"}
+_NESTED: Final = "nestedArray"
+_ELEMENT: Final = "elementValue"
+_TIMES: Final = ("read_timestamp", "source_timestamp")
+_EVENT: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
+
+
+def avro_columns(schema: Any, record: T.StructType, value: Column) -> dict[str, Told]:
+    """The columns of a record: `record` its type as Spark reads it, `value` the record itself."""
+    schema = _one(schema)
+    named: Named = {}
+    remember(schema, named)
+    kinds = {field.name: field.dataType for field in record}
+    return {
+        field["name"]: _column(field["type"], kinds[field["name"]], value[field["name"]], named)
+        for field in schema["fields"]
+        if field["name"] in kinds  # Spark leaves out a field that is always null
+    }
+
+
+def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> list[Column]:
+    """What Datastream says around the payload, as its JSON does: times as text in UTC."""
+    fields = {field["name"]: field["type"] for field in schema["fields"] if field["name"] in record.names}
+    times = [_clock(value[name], _one(fields[name])).alias(name) for name in _TIMES if name in fields]
+    return [*times, *[value[name].alias(name) for name in _EVENT if name in fields]]
+
+
+def remember(schema: Any, named: Named) -> None:
+    """Keep the named types: a schema defines each once, and names it from then on."""
+    if isinstance(schema, list):
+        for part in schema:
+            remember(part, named)
+    elif isinstance(schema, Mapping):
+        if "name" in schema and schema.get("type") in ("record", "enum", "fixed"):
+            named[schema["name"]] = schema
+        fields = [field["type"] for field in schema.get("fields", ())]
+        for inside in (*fields, schema.get("items"), schema.get("values")):
+            remember(inside, named)
+        if isinstance(schema.get("type"), (list, Mapping)):
+            remember(schema["type"], named)
+
+
+def _clock(count: Column, kind: Any) -> Column:
+    logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
+    moment = F.timestamp_micros(count) if logical == "timestamp-micros" else F.timestamp_millis(count)
+    return F.concat(moment.cast("timestamp_ntz").cast("string"), F.lit("Z"))
+
+
+def _one(kind: Any) -> Any:
+    """The one type of a union with null; the union where there are more."""
+    parts = [part for part in kind if part != "null"] if isinstance(kind, list) else [kind]
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told:
+    kind = _one(written)
+    if isinstance(kind, Mapping) and isinstance(kind["type"], (list, Mapping)):
+        return _column(kind["type"], read, value, named)
+    if isinstance(kind, str) and kind in named:
+        kind = named[kind]
+    name = kind["type"] if isinstance(kind, Mapping) else kind
+    logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
+    if isinstance(name, str) and (name, logical) in _LOGICAL:
+        stored, encoding = _LOGICAL[name, logical]
+        return value, stored, Encoding(encoding)
+    if logical == "decimal" and name in ("bytes", "fixed"):
+        return (value, *decimal(int(kind.get("scale", 0)), int(kind["precision"])))
+    if isinstance(name, str) and name in _PLAIN:
+        stored, encoding = _PLAIN[name]
+        return value, stored, Encoding(encoding)
+    return _made_of(kind, read, value, named)
+
+
+def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
+    """Records that stand for one value; everything else that has parts is kept as JSON text."""
+    if isinstance(kind, Mapping) and kind["type"] == "record" and isinstance(read, T.StructType):
+        fields = {field["name"]: field["type"] for field in kind["fields"]}
+        if set(fields) == _VARCHAR:
+            return _column(fields["value"], read["value"].dataType, value["value"], named)
+        if set(fields) == _INSTANT:
+            return _column(fields["timestamp"], read["timestamp"].dataType, value["timestamp"], named)
+        if set(fields) == {_NESTED, _ELEMENT}:
+            return F.when(value.isNotNull(), _array_text(value, read)), T.StringType(), Encoding("text")
+    if isinstance(read, T.LongType):
+        return value, read, Encoding("integer")
+    if isinstance(read, T.DoubleType):
+        return value, read, Encoding("floating")
+    if isinstance(read, T.StructType | T.ArrayType | T.MapType):
+        return F.to_json(value), T.StringType(), Encoding("text")
+    return value.cast("string"), T.StringType(), Encoding("text")
+
+
+def _array_text(value: Column, read: T.StructType) -> Column:
+    """An array of arrays, written as records that contain themselves, as the JSON array it stands for."""
+    leaf = F.coalesce(F.regexp_extract(F.to_json(F.array(value[_ELEMENT])), r"(?s)^\[(.*)\]$", 1), F.lit("null"))
+    inside = read[_NESTED].dataType if _NESTED in read.names else None
+    if not isinstance(inside, T.ArrayType) or not isinstance(inside.elementType, T.StructType):
+        return leaf
+    element = inside.elementType
+    parts = F.transform(value[_NESTED], lambda part: F.coalesce(_array_text(part, element), F.lit("null")))
+    joined = F.concat(F.lit("["), F.array_join(parts, ","), F.lit("]"))
+    return F.when(value[_NESTED].isNotNull(), joined).otherwise(leaf)

@@ -1,0 +1,42 @@
+"""The columns of rows as the files themselves describe them, written down as JSON beside each record.
+
+Kafka Connect's schemas come with the events; schemas of Avro and Parquet files and of Iceberg tables are turned into
+this form once a file: names, stored types, encodings.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import types as T
+
+from engine.decode.connect import Typed, row_columns
+from engine.decode.shape import Encoding
+
+
+def carried_schema(columns: Mapping[str, Typed]) -> str:
+    """The JSON text of columns."""
+    listed = [[name, kind.jsonValue(), _written(encoding)] for name, (kind, encoding) in columns.items()]
+    return json.dumps({"columns": listed}, separators=(",", ":"))
+
+
+def carried_columns(schema_json: str) -> dict[str, Typed]:
+    """The columns of a row's schema, be it this form or Kafka Connect's, in their order."""
+    found = json.loads(schema_json)
+    if "columns" not in found:
+        return row_columns(schema_json)
+    return {
+        name: (T._parse_datatype_json_string(json.dumps(kind)), _read(encoding))
+        for name, kind, encoding in found["columns"]
+    }
+
+
+def _written(encoding: Encoding) -> list[Any]:
+    return [encoding.kind, encoding.size, None if encoding.items is None else _written(encoding.items)]
+
+
+def _read(written: list[Any]) -> Encoding:
+    kind, size, items = written
+    return Encoding(kind, size, None if items is None else _read(items))

@@ -1,0 +1,234 @@
+"""Google Datastream's events: `{"uuid", "read_method", "source_metadata", "payload", ...}` as JSON lines or Avro files.
+
+MySQL, Oracle, PostgreSQL and SQL Server differ in `source_metadata`, and by it they are told apart; names of methods
+changed over the years. An event without a position in the source's log is a READ of a backfill, whatever its file is
+called. All times are UTC.
+
+    source       order of streamed changes                               READs
+    MySQL        binlog file, position, time                             only a time
+    Oracle       SCN, rs_id, ssn                                         the SCN of the backfill, where it is told
+    PostgreSQL   time, LSN                                               only a time
+    SQL Server   time, LSN, physical location                            only a time
+
+A key change is an UPDATE-DELETE and an UPDATE-INSERT at one position, the delete first.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import position, values
+from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
+from engine.spec.model import SourceSpec
+
+MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
+
+_METADATA: Final = (
+    "schema", "table", "database", "row_id", "scn", "ssn", "rs_id", "tx_id", "log_file", "log_position", "lsn",
+    "physical_location", "change_type", "is_deleted", "primary_keys", "replication_index",
+)  # fmt: skip
+_EVENT: Final = ("uuid", "read_timestamp", "source_timestamp", "read_method", "stream_name", "payload")
+_FIELDS: Final = ", ".join(f"{name} string" for name in _EVENT)
+_LINE: Final = (
+    f"_line struct<{_FIELDS}, source_metadata struct<{', '.join(f'`{name}` string' for name in _METADATA)}>>,"
+    " _malformed string"
+)
+_CHANGES: Final = ("INSERT", "UPDATE", "UPDATE-INSERT", "UPDATE-DELETE", "DELETE", "READ")
+_REMOVES: Final = ("UPDATE-DELETE", "DELETE")
+_ROW_ID: Final = "ROW_ID"
+
+
+def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG001  # every format's decoder gets it
+    """What each event is.
+
+    Needs: file, line, text; row_schema: the payload's columns, where the file describes them.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:1 with the lines.
+    """
+    return lines.transform(_parsed).transform(_placed).transform(_completed)
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    """The event as a struct of texts; the parser gets it inside an object, so that it also sees what stands behind."""
+    wrapped = F.concat(F.lit('{"_line":'), F.col("text"), F.lit("}"))
+    parsed = F.from_json(wrapped, _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
+    picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
+        "*",
+        F.col("_json")["_line"].alias("_event"),
+        F.col("_json")["_line"]["source_metadata"].alias("_meta"),
+        (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
+    )
+    event, meta = F.col("_event"), F.col("_meta")
+    return picked.select(
+        "*",
+        _source_kind(event, meta).alias("_kind"),
+        F.upper(F.trim(meta["change_type"])).alias("_change"),
+        F.coalesce(_clock(event["source_timestamp"]), _clock(event["read_timestamp"])).alias("commit_ts"),
+        _clock(event["read_timestamp"]).alias("ingest_ts"),
+    )
+
+
+def _source_kind(event: Column, meta: Column) -> Column:
+    """Which database it is, by the metadata it has, else by the name of the method, else by how tables are named."""
+    method = F.lower(event["read_method"])
+    some_oracle = F.coalesce(*[meta[name] for name in ("scn", "rs_id", "row_id", "ssn")]).isNotNull()
+    some_sqlserver = meta["physical_location"].isNotNull() | meta["replication_index"].isNotNull()
+    return (
+        F.when(meta["lsn"].contains(":") | some_sqlserver, SQLSERVER)
+        .when(meta["lsn"].contains("/"), POSTGRESQL)
+        .when(some_oracle, ORACLE)
+        .when(meta["log_position"].isNotNull(), MYSQL)
+        .when(method.startswith("mysql"), MYSQL)
+        .when(method.startswith("oracle"), ORACLE)
+        .when(method.startswith("postgres"), POSTGRESQL)
+        .when(method.startswith("sqlserver"), SQLSERVER)
+        .when(meta["database"].isNotNull() & meta["schema"].isNull(), MYSQL)
+        .when(meta["database"].isNull() & meta["schema"].isNotNull(), POSTGRESQL)
+        .when(meta["database"].isNotNull() & meta["lsn"].isNotNull(), SQLSERVER)
+        .when(meta["database"].isNotNull() & meta["log_file"].isNotNull(), ORACLE)
+    )
+
+
+def _clock(text: Column) -> Column:
+    """Text in UTC, with or without a zone, a T or a blank; or milliseconds since 1970."""
+    return F.when(text.rlike("^[0-9]+$"), values.moment(text.try_cast("bigint"), "millis")).otherwise(
+        values.zoned_moment(text)
+    )
+
+
+def _placed(parsed: DataFrame) -> DataFrame:
+    """Is it a READ; what it does; where it stands."""
+    meta, kind = F.col("_meta"), F.col("_kind")
+    half = F.when(F.col("_change") == "UPDATE-DELETE", 0).otherwise(1)
+    nowhere = (
+        F.when(kind == MYSQL, _blank(meta["log_file"]) | ~_positive(meta["log_position"]))
+        .when(kind == ORACLE, ~_positive(meta["scn"]) | _is_unlogged(meta))
+        .otherwise(_blank(meta["lsn"]))
+    )
+    moment = F.col("commit_ts")
+    streamed = (
+        F.when(kind == MYSQL, position.datastream_mysql(meta["log_file"], meta["log_position"], moment, half))
+        .when(kind == ORACLE, position.datastream_oracle(meta["scn"], meta["rs_id"], meta["ssn"], half))
+        .when(kind == POSTGRESQL, position.datastream_postgresql(moment, meta["lsn"], half))
+        .when(
+            kind == SQLSERVER,
+            position.datastream_sqlserver(moment, meta["lsn"], meta["physical_location"], half),
+        )
+    )
+    is_read = nowhere & (F.coalesce("_change", F.lit("READ")).isin("INSERT", "READ", "")) & ~_is_deleted(meta)
+    seen = F.when(kind == ORACLE, position.datastream_oracle_read(meta["scn"]))
+    return parsed.select("*", is_read.alias("_is_read"), nowhere.alias("_nowhere")).select(
+        "*", F.when(F.col("_is_read"), seen).when(~F.col("_nowhere"), streamed).alias("position")
+    )
+
+
+def _is_unlogged(meta: Column) -> Column:
+    """Oracle tells an SCN for rows of a backfill too; they have no record in the log, and no transaction."""
+    return _blank(meta["rs_id"]) & _blank(meta["log_file"]) & _blank(meta["tx_id"])
+
+
+def _is_deleted(meta: Column) -> Column:
+    return F.coalesce(meta["is_deleted"] == "true", F.lit(False))
+
+
+def _positive(text: Column) -> Column:
+    return F.coalesce(text.try_cast("bigint") > 0, F.lit(False))
+
+
+def _blank(text: Column) -> Column:
+    return text.isNull() | (F.trim(text) == "")
+
+
+def _completed(placed: DataFrame) -> DataFrame:
+    """The columns of every envelope."""
+    event, meta, kind = F.col("_event"), F.col("_meta"), F.col("_kind")
+    owner = F.when(kind == MYSQL, meta["database"]).otherwise(meta["schema"])
+    table = F.when(~_blank(meta["table"]), F.concat_ws(".", owner, meta["table"]))
+    op = _op()
+    reason = F.when(F.col("_broken"), _broken_reason(F.col("text"))).otherwise(_reject_reason(op))
+    payload, is_delete = event["payload"], op == names.OP_DELETE
+    made = {
+        "kind": F.when(reason.isNotNull(), REJECT).otherwise(CHANGE),
+        "reason": reason,
+        "connector": F.concat(F.lit("datastream-"), kind),
+        "source": F.concat(F.lit("datastream-"), kind, F.lit(":"), F.coalesce(event["stream_name"], F.lit(""))),
+        "table": table,
+        "op": op,
+        "origin": F.when(F.col("_is_read"), names.ORIGIN_SNAPSHOT).otherwise(names.ORIGIN_STREAM),
+        "key_json": _key(payload, meta),
+        "before_json": F.when(is_delete, payload),
+        "after_json": F.when(~is_delete, payload),
+        "schema_hash": F.when(F.col("row_schema_json").isNotNull(), F.xxhash64("row_schema_json")),
+        "event_id": event["uuid"],
+        "tx_id": meta["tx_id"],
+    }
+    kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts")
+    whole = {name: F.col(name) for name in kept} | made
+    return placed.select(
+        *[whole.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ENVELOPE_SCHEMA]
+    )
+
+
+def _op() -> Column:
+    """What the change does: the change type decides, where there is one.
+
+    MySQL's ordinary update is one UPDATE-INSERT; elsewhere it is UPDATE, and UPDATE-INSERT takes a new key.
+    """
+    change = F.col("_change")
+    return (
+        F.when(F.col("_is_read"), names.OP_READ)
+        .when(change.isin(*_REMOVES), names.OP_DELETE)
+        .when((change == "UPDATE") | ((change == "UPDATE-INSERT") & (F.col("_kind") == MYSQL)), names.OP_UPDATE)
+        .when(change.isin("INSERT", "UPDATE-INSERT"), names.OP_INSERT)
+        .when(
+            change.isNull() | (change == ""), F.when(_is_deleted(F.col("_meta")), names.OP_DELETE).otherwise("update")
+        )
+    )
+
+
+def _key(payload: Column, meta: Column) -> Column:
+    """The names of the key columns, as the payload spells them; an Oracle table without a key has the row's id."""
+    listed = F.coalesce(_names(meta["primary_keys"]), _names(meta["replication_index"]))
+    fields = F.coalesce(F.json_object_keys(payload), F.array().cast("array<string>"))
+
+    def spelt(name: Column) -> Column:
+        same = F.filter(fields, lambda field: F.lower(field) == F.lower(name))
+        return F.when(F.array_contains(fields, name), name).otherwise(F.coalesce(F.get(same, F.lit(0)), name))
+
+    nothing = F.lit(None).cast("string")
+    entries = F.transform(listed, lambda name: F.struct(spelt(name).alias("key"), nothing.alias("value")))
+    named = F.to_json(F.map_from_entries(F.array_distinct(entries)), {"ignoreNullFields": "false"})
+    row_id = F.to_json(F.struct(meta["row_id"].alias(_ROW_ID)))
+    return F.coalesce(named, F.when((F.col("_kind") == ORACLE) & ~_blank(meta["row_id"]), row_id))
+
+
+def _names(listed: Column) -> Column:
+    """The names in the JSON text of a list; null where there are none."""
+    found = F.array_compact(F.from_json(listed, "array<string>"))
+    return F.when(F.size(found) > 0, found)
+
+
+def _reject_reason(op: Column) -> Column:
+    """Why an event cannot be a change; null where it can."""
+    event, meta = F.col("_event"), F.col("_meta")
+    return (
+        F.when(meta.isNull(), "source_metadata is missing: no event of Datastream")
+        .when(F.col("_kind").isNull(), "source_metadata does not tell which database it is")
+        .when(_blank(meta["table"]), "source_metadata.table is missing")
+        .when(op.isNull(), F.concat(F.lit('unknown change_type "'), F.substring(F.col("_change"), 1, 20), F.lit('"')))
+        .when(event["payload"].isNull(), "payload is missing")
+        .when(~event["payload"].startswith("{"), "payload is not an object")
+        .when(F.col("commit_ts").isNull(), "source_timestamp is missing or no time")
+        .when(~F.col("_is_read") & F.col("position").isNull(), "a streamed change without a position")
+    )
+
+
+def _broken_reason(text: Column) -> Column:
+    """Why a line could not be parsed as an event."""
+    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string")["_line"]
+    return F.when(whole.isNull(), "not JSON").otherwise("not a JSON object")

@@ -1,0 +1,38 @@
+"""How JSON carries values where no connector chose an encoding for them: numbers as numbers, times as ISO text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.decode.shape import Encoding, EncodingKind
+from engine.spec.columns import ColumnType
+from engine.spec.model import SourceSpec
+
+NATURAL_FORMATS: Final = ("rows", "datastream-json", "datastream-avro")
+_IN_HEXADECIMAL: Final = ("datastream-json", "datastream-avro")
+_KINDS: Final[dict[str, EncodingKind]] = {
+    "boolean": "boolean", "integer": "integer", "floating": "floating",
+    "decimal": "decimal_text", "unsigned": "decimal_text", "date": "date",
+}  # fmt: skip
+
+
+def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
+    """How a value of the declared type is written. Text of a time without a zone is in the source's."""
+    said = declared.source_encoding
+    if said.kind == "array":
+        return Encoding("array", items=natural_encoding(declared.children[0][1], source))
+    if said.kind == "binary":
+        return binary_encoding(source)
+    if said.kind in ("timestamp", "timestamp_ntz"):
+        return Encoding("moment", said.precision)
+    if said.kind == "time":
+        return Encoding("time", said.precision)
+    if said.kind == "bits":
+        return Encoding("bits", said.precision)
+    return Encoding(_KINDS.get(said.kind, "text"))
+
+
+def binary_encoding(source: SourceSpec) -> Encoding:
+    """How binary values are written as text: as the spec says, else as the format does."""
+    by_format = source.binaries == "bytes" and source.format in _IN_HEXADECIMAL
+    return Encoding("hex" if source.binaries == "hex" or by_format else "base64")

@@ -1,0 +1,190 @@
+"""Plain rows: each record is a row, and the spec says what orders them, which of them delete, and which columns count.
+
+Every row that deletes nothing says how its row looks now, whole or, where columns are absent, in part. The order is
+that of `sequence_by`, column by column: numbers as numbers, times as instants, everything else as text. Columns whose
+type the spec declares are ordered as that type; others as each value looks, numbers before times before text.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine import names
+from engine.decode import position
+from engine.decode.conditions import holds
+from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
+from engine.spec.model import SourceSpec
+from engine.spec.predicates import columns_of
+from engine.spec.rows import RowsSpec, SequenceKind
+
+CONNECTOR: Final = "rows"
+_NUMBER: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?$"
+_SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,3}$"
+_TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
+_ZONED: Final = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
+_NANOS: Final = r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})"
+_LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
+_FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
+
+
+def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
+    """What each row is.
+
+    Needs: file, line, text: a row as a JSON object; row_schema: where the file says its columns' types.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:1 with the lines.
+    """
+    rows = source.rows
+    assert rows is not None  # the spec sees to it
+    return lines.transform(_parsed, rows).transform(_ordered, rows, source.time_zone).transform(_completed, rows)
+
+
+def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
+    """The columns that say what the row is, as text. The parser gets the row inside an object: it sees what follows."""
+    looked_at = [name for name, _ in rows.sequence_by] + ([rows.time_by] if rows.time_by else [])
+    for condition in (rows.delete_when, rows.truncate_when):
+        looked_at += [] if condition is None else columns_of(condition)
+    fields = T.StructType([T.StructField(name, T.StringType()) for name in dict.fromkeys(looked_at)])
+    schema = T.StructType([T.StructField("_line", fields), T.StructField("_malformed", T.StringType())])
+    wrapped = F.concat(F.lit('{"_line":'), F.col("text"), F.lit("}"))
+    parsed = F.from_json(wrapped, schema, {"columnNameOfCorruptRecord": "_malformed"})
+    schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
+    return lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
+        "*",
+        F.col("_json")["_line"].alias("_row"),
+        (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
+    )
+
+
+def _ordered(parsed: DataFrame, rows: RowsSpec, zone: str) -> DataFrame:
+    """Each sequence column as a segment of the position; the time of the change; what the row does."""
+    row = F.col("_row")
+    timed = parsed.select(
+        "*",
+        *[_instant(row[name], zone).alias(f"_instant_{i}") for i, (name, _) in enumerate(rows.sequence_by)],
+        *[_plain_number(row[name]).alias(f"_number_{i}") for i, (name, _) in enumerate(rows.sequence_by)],
+    )
+    segments = [_segment(row[name], kind, i).alias(f"_segment_{i}") for i, (name, kind) in enumerate(rows.sequence_by)]
+    does = F.lit(names.OP_UPDATE)
+    if rows.delete_when is not None:
+        does = F.when(holds(rows.delete_when, row), names.OP_DELETE).otherwise(does)
+    if rows.truncate_when is not None:
+        does = F.when(holds(rows.truncate_when, row), names.OP_TRUNCATE).otherwise(does)
+    return timed.select("*", *segments, does.alias("op"), _time(rows, row, zone).alias("commit_ts"))
+
+
+def _completed(ordered: DataFrame, rows: RowsSpec) -> DataFrame:
+    """The columns of every envelope."""
+    text, row = F.col("text"), F.col("_row")
+    problems = [_problem(row[name], name, kind, i) for i, (name, kind) in enumerate(rows.sequence_by)]
+    untimed = F.when(F.col("commit_ts").isNull(), _untimed(rows))
+    reason = F.coalesce(F.when(F.col("_broken"), _broken_reason(text)), *problems, untimed)
+    place = position.rows([F.col(f"_segment_{i}") for i in range(len(rows.sequence_by))], _tie(rows))
+    is_delete = F.col("op") == names.OP_DELETE
+    made = {
+        "kind": F.when(reason.isNotNull(), REJECT).otherwise(CHANGE),
+        "reason": reason,
+        "connector": F.lit(CONNECTOR),
+        "source": F.lit(f"{CONNECTOR}:{rows.table}"),
+        "table": F.lit(rows.table),
+        "origin": F.lit(names.ORIGIN_STREAM),
+        "before_json": F.when(is_delete, text),
+        "after_json": F.when(F.col("op") == names.OP_UPDATE, text),
+        "schema_hash": F.when(F.col("row_schema_json").isNotNull(), F.xxhash64("row_schema_json")),
+        "position": place,
+    }
+    kept = {name: F.col(name) for name in ("file", "line", "text", "row_schema_json", "op", "commit_ts")}
+    return ordered.select(
+        *[
+            (kept | made).get(field.name, F.lit(None)).cast(field.dataType).alias(field.name)
+            for field in ENVELOPE_SCHEMA
+        ]
+    )
+
+
+def _tie(rows: RowsSpec) -> Column | None:
+    """What stands last among the changes of a key at one place in the sequence; None: the order of all changes says."""
+    removes = F.col("op") != names.OP_UPDATE
+    if rows.ties == "order":
+        return None
+    return F.when(removes if rows.ties == "delete" else ~removes, 1).otherwise(0)
+
+
+def _plain_number(text: Column) -> Column:
+    """The digits of a number; null where it is none."""
+    scientific = F.when(text.rlike(_SCIENTIFIC), text.try_cast("decimal(38,10)").cast("string"))
+    return F.when(text.rlike(_NUMBER), text).otherwise(scientific)
+
+
+def _instant(text: Column, zone: str) -> Column:
+    """A date, or a date and time; without a zone of its own it is in the source's."""
+    moment = F.when(text.rlike(_TIME), text.try_cast("timestamp"))
+    if zone in ("UTC", "Z"):
+        return moment
+    return F.when(text.rlike(_ZONED) & (F.length(text) > len("2024-01-01")), moment).otherwise(
+        F.to_utc_timestamp(moment, zone)
+    )
+
+
+def _segment(text: Column, kind: SequenceKind, index: int) -> Column:
+    """The value as a segment of the position; null where it is not of its kind."""
+    number, instant = F.col(f"_number_{index}"), F.col(f"_instant_{index}")
+    nanos = F.rpad(F.regexp_extract(text, _NANOS, 1), 3, "0")
+    as_number = F.when(number.isNotNull(), position.number_segment(number))
+    as_time = F.when(instant.isNotNull(), position.time_segment(instant, nanos))
+    as_text = position.text_segment(text)
+    by_kind = {"number": as_number, "time": as_time, "text": as_text}
+    return by_kind.get(kind, F.coalesce(as_number, as_time, as_text))
+
+
+def _time(rows: RowsSpec, row: Column, zone: str) -> Column:
+    """When the change was: as `time_by` says, else the first time in the sequence, else its first number counts it.
+
+    A count beyond the calendar is its end: position decides order, time only labels it.
+    """
+    if rows.time_by is not None:
+        return F.coalesce(_instant(row[rows.time_by], zone), _counted(_plain_number(row[rows.time_by]), rows.time_unit))
+    indexes = range(len(rows.sequence_by))
+    instants = [F.col(f"_instant_{i}") for i in indexes]
+    counts = [_counted(F.col(f"_number_{i}"), rows.time_unit) for i in indexes]
+    return F.coalesce(*instants, *counts)
+
+
+def _counted(number: Column, unit: str) -> Column:
+    a_microsecond = {"seconds": 1_000_000, "milliseconds": 1_000, "microseconds": 1}.get(unit)
+    exact = number.try_cast("decimal(38,9)")
+    micros = exact / 1_000 if a_microsecond is None else F.try_multiply(exact, F.lit(a_microsecond))
+    last, first = F.lit(_LAST_MICROS), F.lit(_FIRST_MICROS)
+    beyond = F.when(number.startswith("-"), first).otherwise(last)
+    bounded = F.greatest(F.least(F.floor(micros), last), first).cast("bigint")
+    return F.when(number.isNotNull(), F.timestamp_micros(F.coalesce(bounded, beyond)))
+
+
+def _problem(text: Column, name: str, kind: SequenceKind, index: int) -> Column:
+    """Why a row has no place in the sequence; null where it has one."""
+    kinds = {"number": "a number", "time": "a time", "text": "text", "any": "anything"}
+    unfit = F.lit(f'sequence column "{name}": the value is not {kinds[kind]}')
+    return F.when(text.isNull(), f'sequence column "{name}" is null or missing').when(
+        F.col(f"_segment_{index}").isNull(), unfit
+    )
+
+
+def _untimed(rows: RowsSpec) -> Column:
+    if rows.time_by is not None:
+        return F.lit(f'time column "{rows.time_by}": the value is no time')
+    return F.lit("no sequence column tells a time or a number; name a column with the time under source.time_by")
+
+
+def _broken_reason(text: Column) -> Column:
+    """Why a line could not be parsed as a row."""
+    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string")["_line"]
+    in_table = F.col("row_schema_json").isNotNull()  # only a CSV file can bring a text that is no row
+    return (
+        F.when(in_table, "not as many values as the file has columns")
+        .when(whole.isNull(), "not JSON")
+        .otherwise("not a JSON object")
+    )

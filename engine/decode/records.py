@@ -1,0 +1,116 @@
+"""Records of typed files as rows of JSON text, beside the description of their columns.
+
+Values take the form in which JSON loses nothing of them: times as counts or with their zone, bytes as base64, numbers
+of any length as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode.avro import avro_columns, metadata
+from engine.decode.carried import carried_schema
+from engine.decode.shape import Encoding, EncodingKind
+
+Told = tuple[Column, T.DataType, Encoding]
+
+KEEP_NULLS: Final = {"ignoreNullFields": "false"}
+_KINDS: Final[dict[type[T.DataType], tuple[T.DataType, EncodingKind]]] = {
+    T.BooleanType: (T.BooleanType(), "boolean"),
+    T.ByteType: (T.IntegerType(), "integer"),
+    T.ShortType: (T.IntegerType(), "integer"),
+    T.IntegerType: (T.IntegerType(), "integer"),
+    T.LongType: (T.LongType(), "integer"),
+    T.FloatType: (T.FloatType(), "floating"),
+    T.DoubleType: (T.DoubleType(), "floating"),
+    T.StringType: (T.StringType(), "text"),
+    T.BinaryType: (T.BinaryType(), "base64"),
+    T.DateType: (T.DateType(), "date"),
+}
+_IN_ARRAYS: Final = (T.BooleanType, T.IntegerType, T.LongType, T.DoubleType, T.StringType)
+
+
+def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> DataFrame:
+    """Plain rows.
+
+    Needs: file, start, row, record; schema: what the files say of the record; malformed: the field that holds the text
+        of what is no row.
+    Gives: file, start, row, text, row_schema.
+    Rows: 1:1.
+    """
+    record = rows.schema["record"].dataType
+    assert isinstance(record, T.StructType)
+    if avro:
+        columns = avro_columns(json.loads(schema), record, F.col("record"))
+    else:
+        told = [field for field in record if field.name != malformed]
+        columns = {field.name: _told(F.col("record")[field.name], field.dataType) for field in told}
+    text = to_text(columns)
+    if malformed in record.names:
+        text = F.coalesce(F.col("record")[malformed], text)
+    return _texts(rows, text, columns)
+
+
+def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
+    """Datastream's events: the metadata as JSON carries it, the payload as a row.
+
+    Needs, Gives, Rows: as `row_records`.
+    """
+    written = json.loads(schema)
+    record = rows.schema["record"].dataType
+    assert isinstance(record, T.StructType)
+    payload = next((field for field in written["fields"] if field["name"] == "payload"), None)
+    columns: dict[str, Told] = {}
+    parts: list[Column] = metadata(written, record, F.col("record"))
+    if payload is not None:
+        inside = record["payload"].dataType
+        assert isinstance(inside, T.StructType)
+        columns = avro_columns(payload["type"], inside, F.col("record")["payload"])
+        parts.append(F.struct(*_fields(columns)).alias("payload"))
+    return _texts(rows, F.to_json(F.struct(*parts), KEEP_NULLS), columns)
+
+
+def to_text(columns: dict[str, Told]) -> Column:
+    """The row as a JSON object; null is there, and absent is not."""
+    return F.to_json(F.struct(*_fields(columns)), KEEP_NULLS)
+
+
+def _fields(columns: dict[str, Told]) -> Iterable[Column]:
+    return [value.alias(name) for name, (value, _, _) in columns.items()]
+
+
+def _texts(rows: DataFrame, text: Column, columns: dict[str, Told]) -> DataFrame:
+    described = carried_schema({name: (kind, encoding) for name, (_, kind, encoding) in columns.items()})
+    return rows.select("file", "start", "row", text.alias("text"), F.lit(described).alias("row_schema"))
+
+
+def _told(value: Column, kind: T.DataType) -> Told:
+    """A value of Spark's as JSON carries it, the type it is stored as, and the encoding between them."""
+    if type(kind) in _KINDS:
+        stored, encoding = _KINDS[type(kind)]
+        return value, stored, Encoding(encoding)
+    if isinstance(kind, T.DecimalType):
+        return value, kind, Encoding("decimal_text")
+    if isinstance(kind, T.TimestampType):
+        return F.concat(value.cast("timestamp_ntz").cast("string"), F.lit("Z")), kind, Encoding("zoned_text")
+    if isinstance(kind, T.TimestampNTZType):
+        return value.cast("string"), kind, Encoding("local_text")
+    if isinstance(kind, T.ArrayType) and isinstance(kind.elementType, _IN_ARRAYS):
+        stored, encoding = _KINDS[type(kind.elementType)]
+        return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
+    nested = isinstance(kind, T.StructType | T.ArrayType | T.MapType)
+    return (F.to_json(value) if nested else value.cast("string")), T.StringType(), Encoding("text")
+
+
+def all_parts(parts: Sequence[DataFrame]) -> DataFrame:
+    """The records of all parts."""
+    first, *others = parts
+    for other in others:
+        first = first.unionByName(other)
+    return first

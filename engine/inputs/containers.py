@@ -1,0 +1,276 @@
+"""Records of files that are no lines of text: CSV with a header, Parquet, Avro, and the data files of Iceberg tables.
+
+Files that describe their records alike are read together; each part knows the description.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.errors import SourceError, SpecError
+from engine.inputs.lines import UNREADABLE
+from engine.inputs.listing import InputFile, is_compressed, read_bytes
+from engine.jars import SPARK_AVRO
+from engine.spec.model import SourceSpec
+
+Kind = Literal["json", "csv", "parquet", "avro", "table"]
+
+HEAD_BYTES = 1 << 16
+LONGEST_HEAD = 1 << 24
+NO_FILE = "check source.path, or how the spec says files are written"
+MALFORMED = "__siltstone_malformed"
+AVRO_MAGIC = b"Obj\x01"
+DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
+ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
+    ((".csv", ".csv.gz", ".csv.bz2"), "csv"),
+    ((".parquet",), "parquet"),
+    ((".avro",), "avro"),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of one description. `schema`: the Avro writer's, or Spark's, as JSON. `rows`: file, start, row, record."""
+
+    kind: Kind
+    schema: str
+    rows: DataFrame
+
+
+def kind_of(path: str, source: SourceSpec) -> Kind:
+    """How a file of a source is written."""
+    if source.table is not None:
+        return "table"
+    if source.rows is None:
+        return "avro" if source.format == "datastream-avro" else "json"
+    by_name: Kind = next((kind for ends, kind in ENDINGS if path.lower().endswith(ends)), "json")
+    return source.rows.file_type or by_name
+
+
+def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSpec, catalog: str) -> list[Part]:
+    """The records of the files, a part for each description.
+
+    Raises: SourceError: a file is not what it should be.
+    """
+    groups: dict[tuple[Kind, str], list[str]] = {}
+    for file in files:
+        kind = kind_of(file.path, source)
+        groups.setdefault((kind, described(spark, file, kind, source, catalog)), []).append(file.path)
+    parts = []
+    for (kind, schema), paths in groups.items():
+        if kind == "table":
+            parts.append(Part(kind, schema, table_rows(spark.table(table_name(source, catalog)), paths)))
+        else:
+            parts.append(Part(kind, schema, file_rows(spark, kind, schema, paths, source)))
+    return parts
+
+
+def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSpec, catalog: str) -> str:
+    """What a file says of its records."""
+    if kind == "avro":
+        return avro_schema(spark, file)
+    if kind == "csv":
+        return csv_schema(spark, file, source)
+    try:
+        found = spark.table(table_name(source, catalog)) if kind == "table" else spark.read.parquet(file.path)
+        return str(found.schema.json())
+    except UNREADABLE as error:
+        raise SourceError(f"Cannot read {file.path}: it is no Parquet file, or is damaged.", NO_FILE) from error
+
+
+def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
+    """The records of files with the places Spark read them at."""
+    if kind == "avro":
+        reader = spark.read.format("avro").option("recursiveFieldMaxDepth", DIMENSIONS)
+        reader = reader.option("avroSchema", json.dumps(without_logical_types(json.loads(schema))))
+        rows = avro_rows(reader, paths)
+    elif kind == "csv":
+        rows = csv_rows(spark, schema, paths, source)
+    else:
+        rows = spark.read.schema(T.StructType.fromJson(json.loads(schema))).parquet(*paths)
+    return rows.select(
+        F.col("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("start"),
+        F.monotonically_increasing_id().alias("row"),
+        record_of(rows),
+    )
+
+
+def record_of(rows: DataFrame) -> Column:
+    """All columns as one."""
+    return F.struct(*[F.col(quoted(name)).alias(name) for name in rows.columns]).alias("record")
+
+
+def quoted(name: str) -> str:
+    """A column name as Spark's parser takes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+# --- Iceberg --------------------------------------------------------------------------------------------------------
+
+
+def table_name(source: SourceSpec, catalog: str) -> str:
+    """The table's name for Spark."""
+    assert source.table is not None
+    return ".".join(quoted(part) for part in [catalog, *source.table.split(".")])
+
+
+def table_rows(rows: DataFrame, paths: Sequence[str]) -> DataFrame:
+    """The rows of some data files of a table; a row keeps its number in its file."""
+    mine = rows.where(F.col("_file").isin(*paths))
+    start = F.lit(0).cast("bigint").alias("start")
+    return mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record_of(rows))
+
+
+def data_files(spark: SparkSession, source: SourceSpec, catalog: str) -> list[InputFile]:
+    """The data files of an Iceberg table, oldest first by name. They never change; new rows come in new files.
+
+    Raises: SourceError: there is no such table.
+    """
+    name = table_name(source, catalog)
+    if not spark.catalog.tableExists(name):
+        raise SourceError(f"Cannot read {source.table}: there is no such table.", "check source.table in the spec")
+    rows = spark.sql(f"SELECT file_path, file_size_in_bytes FROM {name}.data_files").collect()
+    return sorted((InputFile(row[0], row[1], 0, whole=True) for row in rows), key=lambda file: file.path)
+
+
+# --- CSV ------------------------------------------------------------------------------------------------------------
+
+
+def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
+    """The columns that the first line names, all text.
+
+    Raises: SourceError: it names none, or one twice.
+    """
+    assert source.rows is not None
+    lines = head(spark, file).decode("utf-8-sig", "replace")
+    names = next(csv.reader(io.StringIO(lines), delimiter=source.rows.delimiter), [])
+    if not names or any(not name.strip() for name in names) or len(set(names)) < len(names):
+        raise SourceError(
+            f"Cannot read {file.path}: its first line must name each column once, and does not.",
+            "check the file, source.file_type and source.delimiter",
+        )
+    return str(T.StructType([T.StructField(name, T.StringType()) for name in names]).json())
+
+
+def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
+    """Values without quotes and nothing in them are null; with quotes they are empty text.
+
+    Gives: the columns; in MALFORMED the text of a line that has not as many values as the header.
+    """
+    assert source.rows is not None
+    columns = T.StructType.fromJson(json.loads(schema)).add(MALFORMED, T.StringType())
+    reader = spark.read.schema(columns).options(header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED)
+    return reader.options(sep=source.rows.delimiter, escape='"').csv(list(paths))
+
+
+def head(spark: SparkSession, file: InputFile) -> bytes:
+    """The beginning of a file; the first line of one that is compressed.
+
+    Raises: SourceError: it cannot be unpacked.
+    """
+    if not is_compressed(file.path):
+        return read_bytes(spark, file.path, 0, min(file.size, HEAD_BYTES))
+    try:
+        line = spark.read.text(file.path).first()
+    except UNREADABLE as error:
+        raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
+    return b"" if line is None else str(line["value"]).encode()
+
+
+# --- Avro -----------------------------------------------------------------------------------------------------------
+
+
+def avro_rows(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """The records of Avro files.
+
+    Raises: SpecError: the session, which somebody else started, has no reader for them.
+    """
+    try:
+        return reader.load(list(paths))
+    except AnalysisException as error:
+        if "Failed to find data source" not in str(error):
+            raise
+        hint = f"start it with {SPARK_AVRO.file} (spark-submit --jars, or spark.jars)"
+        raise SpecError("Cannot read Avro files: the Spark session has no reader for them.", hint) from error
+
+
+def avro_schema(spark: SparkSession, file: InputFile) -> str:
+    """The writer's schema in the header of an Avro file.
+
+    Raises: SourceError: it is no Avro file, or ends inside its header.
+    """
+    size = HEAD_BYTES
+    while True:
+        found = avro_header(read_bytes(spark, file.path, 0, min(file.size, size)))
+        if found is not None:
+            return json.dumps(json.loads(found), separators=(",", ":"))
+        if size >= min(file.size, LONGEST_HEAD):
+            raise SourceError(
+                f"Cannot read {file.path}: it is no Avro file, or was cut short inside its header.",
+                NO_FILE,
+            )
+        size *= 16
+
+
+def avro_header(data: bytes) -> bytes | None:
+    """`avro.schema` of the header's metadata; None where the data is no header, or ends before it."""
+    if not data.startswith(AVRO_MAGIC):
+        return None
+    stream = io.BytesIO(data[len(AVRO_MAGIC) :])
+    found: dict[bytes, bytes] = {}
+    try:
+        while count := avro_long(stream):
+            if count < 0:
+                avro_long(stream)  # the size of the block, for who wants to skip it
+            for _ in range(abs(count)):
+                key = avro_bytes(stream)
+                found[key] = avro_bytes(stream)
+    except EOFError:
+        return None
+    return found.get(b"avro.schema")
+
+
+def avro_long(stream: io.BytesIO) -> int:
+    """A number in zig-zag base 128."""
+    value = shift = 0
+    while True:
+        byte = stream.read(1)
+        if not byte:
+            raise EOFError
+        value |= (byte[0] & 0x7F) << shift
+        shift += 7
+        if not byte[0] & 0x80:
+            return (value >> 1) ^ -(value & 1)
+
+
+def avro_bytes(stream: io.BytesIO) -> bytes:
+    """A length, and so many bytes."""
+    size = avro_long(stream)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+def without_logical_types(schema: Any) -> Any:
+    """The schema that reads every value as it is encoded: decimals of any size as bytes, times as their counts."""
+    if isinstance(schema, list):
+        return [without_logical_types(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in ("logicalType", "precision", "scale", "default")}
+    if "fields" in kept:
+        kept["fields"] = [{"name": f["name"], "type": without_logical_types(f["type"])} for f in kept["fields"]]
+    for inside in ("type", "items", "values"):
+        if isinstance(kept.get(inside), (dict, list)):
+            kept[inside] = without_logical_types(kept[inside])
+    return kept

@@ -1,0 +1,52 @@
+"""The records of a source, whatever they are written in: lines of text as they are, everything else as JSON text."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode.records import all_parts, datastream_records, row_records
+from engine.inputs.containers import MALFORMED, Part, data_files, kind_of, read_parts
+from engine.inputs.lines import CountedFile, numbered, read_lines, scan
+from engine.inputs.listing import InputFile, list_files
+from engine.inputs.pending import PendingFile
+from engine.spec.model import SourceSpec
+
+
+def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
+    """The files of a source: those its path names, or the data files of its table.
+
+    Raises: SourceError: there are none.
+    """
+    if source.table is not None:
+        return data_files(spark, source, catalog)
+    files = list_files(spark, source.path, until_ms)
+    return [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
+
+
+def read_records(
+    spark: SparkSession, source: SourceSpec, pending: Sequence[PendingFile], catalog: str
+) -> tuple[DataFrame, list[CountedFile]]:
+    """The new records of the files.
+
+    Gives: file, line (1-based), text; row_schema where a file describes its columns.
+    Rows: one a record.
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    texts = [entry for entry in pending if kind_of(entry.file.path, source) == "json"]
+    others = [entry for entry in pending if kind_of(entry.file.path, source) != "json"]
+    if not others:
+        return read_lines(spark, pending)
+    parts = [as_records(part, source) for part in read_parts(spark, [entry.file for entry in others], source, catalog)]
+    if texts:
+        lines = scan(spark, [entry.file.path for entry in texts])
+        parts.append(lines.withColumn("row_schema", F.lit(None).cast("string")))
+    return numbered(spark, all_parts(parts), pending)
+
+
+def as_records(part: Part, source: SourceSpec) -> DataFrame:
+    """Records of one description as JSON text."""
+    if source.rows is None:
+        return datastream_records(part.rows, part.schema)
+    return row_records(part.rows, part.schema, avro=part.kind == "avro", malformed=MALFORMED)

@@ -1,0 +1,131 @@
+"""What a spec says of plain rows: their order, which of them delete, which of their columns count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from engine.spec.columns import ColumnTypeError, parse_column_type
+from engine.spec.model import TrackSpec
+from engine.spec.predicates import Predicate
+from engine.spec.wording import Place
+
+SequenceKind = Literal["any", "number", "time", "text"]
+Ties = Literal["delete", "upsert", "order"]
+FileType = Literal["json", "csv", "parquet", "avro"]
+TimeUnit = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
+
+ROWS: Final = "rows"
+SETTINGS: Final = (
+    "sequence_by", "delete_when", "truncate_when", "ignore_nulls", "columns", "ties", "time_by", "time_unit",
+    "file_type", "delimiter",
+)  # fmt: skip
+_OF_EVENTS: Final = ("decimals", "times")
+_KINDS: Final[Mapping[str, SequenceKind]] = {
+    "integer": "number", "floating": "number", "decimal": "number", "unsigned": "number",
+    "date": "time", "timestamp": "time", "timestamp_ntz": "time", "string": "text", "uuid": "text", "enum": "text",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSpec:
+    """The settings of one table that comes as plain rows. `sequence_by` pairs columns with the kind of their values."""
+
+    table: str
+    sequence_by: tuple[tuple[str, SequenceKind], ...]
+    delete_when: Predicate | None = None
+    truncate_when: Predicate | None = None
+    ignore_nulls: TrackSpec | None = None
+    columns: TrackSpec = field(default_factory=TrackSpec)
+    ties: Ties = "delete"
+    time_by: str | None = None
+    time_unit: TimeUnit = "microseconds"
+    file_type: FileType | None = None
+    delimiter: str = ","
+
+    def takes(self, column: str) -> bool:
+        """Whether a column of the rows is one of the table."""
+        return chosen(self.columns, column)
+
+    def ignores_null(self, column: str) -> bool:
+        """Whether a null in the column means that the row says nothing of it."""
+        return self.ignore_nulls is not None and chosen(self.ignore_nulls, column)
+
+
+def chosen(choice: TrackSpec, column: str) -> bool:
+    """Whether a choice of columns names the column."""
+    if choice.mode == "all":
+        return True
+    return (column in choice.columns) == (choice.mode == "columns")
+
+
+def sequence_kind(column_type: str | None) -> SequenceKind:
+    """How values of a declared type are ordered; of an undeclared one, as each value looks."""
+    if column_type is None:
+        return "any"
+    return _KINDS.get(parse_column_type(column_type).source_encoding.kind, "any")
+
+
+def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
+    """What a spec of plain rows lacks, and what only such a spec may say."""
+    source = spec.get("source")
+    if not isinstance(source, Mapping):
+        return
+    if source.get("format") == ROWS:
+        yield from _of_rows(spec, source)
+        return
+    for name in SETTINGS:
+        if name in source:
+            yield ("source", name), "is a setting of the format rows", "leave it out."
+    if str(source.get("format")).startswith("datastream-"):
+        for name in ("decimals", "times", "time_zone"):
+            if name in source:
+                yield (
+                    ("source", name),
+                    "is no setting of Datastream: its values are as they are, in UTC",
+                    "leave it out.",
+                )
+    if "table" in source:
+        yield ("source", "table"), "reading an Iceberg table is for the format rows", "give source.path."
+    elif "path" not in source:
+        yield ("source", "path"), "is required", None
+
+
+def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
+    """What rows need to be read in their order, row by row."""
+    for name in _OF_EVENTS:
+        if name in source:
+            yield ("source", name), "is a setting of change events; rows carry values as they are", "leave it out."
+    if "sequence_by" not in source:
+        yield ("source", "sequence_by"), "is required: rows do not say their order", "name the column that orders them."
+    if ("path" in source) == ("table" in source):
+        yield ("source", "path"), "exactly one of source.path and source.table is required", None
+    if not spec.get("keys"):
+        yield ("keys",), "is required: rows do not say their key", "name the columns that identify a row."
+    yield from _excluded_keys(spec, source)
+    yield from _sequence_types(spec, source)
+
+
+def _excluded_keys(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
+    """Key columns that `source.columns` leaves out."""
+    listed = source.get("columns")
+    excluded = listed.get("except") if isinstance(listed, Mapping) else None
+    for key in spec.get("keys") or () if isinstance(spec.get("keys"), list) else ():
+        out = key in excluded if isinstance(excluded, list) else isinstance(listed, list) and key not in listed
+        if out:
+            yield ("source", "columns"), f"leaves out the key column '{key}'", None
+
+
+def _sequence_types(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
+    """Sequence columns of a declared type that has no order."""
+    names, columns = source.get("sequence_by"), spec.get("columns")
+    for name in [names] if isinstance(names, str) else names if isinstance(names, list) else ():
+        said = columns.get(name) if isinstance(columns, Mapping) and isinstance(name, str) else None
+        written = said.get("type") if isinstance(said, Mapping) else said
+        try:
+            kind = parse_column_type(written).source_encoding.kind if isinstance(written, str) else "string"
+        except ColumnTypeError:
+            continue  # said where the type stands
+        if kind not in _KINDS:
+            yield ("source", "sequence_by"), f"the column '{name}' is of a type without an order ({written})", None

@@ -1,0 +1,156 @@
+"""Datastream's events of four databases: what they are, where they stand, what identifies their rows."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from engine.decode import envelopes
+from engine.spec.model import SourceSpec
+from tests.recordings import DATA
+from tests.unit.decode.given import decoded, lines, spec
+
+SOURCE = SourceSpec("datastream-json", "x")
+TIME = "2024-05-06T12:16:01"
+
+
+def event(change: str | None, time: str = TIME, payload: Any = None, method: str = "cdc", **meta: Any) -> str:
+    metadata = {"table": "t", "change_type": change, "is_deleted": change == "DELETE"} | meta
+    stamps = {"uuid": "u", "read_timestamp": "2024-05-06 12:20:00", "source_timestamp": time, "read_method": method}
+    return json.dumps(stamps | {"source_metadata": metadata, "payload": payload or {"id": 1}})
+
+
+def mysql(change: str | None, file: str | None, pos: int | None, time: str = TIME, **meta: Any) -> str:
+    return event(change, time, database="db", log_file=file, log_position=pos, primary_keys=["id"], **meta)
+
+
+def oracle(change: str | None, scn: int, rs_id: str | None, ssn: int = 0, **meta: Any) -> str:
+    return event(change, schema="HR", database="xe", scn=scn, rs_id=rs_id, ssn=ssn, **meta)
+
+
+def postgresql(change: str | None, lsn: str | None, time: str = TIME) -> str:
+    return event(change, time, schema="public", lsn=lsn, method="postgresql-cdc", primary_keys=["id"])
+
+
+def sqlserver(change: str | None, lsn: str | None, place: Any = None) -> str:
+    return event(change, schema="dbo", database="db", lsn=lsn, physical_location=place, method="sqlserver-cdc")
+
+
+# In pairs: the first one stands before the second.
+ORDERED = [
+    (mysql("INSERT", "mysql-bin.999999", 9), mysql("INSERT", "mysql-bin.1000000", 4)),
+    (mysql("INSERT", "b.000001", 9), mysql("INSERT", "b.000001", 10)),
+    (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9)),
+    (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9, "2024-05-06T12:16:02")),
+    (postgresql("UPDATE", "5E30A78/3B9ACA00"), postgresql("UPDATE", "16000000/2")),
+    (postgresql("UPDATE", "BD/A0007310"), postgresql("UPDATE", "1/0", "2024-05-06T12:16:01.000001Z")),
+    (postgresql("UPDATE-DELETE", "A/1"), postgresql("UPDATE-INSERT", "A/1")),
+    (oracle("UPDATE", 3, " 0x0000d6.00000002.0010 "), oracle("UPDATE", 3, "0x0000d6.00000003.0010")),
+    (oracle("UPDATE", 9, " 0x0000d6.00000002.0010 "), oracle("UPDATE", 10, " 0x0000d5.00000002.0010 ")),
+    (oracle("UPDATE", 3, "0x1.2.3", 9), oracle("UPDATE", 3, "0x1.2.3", 10)),
+    (oracle("UPDATE-DELETE", 3, "0x1.2.3"), oracle("UPDATE-INSERT", 3, "0x1.2.3")),
+    (oracle("UPDATE", 3, "0x1.2.3"), oracle(None, 3, "")),  # the backfill saw all up to its number
+    (sqlserver("INSERT", "00000025:00000728:0003"), sqlserver("INSERT", "00000025:00000728:000A")),
+    (sqlserver("INSERT", "25:728:3", [1, 9, 9]), sqlserver("INSERT", "25:728:3", [1, 10, 0])),
+]
+# An event, and what it is: op, origin, table, the names of its key, whether it has a position.
+KNOWN = [
+    (mysql("INSERT", "", 0), ("read", "snapshot", "db.t", '{"id":null}', False)),
+    (mysql("INSERT", None, -1), ("read", "snapshot", "db.t", '{"id":null}', False)),
+    (mysql("UPDATE-INSERT", "b.1", 4), ("update", "stream", "db.t", '{"id":null}', True)),
+    (mysql("UPDATE-DELETE", "b.1", 4), ("delete", "stream", "db.t", '{"id":null}', True)),
+    (oracle(None, 7, None, row_id="AAA"), ("read", "snapshot", "HR.t", '{"ROW_ID":"AAA"}', True)),
+    (oracle("INSERT", -1, "", primary_keys=["ID"]), ("read", "snapshot", "HR.t", '{"id":null}', False)),
+    (oracle("UPDATE-INSERT", 7, "0x1.2.3"), ("insert", "stream", "HR.t", None, True)),
+    (postgresql("INSERT", ""), ("read", "snapshot", "public.t", '{"id":null}', False)),
+    (postgresql("DELETE", "0/1"), ("delete", "stream", "public.t", '{"id":null}', True)),
+    (
+        event("INSERT", schema="dbo", database="db", replication_index=["ID"], primary_keys=[]),
+        ("read", "snapshot", "dbo.t", '{"id":null}', False),
+    ),
+]
+REJECTED = [
+    ("{", "not JSON"),
+    ("[1]", "not a JSON object"),
+    ('{"op":"c","source":{}}', "source_metadata is missing: no event of Datastream"),
+    (postgresql("UPDATE", "16/2A50H3"), "a streamed change without a position"),
+    (mysql("UPDATE", "", 0), "a streamed change without a position"),
+    (mysql("UPDATE", "no number", 7), "a streamed change without a position"),
+    (mysql("MERGE", "b.1", 7), 'unknown change_type "MERGE"'),
+    (mysql("INSERT", "b.1", 7, "yesterday"), None),  # the time of reading stands in
+    (event("INSERT", database="db", log_file="b.1", log_position=4, table=""), "source_metadata.table is missing"),
+    (event("INSERT", payload=[1], database="db", log_file="b.1", log_position=4), "payload is not an object"),
+]
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession) -> list[Row]:
+    texts = [line for pair in ORDERED for line in pair]
+    texts += [line for line, _ in KNOWN] + [line for line, _ in REJECTED]
+    return envelopes(lines(spark, texts), SOURCE).orderBy("line").collect()
+
+
+def test_positions_are_in_the_order_of_the_log(found: list[Row]) -> None:
+    places = [row.position for row in found[: 2 * len(ORDERED)]]
+    assert [i for i in range(len(ORDERED)) if not places[2 * i] < places[2 * i + 1]] == []
+
+
+def test_an_event_is_told_by_what_it_carries(found: list[Row]) -> None:
+    rows = found[2 * len(ORDERED) :][: len(KNOWN)]
+    told = [(r.op, r.origin, r.table, r.key_json, r.position is not None) for r in rows]
+    assert told == [expected for _, expected in KNOWN]
+    assert {row.reason for row in rows} == {None}
+
+
+def test_what_is_no_change_is_rejected_with_its_reason(found: list[Row]) -> None:
+    assert [row.reason for row in found[-len(REJECTED) :]] == [reason for _, reason in REJECTED]
+
+
+def test_an_oracle_table_without_a_key_has_the_ids_of_its_rows(spark: SparkSession) -> None:
+    texts = [oracle("UPDATE", 7, "0x1.2.3", row_id="AAB", payload={"A": 1}), oracle(None, 7, "", row_id="AAA")]
+    (one, two) = decoded(spark, texts, replace(spec(keys=None, table="HR.t"), source=SOURCE))
+    assert (one.reason, one.key.asDict(), one.row.A) == (None, {"ROW_ID": "AAB"}, 1)
+    assert (two.reason, two.key.asDict(), two.row.id) == (None, {"ROW_ID": "AAA"}, 1)
+
+
+def test_declared_types_read_values_as_datastream_writes_them(spark: SparkSession) -> None:
+    columns = {
+        "id": "int", "at": "timestamp", "here": "timestamp_ntz", "day": "date", "price": "decimal(12,2)",
+        "big": "bigint unsigned", "blob": "binary", "doc": "json", "clock": "time",
+    }  # fmt: skip
+    payload = {
+        "id": 1, "at": "2024-01-01T12:00:00.5+02:00", "here": "2024-01-01 12:00:00", "day": "2024-01-01T00:00:00Z",
+        "price": "12.30", "big": 18446744073709551615, "blob": "00ff", "doc": {"a": [1]}, "clock": "-838:59:59.000000",
+    }  # fmt: skip
+    bare = payload | {"at": "2024-01-01", "price": 12.3, "big": "18446744073709551615", "doc": '{"a":[1]}'}
+    texts = [mysql("INSERT", "b.1", n + 1, payload=row) for n, row in enumerate((payload, bare))]
+    one, two = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
+    assert (one.reason, two.reason) == (None, None)
+    assert [moment.astimezone(UTC).isoformat() for moment in (one.row.at, two.row.at)] == [
+        "2024-01-01T10:00:00.500000+00:00",
+        "2024-01-01T00:00:00+00:00",
+    ]
+    for row in (one.row, two.row):
+        assert (row.here, row.day) == (datetime(2024, 1, 1, 12), date(2024, 1, 1))  # has no zone
+        assert (row.price, row.big) == (Decimal("12.30"), Decimal(18446744073709551615))
+        assert (bytes(row.blob), row.doc, row.clock) == (b"\x00\xff", '{"a":[1]}', "-838:59:59.000000")
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the files are not there: {DATA}")
+def test_the_collected_json_files_are_all_understood(spark: SparkSession) -> None:
+    files = sorted((DATA / "datastream" / "json").glob("*.jsonl"))
+    rows = envelopes(lines(spark, [file.read_text().strip() for file in files]), SOURCE).orderBy("line").collect()
+    told = {file.stem: (row.reason, row.table, row.op, row.key_json) for file, row in zip(files, rows, strict=True)}
+    assert told == {
+        "oracle_backfill_jobs": (None, "HR.JOBS", "read", '{"JOB_ID":null}'),
+        "oracle_backfill_jobs_hashrowid": (None, "HR.JOBS", "read", '{"JOB_ID":null}'),
+        "oracle_no_keys": (None, "HR.EMPLOYEES", "read", None),
+        "postgresql_cdc_update_2025": (None, "public.pipeline_run", "update", '{"id":null}'),
+        "sqlserver_both_keys": (None, "dbo.ITEMS", "read", '{"ID":null}'),
+        "sqlserver_cdc_employees": (None, "dbo.EMPLOYEES", "insert", '{"EMPLOYEE_ID":null}'),
+        "sqlserver_replication_index": (None, "dbo.ORDERS", "read", '{"ORDER_ID":null}'),
+    }

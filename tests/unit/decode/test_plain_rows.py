@@ -1,0 +1,99 @@
+"""Plain rows: the order of their sequences, their conditions, their times, and what has no place."""
+
+import json
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import envelopes
+from engine.spec.model import SourceSpec
+from engine.spec.predicates import parse_predicate
+from engine.spec.rows import RowsSpec
+from tests.unit.decode.given import lines
+
+NUMBERS = [
+    Decimal(text)
+    for text in (
+        "0", "1", "-1", "9", "10", "-9", "-10", "0.5", "-0.5", "0.05", "-0.05", "1.5", "1.25", "99.9", "100", "-99.9",
+        "-100", "1" * 50, "-" + "1" * 50, "-" + "1" * 49,
+        "9223372036854775807", "-9223372036854775808", "18446744073709551615", "1000000", "999999",
+    )
+]  # fmt: skip
+TIMES = [
+    "0001-01-01", "1582-10-04T23:59:59", "1969-12-31T23:59:59.999999Z", "1970-01-01 00:00:00Z", "2024-01-01T00:00:00Z",
+    "2024-01-01T01:00:00.5+01:00", "2024-01-01T00:00:00.500000001Z", "2024-01-01T00:00:00.500001Z",
+    "2024-01-01T00:00:01", "2024-01-02", "9999-12-31T23:59:59.999999Z",
+]  # fmt: skip
+TEXTS = ["", "!", "A", "AA", "AB", "B", "a", "\u00e9", "\uffff", "\U0001f600"]
+
+
+def numbers() -> list[Decimal]:
+    drawn = random.Random(7)
+    more = [Decimal(drawn.randint(-(10**20), 10**20)).scaleb(-drawn.randint(0, 20)) for _ in range(200)]
+    return sorted({*NUMBERS, *more})
+
+
+def found(spark: SparkSession, values: list[dict[str, Any] | str], zone: str = "UTC", **settings: Any) -> list[Row]:
+    sequence = settings.pop("sequence_by", (("n", "any"),))
+    rows = RowsSpec("a.b", sequence, **{k: parse_predicate(v) if "when" in k else v for k, v in settings.items()})
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in values]
+    source = SourceSpec("rows", "x", time_zone=zone, rows=rows)
+    told = envelopes(lines(spark, texts), source).orderBy("line")
+    return told.select("position", "op", "table", "reason", F.unix_micros("commit_ts").alias("commit_us")).collect()
+
+
+def test_numbers_come_before_times_before_texts_each_in_their_order(spark: SparkSession) -> None:
+    ordered = [f'{{"n": {number:f}}}' for number in numbers()]
+    ordered += [json.dumps({"n": value}) for value in [*TIMES, *TEXTS]]
+    places = [row.position for row in found(spark, ordered, time_by="n")]
+    assert None not in places
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+
+
+def test_equal_values_have_one_place_however_they_are_written(spark: SparkSession) -> None:
+    same = ['{"n": 10}', '{"n": "10"}', '{"n": 10.0}', '{"n": 1e1}', '{"n": "+010.00"}']
+    assert len({row.position for row in found(spark, same)}) == 1
+    zones = ['{"n": "2024-01-01T00:00:00Z"}', '{"n": "2024-01-01 01:00:00"}', '{"n": "2024-01-01T02:00:00+02:00"}']
+    assert len({row.position for row in found(spark, zones, zone="+01:00")}) == 1
+
+
+def test_several_columns_order_one_after_the_other_and_ties_as_the_spec_says(spark: SparkSession) -> None:
+    rows: list[Any] = [{"s": s, "n": n} for s in ("a", "a-", "aa", "b") for n in (-1, 2, 10)]
+    places = [row.position for row in found(spark, rows, sequence_by=(("s", "text"), ("n", "number")))]
+    assert places == sorted(places)
+    tied: list[Any] = [{"n": 1, "op": "U"}, {"n": 1, "op": "D"}]
+    for ties, sign in (("delete", -1), ("upsert", 1), ("order", 0)):
+        one, two = (row.position for row in found(spark, tied, delete_when="op = 'D'", ties=ties))
+        assert (one > two) - (one < two) == sign
+
+
+def test_conditions_say_what_a_row_does_and_never_fail(spark: SparkSession) -> None:
+    rows: list[Any] = [{"n": 1, "op": op, "x": x} for op in ("D", "T", None, 5) for x in (True, "x", 7, None)]
+    ops = [
+        row.op for row in found(spark, rows, delete_when="op = 'D' AND x", truncate_when="op IN ('T', 5) AND x > 6.5")
+    ]
+    expected = {("D", 0): "delete", ("T", 2): "truncate", (5, 2): "truncate"}
+    assert ops == [expected.get((op, i), "update") for op in ("D", "T", None, 5) for i in range(4)]
+
+
+def test_a_row_without_a_place_is_rejected_with_its_reason(spark: SparkSession) -> None:
+    bad: list[Any] = ["{", "7", {"a": 1}, {"n": None}, {"n": "x"}, {"n": "NaN"}, '{"n": 1} {"n": 2}']
+    rows = found(spark, bad, sequence_by=(("n", "number"),))
+    missing, unfit = 'sequence column "n" is null or missing', 'sequence column "n": the value is not a number'
+    assert [row.reason for row in rows] == ["not JSON", "not a JSON object", missing, missing, unfit, unfit, "not JSON"]
+    assert {row.table for row in rows} == {"a.b"}
+    (untimed,) = found(spark, [{"n": "b"}])
+    assert "source.time_by" in untimed.reason
+
+
+@pytest.mark.parametrize(
+    ("unit", "micros"), [("seconds", 10_000_000), ("milliseconds", 10_000), ("microseconds", 10), ("nanoseconds", 0)]
+)
+def test_a_number_can_count_the_time(spark: SparkSession, unit: str, micros: int) -> None:
+    (row,) = found(spark, [{"n": 10}], time_unit=unit)
+    assert row.commit_us == micros

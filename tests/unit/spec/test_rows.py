@@ -1,0 +1,99 @@
+"""Settings of plain rows: what is understood, what is refused and where, conditions that are none."""
+
+from typing import Any
+
+import pytest
+
+from engine.spec import fold_fingerprint
+from engine.spec.model import TrackSpec
+from engine.spec.predicates import All, Compare, IsNull, Not, OneOf, PredicateError, Some, columns_of, parse_predicate
+from tests.unit.spec.cases import source, spec, violations
+
+FEED = {"format": "rows", "path": "in/*.csv", "sequence_by": ["day", "n"]}
+
+
+def feed(**settings: Any) -> dict[str, Any]:
+    return {**FEED, **settings}
+
+
+def test_the_settings_of_rows_come_with_the_types_of_the_sequence() -> None:
+    told = spec(
+        source=feed(delete_when="op = 'D'", ignore_nulls=["a"], columns={"except": ["op"]}, ties="upsert"),
+        keys=["id"],
+        columns={"n": "bigint", "a": "string"},
+    ).source.rows
+    assert told is not None
+    assert told.table == "inventory.customers"
+    assert told.sequence_by == (("day", "any"), ("n", "number"))
+    assert told.delete_when == Compare("op", "=", "D")
+    assert (told.ignores_null("a"), told.ignores_null("b")) == (True, False)
+    assert (told.takes("a"), told.takes("op")) == (True, False)
+    assert told.columns == TrackSpec("except", ("op",))
+
+
+def test_a_feed_can_be_a_table() -> None:
+    told = spec(source={"format": "rows", "table": "raw.feed", "sequence_by": "n"}, keys=["id"]).source
+    assert (told.path, told.table) == ("table:raw.feed", "raw.feed")
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({"source": source(sequence_by="n")}, "$.source.sequence_by", "is a setting of the format rows"),
+    ({"source": source(table="raw.feed")}, "$.source.table", "is for the format rows"),
+    ({"source": {"format": "rows", "path": "x"}, "keys": ["id"]}, "$.source.sequence_by", "is required"),
+    ({"source": feed()}, "$.keys", "is required"),
+    ({"source": feed(table="raw.feed"), "keys": ["id"]}, "$.source.path", "exactly one"),
+    ({"source": feed(times="adaptive"), "keys": ["id"]}, "$.source.times", "is a setting of change events"),
+    ({"source": feed(columns={"except": ["id"]}), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
+    ({"source": feed(columns=["a"]), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
+    ({"source": feed(), "keys": ["id"], "columns": {"n": "binary"}}, "$.source.sequence_by", "without an order"),
+    ({"source": feed(delete_when="op = "), "keys": ["id"]}, "$.source.delete_when", "is not a condition"),
+    ({"source": feed(ties="latest"), "keys": ["id"]}, "$.source.ties", "is not known"),
+    ({"source": feed(delimiter=";;"), "keys": ["id"]}, "$.source.delimiter", "must be one character"),
+    (
+        {"source": source(format="datastream-json", time_zone="UTC")},
+        "$.source.time_zone",
+        "is no setting of Datastream",
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "path", "message"), WRONG)
+def test_a_wrong_setting_is_named_with_its_place(settings: dict[str, Any], path: str, message: str) -> None:
+    found = violations(**settings)
+    assert [one.path for one in found] == [path]
+    assert message in found[0].message
+
+
+def test_what_orders_and_deletes_shapes_the_fold_and_how_files_are_written_does_not() -> None:
+    told = {
+        name: fold_fingerprint(spec(source=feed(**more), keys=["id"]))
+        for name, more in {
+            "plain": {},
+            "tab": {"delimiter": "\t"},
+            "deletes": {"delete_when": "op = 'D'"},
+            "ties": {"ties": "order"},
+        }.items()
+    }
+    assert told["plain"] == told["tab"]
+    assert len(set(told.values())) == 3
+
+
+def test_conditions_are_read_as_sql_reads_them() -> None:
+    read = parse_predicate("a = 'it''s' OR NOT (b >= -1.5 AND `c d` NOT IN (1, 'x')) or e is not null AND f")
+    assert isinstance(read, Some)
+    first, second, third = read.parts
+    assert first == Compare("a", "=", "it's")
+    assert isinstance(second, Not)
+    assert isinstance(second.part, All)
+    assert isinstance(second.part.parts[1], Not)
+    assert isinstance(second.part.parts[1].part, OneOf)
+    assert third == All((Not(IsNull("e")), Compare("f", "=", True)))
+    assert list(columns_of(read)) == ["a", "b", "c d", "e", "f"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a =", "= 1", "a = null", "a = 1 b", "(a", "a in ()", "a like 'x'", "upper(a) = 'X'", "a and", "not"]
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    with pytest.raises(PredicateError):
+        parse_predicate(text)
