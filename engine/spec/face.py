@@ -25,6 +25,7 @@ from engine.spec.kinds import (
     Keys,
     Lateness,
     Setting,
+    SourceTable,
     TableName,
     Text,
     TimeZone,
@@ -35,8 +36,10 @@ from engine.spec.model import (
     Binaries,
     Decimals,
     Evolution,
+    Images,
     Mask,
     OnFailure,
+    Order,
     Severity,
     SnapshotSpec,
     Times,
@@ -79,6 +82,18 @@ class SourceFace(_Section):
     times: Annotated[Times, *words("adaptive", "microseconds", "isostring")] = Field(
         default="adaptive", description="How events without a schema carry times (time.precision.mode)."
     )
+    images: Annotated[Images, *words("standard", "swapped")] = Field(
+        default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
+    )
+    order: Annotated[Order, *words("auto", "scn", "coordinates")] = Field(
+        default="auto",
+        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one.",
+    )
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> SourceFace:
+        fields.settings_fit(self.format, self.model_fields_set)
+        return self
 
 
 class ColumnFace(_Section):
@@ -215,7 +230,9 @@ def _never_compacted(given: object) -> bool:
 class TableFace(_Section):
     """One table of a source, and what becomes of it."""
 
-    table: TableName = Field(description="The source's name of the table: schema.table or database.table.")
+    table: SourceTable = Field(
+        description="The source's name of the table: schema.table or database.table; for Spanner a name alone, too."
+    )
     source: SourceFace
     keys: Keys | None = Field(
         default=None, description="The columns that identify a row. Omitted: taken from the events."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import cache
 from typing import Final, NoReturn
@@ -17,12 +17,17 @@ from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.durations import parse_duration
 from engine.spec.interpolation import FromEnvironment
 from engine.spec.model import TrackSpec
-from engine.spec.wording import nearest, shown, word_hint
+from engine.spec.wording import listed, nearest, shown, word_hint
 
-LATER_FORMATS: Final = (
-    "debezium-avro", "datastream-json", "datastream-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
-    "rows",
-)  # fmt: skip
+FORMATS: Final = ("debezium-json", "canal-json", "spanner-json", "shareplex-json")
+LATER_FORMATS: Final = ("debezium-avro", "datastream-json", "datastream-avro", "dts-avro", "rows")
+SETTINGS_OF: Final[dict[str, tuple[str, ...]]] = {
+    "decimals": ("debezium-json",),
+    "binaries": ("debezium-json",),
+    "times": ("debezium-json",),
+    "images": ("canal-json",),
+    "order": ("shareplex-json",),
+}
 UNBOUNDED: Final = "unbounded"
 
 
@@ -143,13 +148,21 @@ def column_type(value: object) -> str:
 
 
 def source_format(value: object) -> str:
-    """The one format of this version."""
+    """A format of this version."""
     name = text(value)
     if name in LATER_FORMATS:
-        refuse_until_later(f"the format {shown(name)}", "use debezium-json.")
-    if name != "debezium-json":
-        refuse(f"the format {shown(name)} is not known", word_hint(name, ["debezium-json", *LATER_FORMATS]))
+        refuse_until_later(f"the format {shown(name)}", f"use {listed(FORMATS)}.")
+    if name not in FORMATS:
+        refuse(f"the format {shown(name)} is not known", word_hint(name, [*FORMATS, *LATER_FORMATS]))
     return name
+
+
+def settings_fit(form: str, said: Iterable[str]) -> None:
+    """Refuses settings of a source that mean nothing to its format."""
+    for name in sorted(said):
+        formats = SETTINGS_OF.get(name, (form,))
+        if form not in formats:
+            refuse(f"{name} is a setting of {listed(formats)}, not of {form}", f"leave {name} out.")
 
 
 def format_version(value: object) -> int:

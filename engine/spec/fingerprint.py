@@ -30,7 +30,14 @@ def decode_fingerprint(spec: TableSpec) -> str:
     return _digest(
         {
             "format": source.format,
-            "encodings": [source.time_zone, source.decimals, source.binaries, source.times],
+            "encodings": [
+                source.time_zone,
+                source.decimals,
+                source.binaries,
+                source.times,
+                source.images,
+                source.order,
+            ],
             "columns": _columns(spec.columns),
         }
     )

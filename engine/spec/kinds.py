@@ -51,6 +51,9 @@ def exactly(value: object, why_not: Callable[[object], None]) -> PlainValidator:
 
 Text = Annotated[str, PlainValidator(fields.text), _schema(_TEXT)]
 DottedName = Annotated[str, PlainValidator(fields.dotted_name), _schema(_TEXT)]
+SourceTable = Annotated[
+    str, PlainValidator(fields.dotted_name), _schema({**_TEXT, "examples": ["inventory.customers", "Singers"]})
+]
 TableName = Annotated[str, PlainValidator(fields.table_name), _schema({**_TEXT, "examples": ["inventory.customers"]})]
 ColumnName = Annotated[str, PlainValidator(fields.column_name), _schema(_COLUMN)]
 Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema(_COLUMNS)]
@@ -66,7 +69,7 @@ Lateness = Annotated[
 TimeZone = Annotated[
     str, PlainValidator(fields.time_zone), _schema({**_TEXT, "examples": ["UTC", "Europe/Berlin", "+08:00"]})
 ]
-Format = Annotated[str, PlainValidator(fields.source_format), _schema({"enum": ["debezium-json"]}, _REFERENCE)]
+Format = Annotated[str, PlainValidator(fields.source_format), _schema({"enum": list(fields.FORMATS)}, _REFERENCE)]
 FormatVersion = Annotated[int, PlainValidator(fields.format_version), _schema({"enum": [2, 3]}, _REFERENCE)]
 Fraction = Annotated[
     float, PlainValidator(fields.fraction), _schema({"type": "number", "minimum": 0, "maximum": 1}, _REFERENCE)

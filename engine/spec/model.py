@@ -15,6 +15,8 @@ Evolution = Literal["additive", "strict", "ignore"]
 Decimals = Literal["precise", "string", "double"]
 Binaries = Literal["bytes", "base64", "hex"]
 Times = Literal["adaptive", "microseconds", "isostring"]
+Images = Literal["standard", "swapped"]
+Order = Literal["auto", "scn", "coordinates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ class SourceSpec:
     decimals: Decimals = "precise"
     binaries: Binaries = "bytes"
     times: Times = "adaptive"
+    images: Images = "standard"
+    order: Order = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,16 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
 
 def _source(face: SourceFace, root: Path) -> SourceSpec:
     path = face.path if _URI.match(face.path) else os.path.normpath(root / face.path)
-    return SourceSpec(face.format, like(face.path, path), face.time_zone, face.decimals, face.binaries, face.times)
+    return SourceSpec(
+        face.format,
+        like(face.path, path),
+        face.time_zone,
+        face.decimals,
+        face.binaries,
+        face.times,
+        face.images,
+        face.order,
+    )
 
 
 def _column(face: ColumnFace) -> ColumnSpec:
@@ -75,7 +84,8 @@ def _column(face: ColumnFace) -> ColumnSpec:
 
 
 def _target(face: TargetFace, table: str, namespace: str) -> TargetSpec:
-    latest = face.latest or ".".join(table.split(".")[-2:])
+    named = ".".join(table.split(".")[-2:])
+    latest = face.latest or (named if "." in named else like(table, f"{namespace}.{named}"))
     history = face.history or like(latest, f"{latest}_history")
     changes = face.changes or like(table, f"{namespace}.{table.replace('.', '_')}_changes")
     return TargetSpec(latest, history, changes, face.format_version)
