@@ -92,19 +92,17 @@ def test_scns_are_numbers_and_one_change_without_lets_coordinates_order_all(spar
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
 def test_the_documented_samples(spark: SparkSession) -> None:
-    table = replace(
-        spec(keys=("MIO_LOG_ID",), columns={"MIO_LOG_ID": "bigint"}), table="CL_BIZ1.MIO_LOG", source=SOURCE
-    )
+    table = replace(spec(keys=("MIO_LOG_ID",)), table="CL_BIZ1.MIO_LOG", source=SOURCE)
     texts = (DATA / "dts/shareplex/doc_samples.jsonl").read_text().splitlines()
     read_lines = envelopes(lines(spark, texts), SOURCE, {table.table: table.keys}).localCheckpoint()
     changes = changes_of(read_lines, table.table)
     inserted, updated, deleted = decode_rows(changes, discover(changes, table), table).orderBy("line").collect()
     assert [c.reason for c in (inserted, updated, deleted)] == [None] * 3
-    assert (inserted.op, inserted.row.MIO_LOG_ID) == ("insert", 32539737)
+    assert (inserted.op, inserted.row.MIO_LOG_ID) == ("insert", "32539737")
     assert (updated.op, updated.row.asDict()["CNTR_NO"], updated.before.CNTR_NO) == (
         "update",
         "1171201606",
         "1171201606syui26",
     )
     assert (updated.row.PLNMIO_REC_ID, updated.row.POL_CODE) == ("31557806", None)
-    assert (deleted.op, deleted.key.MIO_LOG_ID) == ("delete", 32539739)
+    assert (deleted.op, deleted.key.MIO_LOG_ID) == ("delete", "32539739")
