@@ -11,7 +11,7 @@ def backward_positions(changes: DataFrame) -> DataFrame:
     """Where a channel steps back: the position reached before, and the one it goes on from.
 
     Needs: the change schema.
-    Gives: check, position_from, position_to, key (JSON text), message.
+    Gives: check, position_from, position_to, key, message.
     Rows: one a step back. Records of one channel are compared inside one Kafka partition, else inside one file; READs
         are left out, because they borrow the position of what came before them.
 
@@ -36,6 +36,6 @@ def backward_positions(changes: DataFrame) -> DataFrame:
         F.lit(catalogue.POSITIONS_BACKWARDS).alias("check"),
         F.col("position").alias("position_from"),
         F.col("reached").alias("position_to"),
-        F.to_json("key").alias("key"),
+        "key",
         F.concat(F.lit("positions go back at "), place).alias("message"),
     )

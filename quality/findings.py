@@ -15,10 +15,11 @@ from quality.channels import backward_positions
 from quality.keys import key_findings
 from quality.results import Finding, Found
 from quality.scope import SLACK, Scope, Tables, judged, scope_of, unavailable
-from quality.timeline import Columns, change_rows, is_streamed, latest_rows, read_rows, timeline, version_rows
+from quality.timeline import Columns, Look, change_rows, is_streamed, latest_rows, read_rows, timeline, version_rows
 from quality.windows import unclosed_windows
 
 SAMPLE = 100
+TOLD = ("position_from", "position_to", "message")
 KEY_CHECKS = frozenset(
     {
         catalogue.CHAIN_BREAK,
@@ -30,6 +31,10 @@ KEY_CHECKS = frozenset(
 )
 
 
+# What the first look cannot tell for sure.
+SUSPICIONS = (catalogue.CHAIN_BREAK, catalogue.ORPHAN)
+
+
 def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -> dict[str, Found]:
     """What each check found among the changes of batches after `since`; `checks` names those that are asked for.
 
@@ -38,53 +43,80 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     scope = scope_of(tables, since)
     missing = {check: Found(unavailable=why) for check, why in unavailable(scope) if check in checks}
     asked = [check for check in checks if check not in missing and check != catalogue.SUMS_CLOSE]
-    found = collected(findings(tables, spec, scope, asked, judged(tables.changes, since)), asked)
-    if scope.has_older and catalogue.ORPHAN in found and found[catalogue.ORPHAN].observed:
-        # A READ that a change of this run superseded left no version: only the older changes still know of it.
-        again = findings(tables, spec, scope, [catalogue.ORPHAN], tables.changes)
-        found |= collected(again, [catalogue.ORPHAN])
+    found = collected(findings(tables, spec, scope, asked), asked)
+    doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
+    if doubtful:
+        found |= collected(closer_findings(tables, spec, scope, doubtful), doubtful)
     return found | missing
 
 
-def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], vouching: DataFrame) -> DataFrame:
-    """All findings of the named checks.
+def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str]) -> DataFrame:
+    """All findings of the named checks, at first sight: those of SUSPICIONS can turn out to be nothing.
 
-    Needs: the tables; `vouching`: the changes whose READs vouch for their keys.
-    Gives: check, position_from, position_to, key (JSON text), message.
+    Gives: check, position_from, position_to, key, message.
     Rows: one a finding.
     """
     changes = judged(tables.changes, scope.since)
+    key = tables.changes.schema["key"].dataType
     parts = []
     if KEY_CHECKS & set(checks):
-        columns = scope.columns.comparing(tracked(spec.history.track, scope.columns, checks))
-        rows = rows_of_keys(tables, spec, scope, columns, vouching)
-        parts.append(key_findings(rows, columns).where(F.col("check").isin(*checks)))
+        keys = None if scope.whole else changes.where(F.col("key").isNotNull()).select("key")
+        parts.append(findings_of_keys(tables, spec, scope, checks, keys, closely=False))
     if catalogue.POSITIONS_BACKWARDS in checks:
         parts.append(backward_positions(changes))
     if catalogue.OPEN_WINDOW in checks and tables.control is not None:
         is_judged = (F.col("kind") != WINDOW_OPEN) | (F.col("batch") > scope.since)
-        parts.append(unclosed_windows(tables.control.where(of_sources(scope) & is_judged)))
-    nothing = changes.limit(0).select(*[F.lit("").alias(name) for name in Finding.__slots__])
+        parts.append(unclosed_windows(tables.control.where(of_sources(scope) & is_judged), key))
+    nothing = changes.limit(0).select(F.lit("").alias("check"), *[F.lit("").alias(name) for name in TOLD], "key")
     return reduce(DataFrame.unionByName, parts) if parts else nothing
 
 
-def rows_of_keys(tables: Tables, spec: TableSpec, scope: Scope, columns: Columns, vouching: DataFrame) -> DataFrame:
-    """The timeline of the keys that the judged changes touched; of all keys where a truncate touched them all."""
+def closer_findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str]) -> DataFrame:
+    """What is left of the suspicions when their keys are looked at with whole images and with the READs of all batches.
+
+    Gives: check, position_from, position_to, key, message.
+    Rows: one a finding.
+
+    A READ that a change of this run superseded left no version: only the older changes still know of it. And a before
+    image can differ from the version before it in writing only, or where one of them knows nothing.
+    """
+    keys = findings(tables, spec, scope, checks).select("key")
+    return findings_of_keys(tables, spec, scope, checks, keys, closely=True)
+
+
+def findings_of_keys(
+    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], keys: DataFrame | None, closely: bool
+) -> DataFrame:
+    """The findings of these keys (None: of all).
+
+    Gives: check, position_from, position_to, key, message.
+    Rows: one a finding.
+    """
+    columns = scope.columns.comparing(tracked(spec.history.track, scope.columns, checks))
+    look = Look(columns, closely, scope.trusts_deletes, scope.swaps > 0)
     changes = judged(tables.changes, scope.since)
-    keys = None if scope.whole else changes.where(F.col("key").isNotNull()).select("key")
     history = tables.history if scope.whole else tables.history.where(can_be_met(scope))
-    reads = None
-    if scope.reads or scope.has_older:
-        windows = chunk_windows(tables.control.where(of_sources(scope))) if tables.control is not None else None
-        told = vouching.where(~is_streamed() & F.col("key").isNotNull())
-        told = told.select("key", "source", "origin", "position", "commit_ts")
-        reads = read_rows(attach_windows(touched(told, keys), windows, spec.snapshot.margin))
-    return timeline(
-        touched(version_rows(history, columns), keys),
-        touched(latest_rows(tables.latest, columns), keys),
-        change_rows(changes, columns, scope.trusts_deletes),
-        reads,
+    rows = timeline(
+        touched(version_rows(history, look), keys),
+        touched(latest_rows(tables.latest, look), keys),
+        touched(change_rows(changes, look), keys if closely else None),
+        vouching_reads(tables, spec, scope, keys, all_batches=closely),
+        look.swaps,
     )
+    return key_findings(rows, look).where(F.col("check").isin(*checks))
+
+
+def vouching_reads(
+    tables: Tables, spec: TableSpec, scope: Scope, keys: DataFrame | None, all_batches: bool
+) -> DataFrame | None:
+    """The READs of these keys with their windows: of all batches, or of the judged ones. None where there are none."""
+    if not scope.reads and not (all_batches and scope.has_older):
+        return None
+    windows = chunk_windows(tables.control.where(of_sources(scope))) if tables.control is not None else None
+    changes = tables.changes if all_batches else judged(tables.changes, scope.since)
+    reads = changes.where(~is_streamed() & F.col("key").isNotNull())
+    placed = touched(reads.select("key", "source", "origin", "position", "commit_ts"), keys)
+    return read_rows(attach_windows(placed, windows, spec.snapshot.margin))
 
 
 def touched(rows: DataFrame, keys: DataFrame | None) -> DataFrame:
@@ -119,7 +151,9 @@ def collected(found: DataFrame, checks: Collection[str]) -> dict[str, Found]:
     of_check = Window.partitionBy("check")
     in_order = of_check.orderBy(F.col("position_to").asc_nulls_first(), F.col("key").asc_nulls_first(), "message")
     ranked = found.select(
-        "*",
+        "check",
+        *TOLD,
+        F.to_json("key").alias("key"),
         F.row_number().over(in_order).alias("rank"),
         F.count("check").over(of_check).alias("observed"),
         F.min(F.coalesce("position_from", "position_to")).over(of_check).alias("lowest"),

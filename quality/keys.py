@@ -8,16 +8,16 @@ from pyspark.sql import types as T
 
 from engine import names
 from quality import catalogue
-from quality.timeline import Columns
+from quality.timeline import Look
 
 SINGLE_PRECISION = 1e-5
 
 
-def key_findings(rows: DataFrame, columns: Columns) -> DataFrame:
-    """What is wrong with each key.
+def key_findings(rows: DataFrame, look: Look) -> DataFrame:
+    """What is wrong with each key. Without images a broken chain is a suspicion: only a closer look can name columns.
 
     Needs: the columns of `timeline`.
-    Gives: check, position_from, position_to, key (JSON text), message.
+    Gives: check, position_from, position_to, key, message.
     Rows: 1:n; most rows have no finding.
     """
     met, own = F.col("state.position"), F.col("change.position")
@@ -27,16 +27,14 @@ def key_findings(rows: DataFrame, columns: Columns) -> DataFrame:
         catalogue.ORPHAN: (orphan(), own, own),
         catalogue.DOUBLE_INSERT: (double_insert(), met, own),
         catalogue.VERSIONS_TILE_TIME: (untiled(), F.col("earlier.position"), version),
-        catalogue.LATEST_EQUALS_OPEN_VERSIONS: (unlike_latest(), version, F.coalesce(version, "latest.position")),
+        catalogue.LATEST_EQUALS_OPEN_VERSIONS: (unlike_latest(), version, F.coalesce(version, "latest_row.position")),
     }
-    told = rows.withColumn("differing", differing_columns(columns)).select(
+    told = rows.withColumn("differing", differing_columns(look)).select(
         "key", *[finding(check, *parts).alias(check) for check, parts in texts.items()]
     )
     wrong = told.where(F.coalesce(*[F.col(f"{check}.message") for check in texts]).isNotNull())
     found = wrong.select("key", F.explode(F.array(*texts)).alias("found")).where(F.col("found.message").isNotNull())
-    return found.select(
-        "found.check", "found.position_from", "found.position_to", F.to_json("key").alias("key"), "found.message"
-    )
+    return found.select("found.check", "found.position_from", "found.position_to", "key", "found.message")
 
 
 def finding(check: str, message: Column, position_from: Column, position_to: Column) -> Column:
@@ -50,13 +48,19 @@ def finding(check: str, message: Column, position_from: Column, position_to: Col
 
 
 def is_judged() -> Column:
-    """True for a change the first time it stands there."""
-    again = (
-        (F.col("previous.position") == F.col("change.position"))
-        & (F.col("previous.op") == F.col("change.op"))
-        & F.col("previous.content_hash").eqNullSafe(F.col("change.content_hash"))
+    """True for one of the copies of a change that was delivered more than once: the last, beside what it opened."""
+    return F.col("change").isNotNull() & ~is_copied_by("following")
+
+
+def is_copied_by(beside: str) -> Column:
+    """Whether the row before or after is the same change, delivered once more."""
+    same = (
+        (F.col(f"{beside}.position") == F.col("change.position"))
+        & (F.col(f"{beside}.op") == F.col("change.op"))
+        & F.col(f"{beside}.is_change")
+        & F.col(f"{beside}.content_hash").eqNullSafe(F.col("change.content_hash"))
     )
-    return F.col("change").isNotNull() & ~F.coalesce(again, F.lit(False))
+    return F.coalesce(same, F.lit(False))
 
 
 def in_transaction(transactions: str) -> Column:
@@ -66,7 +70,8 @@ def in_transaction(transactions: str) -> Column:
 
 def seen_early() -> Column:
     """True when a READ before the change already saw what the change did: no version begins with the change."""
-    return (F.col("state.op") == names.OP_READ) & ~F.col("has_opened")
+    opens = (F.col("following.position") == F.col("change.position")) & (F.col("following.op") != names.OP_READ)
+    return (F.col("state.op") == names.OP_READ) & ~F.coalesce(opens, F.lit(False))
 
 
 def chain_break() -> Column:
@@ -74,7 +79,7 @@ def chain_break() -> Column:
 
     Rows that hand their keys on inside one transaction are told apart by the fold, not by their order.
     """
-    fits = F.col("change.before").isNotNull() & F.col("state").isNotNull()
+    fits = F.col("change.before_hash").isNotNull() & F.col("state").isNotNull()
     traded = F.col("change.gives_key") & in_transaction("taken")
     text = F.when(
         F.col("state.op") == names.OP_DELETE,
@@ -91,11 +96,11 @@ def chain_break() -> Column:
     return F.when(is_judged() & fits & ~traded & ~seen_early(), text)
 
 
-def differing_columns(columns: Columns) -> Column:
-    """The names of the columns in which a before image and the version before it differ."""
-    told = [F.when(differs(name, kind), F.lit(name)) for name, kind in columns.compared.items()]
-    both = F.col("change.before").isNotNull() & F.col("state").isNotNull()
-    return F.when(both, F.array_compact(F.array(*told))) if told else F.lit(None).cast("array<string>")
+def differing_columns(look: Look) -> Column:
+    """The names of the columns in which a before image and the version before it differ; a blank from afar."""
+    unlike = F.col("change.before_hash") != F.col("state.image_hash")
+    told = [F.when(differs(name, kind), F.lit(name)) for name, kind in look.columns.compared.items()]
+    return F.when(unlike, F.array_compact(F.array(*told)) if look.closely else F.array(F.lit("")))
 
 
 def differs(name: str, kind: T.DataType) -> Column:
@@ -129,19 +134,24 @@ def orphan() -> Column:
     vouched = (F.col("change.position") >= F.col("read_from")) | (F.col("change.commit_ts") >= F.col("read_low_ts"))
     begins = F.col("change.op").isin(names.OP_UPDATE, names.OP_DELETE)
     first = begins & unseen & ~F.coalesce(vouched, F.lit(False))
-    bare = F.col("change.before").isNull()  # otherwise the chain is broken, and that check says so
+    bare = F.col("change.before_hash").isNull()  # otherwise the chain is broken, and that check says so
     revived = (F.col("change.op") == names.OP_UPDATE) & (F.col("state.op") == names.OP_DELETE) & bare
     text = F.when(first, F.concat(F.lit("the first change of the key is of kind "), F.col("change.op"))).when(
         revived, F.lit("the update changes a row that was deleted before it")
     )
-    return F.when(is_judged(), text)
+    is_first = F.col("change").isNotNull() & ~is_copied_by("previous")  # a second copy has a change before it
+    return F.when(is_first, text)
 
 
 def double_insert() -> Column:
     """An insert over a live row, unless that row gives up its key in the same transaction."""
     live = F.col("state").isNotNull() & (F.col("state.op") != names.OP_DELETE)
     traded = F.col("change.takes_key") & in_transaction("given")
-    freed = (F.col("previous.position") == F.col("change.position")) & (F.col("previous.op") == names.OP_DELETE)
+    freed = (
+        (F.col("previous.position") == F.col("change.position"))
+        & (F.col("previous.op") == names.OP_DELETE)
+        & F.col("previous.is_change")
+    )
     meets = (F.col("change.op") == names.OP_INSERT) & live & ~traded & ~F.coalesce(freed, F.lit(False))
     return F.when(is_judged() & meets & ~seen_early(), F.lit("the insert meets a row that is live"))
 
@@ -149,10 +159,10 @@ def double_insert() -> Column:
 def untiled() -> Column:
     """Versions that leave a gap, overlap, run backwards, are not open exactly once, or mark the wrong one current."""
     is_version, version = F.col("version").isNotNull(), F.col("version")
-    is_last = F.col("link") == F.greatest(F.col("versions"), F.lit(1))
+    is_last = F.col("is_last")
     is_current = version["valid_to"].isNull() & (version["op"] != names.OP_DELETE)
     opened, ended = F.col("opened"), F.col("earlier.valid_to")
-    stays_open = F.col("earlier").isNotNull() & ended.isNull()
+    stays_open = F.col("earlier.is_version") & ended.isNull()
     return (
         F.when(is_last & (F.col("versions") == 0) & (F.col("changes") > 0), F.lit("the key has changes but no version"))
         .when(is_version & is_last & (opened == 0), F.lit("no version of the key is open"))
@@ -161,7 +171,7 @@ def untiled() -> Column:
         .when(is_version & (version["valid_to"] < version["valid_from"]), F.lit("a version ends before it begins"))
         .when(is_version & (ended > version["valid_from"]), F.lit("two versions overlap"))
         .when(is_version & (ended < version["valid_from"]), F.lit("a gap is before a version"))
-        .when(is_version & stays_open & (opened == 1), F.lit("an open version is not the last one"))
+        .when(is_version & stays_open, F.lit("an open version is not the last one"))
         .when(is_version & ~version["is_current"].eqNullSafe(is_current), F.lit("_is_current is wrong"))
     )
 
@@ -169,13 +179,17 @@ def untiled() -> Column:
 def unlike_latest() -> Column:
     """A live open version that the latest table lacks or has otherwise, or a latest row without such a version."""
     live = F.col("version.valid_to").isNull() & (F.col("version.op") != names.OP_DELETE)
-    ends = F.col("version").isNotNull() & (F.col("link") == F.col("versions"))
-    no_version = F.col("latest").isNotNull() & (F.col("versions") == 0)
+    ends, is_live = F.col("is_last"), F.col("version").isNotNull() & live
     rows = F.col("latest_count")
-    other = F.col("version.fingerprint") != F.col("latest_row.fingerprint")
+    told = ("row_hash", "valid_from", "position")
+    other = ~F.struct(*[F.col(f"version.{name}") for name in told]).eqNullSafe(
+        F.struct(*[F.col(f"latest_row.{name}") for name in told])
+    )
     return (
-        F.when(no_version | (ends & ~live & (rows > 0)), F.lit("the latest table holds a row that is not live"))
-        .when(ends & live & (rows == 0), F.lit("the latest table lacks a live row"))
-        .when(ends & live & (rows > 1), F.concat(rows.cast("string"), F.lit(" rows of the latest table have one key")))
-        .when(ends & live & other, F.lit("the latest table's row differs from the open version"))
+        F.when(ends & ~is_live & (rows > 0), F.lit("the latest table holds a row that is not live"))
+        .when(ends & is_live & (rows == 0), F.lit("the latest table lacks a live row"))
+        .when(
+            ends & is_live & (rows > 1), F.concat(rows.cast("string"), F.lit(" rows of the latest table have one key"))
+        )
+        .when(ends & is_live & other, F.lit("the latest table's row differs from the open version"))
     )

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.ordering.windows import WINDOW_OPEN
 from quality import catalogue
-from quality.timeline import Columns, carries_before, is_streamed
+from quality.timeline import Columns, carries_before, gives_key, is_streamed
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
@@ -35,27 +35,24 @@ class Tables:
 class Scope:
     """The judged changes in numbers.
 
-    `befores` are whole before images, `bare_updates` updates without one, `placed` streamed changes with a position and
-    a place of delivery. `whole`: every key is looked at, as nothing came before or a truncate touched them all.
+    `befores`: whether whole before images are carried; `trusts_deletes`: a source whose updates carry none writes only
+    the key into that of a delete. `placed`: streamed changes with a position and a place of delivery. `whole`: every
+    key is looked at, as nothing came before or a truncate touched them all.
     """
 
     since: int
     columns: Columns
     streamed: int
-    befores: int
-    bare_updates: int
+    swaps: int
     reads: int
     placed: int
+    earliest: datetime | None
+    befores: bool
+    trusts_deletes: bool
     markers: bool
     sources: tuple[str, ...]
-    earliest: datetime | None
     has_older: bool
     whole: bool
-
-    @property
-    def trusts_deletes(self) -> bool:
-        """A source whose updates carry no before image writes only the key into that of a delete."""
-        return self.bare_updates == 0
 
 
 def judged(changes: DataFrame, since: int) -> DataFrame:
@@ -64,37 +61,39 @@ def judged(changes: DataFrame, since: int) -> DataFrame:
 
 
 def scope_of(tables: Tables, since: int) -> Scope:
-    """Look at the judged changes once: two small actions and one aggregate."""
-    columns, changes = tables.columns, tables.changes
+    """Look at the judged changes once, without their images."""
+    columns, changes = tables.columns, judged(tables.changes, since)
     streamed = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
-    bare = (F.col("op") == names.OP_UPDATE) & F.col("before").isNull()
-    updates = carries_before(columns) & (F.col("op") == names.OP_UPDATE)
+    of_update, of_delete = F.col("op") == names.OP_UPDATE, F.col("op") == names.OP_DELETE
+    # A before image has the key: reading that much of it tells whether there is one.
+    has_before = F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
     delivered = F.col("position").isNotNull() & F.coalesce("line", "kafka_offset").isNotNull()
-    counted = judged(changes, since).agg(
+    counted = changes.agg(
         F.count_if(streamed).alias("streamed"),
-        F.count_if(streamed & updates).alias("updates_before"),
-        F.count_if(streamed & carries_before(columns)).alias("befores"),
-        F.count_if(streamed & bare).alias("bare_updates"),
+        F.count_if(streamed & of_update & has_before).alias("updates"),
+        F.count_if(streamed & of_update & ~has_before).alias("bare_updates"),
+        F.count_if(streamed & of_delete & has_before).alias("deletes"),
+        F.count_if(gives_key()).alias("swaps"),
         F.count_if(~is_streamed()).alias("reads"),
         F.count_if(streamed & delivered).alias("placed"),
         F.count_if(F.col("op") == names.OP_TRUNCATE).alias("truncates"),
         F.min(F.least("commit_ts", "ingest_ts")).alias("earliest"),
         F.sort_array(F.collect_set("source")).alias("sources"),
     )
-    facts = counted.collect()[0].asDict()
-    if facts["bare_updates"]:  # the before image of a delete is not taken for whole then
-        facts["befores"] = facts["updates_before"]
-    truncates, sources = facts.pop("truncates"), tuple(facts.pop("sources"))
-    del facts["updates_before"]
-    has_older = since > 0 and not changes.where(F.col("batch") <= since).isEmpty()
+    facts = counted.collect()[0]
+    trusts_deletes = facts["bare_updates"] == 0
+    only_deletes = trusts_deletes and facts["deletes"] > 0 and facts["updates"] == 0
+    has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
     return Scope(
         since=since,
         columns=columns,
-        markers=has_markers(tables.control, sources),
-        sources=sources,
+        befores=facts["updates"] > 0 or (only_deletes and not changes.where(carries_before(columns)).isEmpty()),
+        trusts_deletes=trusts_deletes,
+        markers=has_markers(tables.control, tuple(facts["sources"])),
+        sources=tuple(facts["sources"]),
         has_older=has_older,
-        whole=not has_older or truncates > 0,
-        **facts,
+        whole=not has_older or facts["truncates"] > 0,
+        **{name: facts[name] for name in ("streamed", "swaps", "reads", "placed", "earliest")},
     )
 
 

@@ -1,8 +1,11 @@
-"""One key's versions, its latest row and the run's changes in one order: all checks of a key share one shuffle."""
+"""One key's versions, its latest row and the run's changes in one order: all checks of a key share one shuffle.
+
+The first look carries hashes of images, so that its rows are narrow; a closer look at few keys carries the images.
+"""
 
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -10,6 +13,7 @@ from engine import names
 from engine.table.catalog import quoted
 
 KINDS = ("version", "latest", "change", "read")
+READ_SCHEMA = "struct<position: string, low_ts: timestamp>"
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,16 @@ class Columns:
         return replace(self, compared={name: kind for name, kind in self.compared.items() if name in compared})
 
 
+@dataclass(frozen=True)
+class Look:
+    """How rows are looked at: on which columns; with the images, or their hashes only; with keys that change hands."""
+
+    columns: Columns
+    closely: bool = False
+    trusts_deletes: bool = True
+    swaps: bool = True
+
+
 def struct_type(schema: T.StructType, name: str) -> T.StructType:
     """The type of a column that is a struct."""
     kind = schema[name].dataType
@@ -41,54 +55,66 @@ def struct_type(schema: T.StructType, name: str) -> T.StructType:
     return kind
 
 
-def version_rows(history: DataFrame, columns: Columns) -> DataFrame:
+def version_rows(history: DataFrame, look: Look) -> DataFrame:
     """History rows as rows of the timeline.
 
     Needs: history rows. Gives: key, version. Rows: 1:1.
     """
+    compared = look.columns.compared
+    image = {name: F.col(quoted(name)).cast(kind) for name, kind in compared.items()}
+    closer = [
+        F.struct(*[value.alias(name) for name, value in image.items()]).alias("image"),
+        F.col(names.UNKNOWN).alias("unknown"),
+        F.col(names.RESCUED).alias("rescued"),
+    ]
     version = F.struct(
         F.col(names.VALID_FROM).alias("valid_from"),
         F.col(names.VALID_TO).alias("valid_to"),
         F.col(names.IS_CURRENT).alias("is_current"),
         F.col(names.OP).alias("op"),
         F.col(names.POSITION).alias("position"),
-        F.col(names.UNKNOWN).alias("unknown"),
-        F.col(names.RESCUED).alias("rescued"),
-        fingerprint(columns).alias("fingerprint"),
-        F.struct(*[F.col(quoted(name)).alias(name) for name in columns.compared]).alias("image"),
+        hashed([F.col(quoted(name)) for name in look.columns.values]).alias("row_hash"),
+        hashed(list(image.values())).alias("image_hash"),
+        *(closer if look.closely else []),
     )
-    return history.select(key_struct(columns), version.alias("version"))
+    return history.select(key_struct(look.columns), version.alias("version"))
 
 
-def latest_rows(latest: DataFrame, columns: Columns) -> DataFrame:
+def latest_rows(latest: DataFrame, look: Look) -> DataFrame:
     """Rows of the latest table as rows of the timeline.
 
     Needs: latest rows. Gives: key, latest. Rows: 1:1.
     """
-    row = F.struct(F.col(names.POSITION).alias("position"), fingerprint(columns).alias("fingerprint"))
-    return latest.select(key_struct(columns), row.alias("latest"))
+    row = F.struct(
+        F.col(names.VALID_FROM).alias("valid_from"),
+        F.col(names.POSITION).alias("position"),
+        hashed([F.col(quoted(name)) for name in look.columns.values]).alias("row_hash"),
+    )
+    return latest.select(key_struct(look.columns), row.alias("latest"))
 
 
-def change_rows(changes: DataFrame, columns: Columns, trust_deletes: bool) -> DataFrame:
+def change_rows(changes: DataFrame, look: Look) -> DataFrame:
     """Streamed changes of single keys as rows of the timeline.
 
     Needs: the change schema. Gives: key, change. Rows: filters out READs and truncates.
-    `trust_deletes`: whether the before image of a delete is taken for the whole row.
     """
-    before = F.struct(*[F.col("before")[name].alias(name) for name in columns.compared])
-    whole = carries_before(columns) & (F.lit(trust_deletes) | (F.col("op") != names.OP_DELETE))
+    image = {name: F.col("before")[name] for name in look.columns.compared}
+    closer = [
+        F.struct(*[value.alias(name) for name, value in image.items()]).alias("before"),
+        F.col("present"),
+        F.col("rescued"),
+    ]
+    whole = carries_before(look.columns) & (F.lit(look.trusts_deletes) | (F.col("op") != names.OP_DELETE))
     change = F.struct(
         "position",
         "op",
         "commit_ts",
-        "tx_id",
-        "tx_order",
-        "present",
         "content_hash",
-        "rescued",
+        F.when(whole, hashed(list(image.values()))).alias("before_hash"),
+        (F.col("tx_id") if look.swaps else F.lit(None).cast("string")).alias("tx_id"),
         F.col("old_key").isNotNull().alias("takes_key"),
-        ((F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()).alias("gives_key"),
-        F.when(whole, before).alias("before"),
+        gives_key().alias("gives_key"),
+        *(closer if look.closely else []),
     )
     return changes.where(is_streamed() & F.col("key").isNotNull()).select("key", change.alias("change"))
 
@@ -100,7 +126,7 @@ def read_rows(reads: DataFrame) -> DataFrame:
     Gives: key, read. Rows: 1:1.
     """
     since = F.coalesce(F.least("low_position", "close"), F.lit(""))
-    return reads.select("key", F.struct(since.alias("position"), "low_ts").alias("read"))
+    return reads.select("key", F.struct(since.alias("position"), "low_ts").cast(READ_SCHEMA).alias("read"))
 
 
 def is_streamed() -> Column:
@@ -108,12 +134,17 @@ def is_streamed() -> Column:
     return (F.col("origin") == names.ORIGIN_STREAM) & (F.col("op") != names.OP_READ)
 
 
+def gives_key() -> Column:
+    """True for the delete half of a key change."""
+    return (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
+
+
 def carries_before(columns: Columns) -> Column:
     """True when the before image is the whole row. One that holds nothing but fallbacks tells only the key."""
     told = [~is_fallback(F.col("before")[name], kind) for name, kind in columns.compared.items()]
     whole = F.array_contains(F.array(*told), True) if told else F.lit(False)
-    changes_row = F.col("op").isin(names.OP_UPDATE, names.OP_DELETE)
-    return changes_row & F.col("before").isNotNull() & ((F.col("op") == names.OP_UPDATE) | whole)
+    is_update = F.col("op") == names.OP_UPDATE
+    return F.col("before").isNotNull() & (is_update | ((F.col("op") == names.OP_DELETE) & whole))
 
 
 def is_fallback(value: Column, kind: T.DataType) -> Column:
@@ -135,10 +166,9 @@ def is_fallback(value: Column, kind: T.DataType) -> Column:
     return F.coalesce(fallback, F.lit(True))
 
 
-def fingerprint(columns: Columns) -> Column:
-    """A hash of a row's values that tells null from absent, with its validity and position."""
-    values = [F.col(quoted(name)) for name in (*columns.values, names.VALID_FROM, names.POSITION)]
-    return F.xxhash64(*values, *[value.isNull() for value in values])
+def hashed(values: list[Column]) -> Column:
+    """A hash that tells null from absent: Spark's own passes nulls over."""
+    return F.xxhash64(*values, *[value.isNull() for value in values]) if values else F.lit(0).cast("bigint")
 
 
 def key_struct(columns: Columns) -> Column:
@@ -146,82 +176,113 @@ def key_struct(columns: Columns) -> Column:
     return F.struct(*[F.col(quoted(name)).alias(name) for name in columns.keys]).alias("key")
 
 
-def timeline(versions: DataFrame, latest: DataFrame, changes: DataFrame, reads: DataFrame | None) -> DataFrame:
+def timeline(
+    versions: DataFrame, latest: DataFrame, changes: DataFrame, reads: DataFrame | None, swaps: bool
+) -> DataFrame:
     """Put the rows of each key in order, and tell each row what lies around it.
 
     Needs: rows as `version_rows`, `latest_rows`, `change_rows` and `read_rows` give them (no READs: None).
-    Gives: the columns of `around_key`, then state (the last version that a change at a smaller position left), previous
-        (the change before), changes_before (how many there are), has_opened (whether the change opened a version).
+    Gives: the columns of `in_time`, then those of `in_order`.
     Rows: 1:1.
     """
     united = versions.unionByName(latest, allowMissingColumns=True).unionByName(changes, allowMissingColumns=True)
     if reads is None:
-        united = united.withColumn("read", F.lit(None).cast("struct<position: string, low_ts: timestamp>"))
+        united = united.withColumn("read", F.lit(None).cast(READ_SCHEMA))
     else:
         united = united.unionByName(reads, allowMissingColumns=True)
-    return united.select("key", *KINDS).transform(around_key).transform(around_change)
+    # Sorting by a number first is what Spark does fast; keys are compared only where their hashes are the same.
+    hashed_keys = F.xxhash64(*[F.col("key")[name] for name in struct_type(united.schema, "key").names])
+    ordered = united.select(hashed_keys.alias("key_hash"), "key", *KINDS).transform(in_time).transform(in_order)
+    return ordered.transform(traders) if swaps else ordered.withColumns({"given": no_text(), "taken": no_text()})
 
 
-def around_key(rows: DataFrame) -> DataFrame:
-    """Chain the versions of a key in time, and count what the key has.
+def no_text() -> Column:
+    """No transactions at all."""
+    return F.lit(None).cast("array<string>")
+
+
+def so_far(order: WindowSpec) -> WindowSpec:
+    """From the key's first row to the current one."""
+    return order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+
+
+def in_time(rows: DataFrame) -> DataFrame:
+    """Chain the versions of a key in time, after everything else that the key has.
 
     Needs: key, version, latest, change, read.
-    Gives: the same, then place and link (where the row stands among the key's changes), earlier (the bounds of the
-        version before), is_last, versions, opened, changes, latest_count, latest_row, read_from, read_low_ts (since
-        when READs vouch for the key), given, taken (transactions that gave the key to or took it from another row).
+    Gives: the same, then earlier (the bounds of the version before; of versions only), place (where the row stands
+        among the key's changes), is_last (true on one row a key), versions, opened, changes, latest_count, latest_row
+        (how many the key has, the row itself; of use on the last row).
     Rows: 1:1. A version without a position of its own stands where the version before it does.
     """
-    whole = Window.partitionBy("key")
-    in_time = whole.orderBy(
-        F.col("version").isNull(),
+    is_version = F.col("version").isNotNull()
+    order = Window.partitionBy("key_hash", "key").orderBy(
+        is_version,
         F.col("version.valid_from").asc_nulls_first(),
         F.col("version.valid_to").asc_nulls_last(),
         F.col("version.position").asc_nulls_first(),
     )
-    so_far = in_time.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    is_version = F.col("version").isNotNull()
-    bounds = F.struct("version.valid_from", "version.valid_to", "version.position")
-    reached = F.coalesce(F.max("version.position").over(so_far), F.lit(""))
-    is_insert = F.col("change.op") == names.OP_INSERT
+    running = so_far(order)
+    bounds = F.struct("version.valid_from", "version.valid_to", "version.position", is_version.alias("is_version"))
+    reached = F.coalesce(F.max("version.position").over(running), F.lit(""))
     return rows.select(
         *rows.columns,
+        F.when(is_version, F.lag(bounds).over(order)).alias("earlier"),
         F.when(is_version, reached).otherwise(F.col("change.position")).alias("place"),
-        F.row_number().over(in_time).alias("link"),
-        F.when(is_version, F.lag(bounds).over(in_time)).alias("earlier"),
-        F.count("version").over(whole).alias("versions"),
-        F.count_if(is_version & F.col("version.valid_to").isNull()).over(whole).alias("opened"),
-        F.count("change").over(whole).alias("changes"),
-        F.count("latest").over(whole).alias("latest_count"),
-        F.max("latest").over(whole).alias("latest_row"),
-        F.min("read.position").over(whole).alias("read_from"),
-        F.min("read.low_ts").over(whole).alias("read_low_ts"),
-        F.collect_set(F.when(F.col("change.gives_key"), F.col("change.tx_id"))).over(whole).alias("given"),
-        F.collect_set(F.when(is_insert, F.col("change.tx_id"))).over(whole).alias("taken"),
+        F.lead(F.lit(True)).over(order).isNull().alias("is_last"),
+        F.count("version").over(running).alias("versions"),
+        F.count_if(is_version & F.col("version.valid_to").isNull()).over(running).alias("opened"),
+        F.count("change").over(running).alias("changes"),
+        F.count("latest").over(running).alias("latest_count"),
+        F.last("latest", ignorenulls=True).over(running).alias("latest_row"),
     )
 
 
-def around_change(rows: DataFrame) -> DataFrame:
+def in_order(rows: DataFrame) -> DataFrame:
     """Tell each change the state it met: a version that begins at its own position is what it left behind.
 
-    Needs: the columns of `around_key`.
-    Gives: the same, then state, previous, changes_before, has_opened.
+    Needs: the columns of `in_time`.
+    Gives: the same, then state (the last version before), changes_before, previous and following (the rows beside it),
+        read_from and read_low_ts (since when READs vouch for the key).
     Rows: 1:1.
     """
-    in_order = Window.partitionBy("key").orderBy(
+    order = Window.partitionBy("key_hash", "key").orderBy(
         F.col("place").asc_nulls_first(),
         F.col("version").isNotNull(),
         (F.col("change.op") != names.OP_DELETE).asc_nulls_first(),
         F.col("change.op").asc_nulls_first(),
         F.col("change.content_hash").asc_nulls_first(),
-        F.col("link"),
+        F.col("version.valid_from").asc_nulls_first(),
+        F.col("version.valid_to").asc_nulls_last(),
     )
-    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    previous = F.struct("change.position", "change.op", "change.content_hash")
-    opens_here = (F.col("version.position") == F.col("place")) & (F.col("version.op") != names.OP_READ)
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
+    beside = F.struct(
+        F.coalesce("change.position", "version.position").alias("position"),
+        F.coalesce("change.op", "version.op").alias("op"),
+        "change.content_hash",
+        F.col("change").isNotNull().alias("is_change"),
+    )
     return rows.select(
         *rows.columns,
         F.last("version", ignorenulls=True).over(before).alias("state"),
-        F.when(F.col("change").isNotNull(), F.lag(previous).over(in_order)).alias("previous"),
         F.count("change").over(before).alias("changes_before"),
-        (F.count_if(opens_here).over(Window.partitionBy("key", "place")) > 0).alias("has_opened"),
+        F.lag(beside).over(order).alias("previous"),
+        F.lead(beside).over(order).alias("following"),
+        F.min("read.position").over(so_far(order)).alias("read_from"),
+        F.min("read.low_ts").over(so_far(order)).alias("read_low_ts"),
+    )
+
+
+def traders(rows: DataFrame) -> DataFrame:
+    """Name the transactions in which a key changed hands.
+
+    Needs: key, change. Gives: the same columns, then given (transactions whose row gave the key up), taken (those whose
+    row was inserted under it). Rows: 1:1.
+    """
+    whole = Window.partitionBy("key_hash", "key")
+    is_insert = F.col("change.op") == names.OP_INSERT
+    return rows.select(
+        *rows.columns,
+        F.collect_set(F.when(F.col("change.gives_key"), F.col("change.tx_id"))).over(whole).alias("given"),
+        F.collect_set(F.when(is_insert, F.col("change.tx_id"))).over(whole).alias("taken"),
     )

@@ -2,16 +2,17 @@
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine.ordering.windows import chunk_windows
 from quality import catalogue
 
 
-def unclosed_windows(control: DataFrame) -> DataFrame:
+def unclosed_windows(control: DataFrame, key: T.DataType) -> DataFrame:
     """The windows without an end.
 
     Needs: control rows of one source.
-    Gives: check, position_from, position_to, key (null), message.
+    Gives: check, position_from, position_to, key (null, of the table's key type), message.
     Rows: one a window that is open.
     """
     return (
@@ -21,7 +22,7 @@ def unclosed_windows(control: DataFrame) -> DataFrame:
             F.lit(catalogue.OPEN_WINDOW).alias("check"),
             F.col("open_position").alias("position_from"),
             F.lit(None).cast("string").alias("position_to"),
-            F.lit(None).cast("string").alias("key"),
+            F.lit(None).cast(key).alias("key"),
             F.concat(F.lit("snapshot window "), F.col("window_id"), F.lit(" was opened and not closed")).alias(
                 "message"
             ),

@@ -17,6 +17,7 @@ class Rules:
     keys: tuple
     tracked: tuple | None = None  # None: all
     defaults: dict = field(default_factory=dict)
+    guard: int = 900 * SECOND
     margin: int = 10 * SECOND
     skew: int = 5 * SECOND
 
@@ -29,12 +30,18 @@ def fold(changes, windows, rules):
 
 
 def unique(changes):
-    """Identity is (key, position, op, content); of redeliveries one stands for all, whichever came first."""
+    """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all."""
 
     def identity(c):
-        return str(c["key"]), c["position"] or "", c["op"], c["content"]
+        return (
+            str(c["key"]),
+            c["position"] or "",
+            c["op"],
+            c["content"],
+            c["position"] is None and (c["commit_ts"] or 0),
+        )
 
-    ordered = sorted(changes, key=lambda c: (identity(c), tx_order(c), c["ingest_ts"], c["commit_ts"]))
+    ordered = sorted(changes, key=lambda c: (identity(c), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0))
     return [next(same) for _, same in groupby(ordered, identity)]
 
 
@@ -44,7 +51,7 @@ def tx_order(change):
 
 def time_of(change, skew):
     """The commit time; one from the future is replaced by the event's own processing time plus the allowed skew."""
-    return min(change["commit_ts"], change["ingest_ts"] + skew)
+    return change["ingest_ts"] if change["commit_ts"] is None else min(change["commit_ts"], change["ingest_ts"] + skew)
 
 
 def carried(change):
@@ -86,12 +93,28 @@ def window_of(read, windows, skew):
 
 
 def superseding(read, stream, windows, rules):
-    """The streamed changes that the READ's window contains; a READ without a position yields to all."""
+    """The streamed changes that the READ's window contains; a READ without position and time yields to all."""
     if read["position"] is None:
-        return stream
+        at = time_of(read, rules.skew)
+        inside = [c for c in stream if at - rules.guard <= time_of(c, rules.skew) <= at + rules.skew]
+        return stream if read["commit_ts"] is None else inside
     opened, close, since = window_of(read, windows, rules.skew)
     before = [c for c in stream if c["position"] <= close]
     return [c for c in before if time_of(c, rules.skew) >= since - rules.margin or c["position"] >= opened]
+
+
+def place_of(read, stream, windows, rules):
+    """How many streamed changes stand before a READ, less one, and the close of its window ('~': after all others).
+
+    Without a position: all before the first one, in order, that is later than the window; without a time, none.
+    """
+    if read["position"] is None and read["commit_ts"] is None:
+        return -1, ""
+    if read["position"] is None:
+        end = time_of(read, rules.skew) + rules.skew
+        return next((n for n, c in enumerate(stream) if time_of(c, rules.skew) > end), len(stream)) - 1, "~"
+    close = window_of(read, windows, rules.skew)[1]
+    return max((n for n, c in enumerate(stream) if c["position"] <= close), default=-1), close
 
 
 def left_of(read, superseders):
@@ -117,9 +140,8 @@ class Source:
         steps = [((n,), c, carried(c), False) for n, c in enumerate(stream)]
         for read in (c for c in self.own[key] if c["op"] == "read"):
             winners = superseding(read, stream, self.windows, self.rules)
-            close = "" if read["position"] is None else window_of(read, self.windows, self.rules.skew)[1]
-            after = max((n for n, c in enumerate(stream) if c["position"] <= close), default=-1)
-            place = after, close, read["position"] or "", read["commit_ts"], read["content"]
+            after, close = place_of(read, stream, self.windows, self.rules)
+            place = after, close, read["position"] or "", time_of(read, self.rules.skew), read["content"]
             steps.append((place, read, left_of(read, winners), bool(winners)))
         return [step[1:] for step in sorted(steps, key=lambda step: step[0])]
 
@@ -130,7 +152,7 @@ class Source:
             before, opens = known, False
             if change["op"] in ("delete", "truncate"):
                 opens = live or (not opened and change["op"] == "delete")
-                known, live = {} if opens else known, False
+                known, live = {}, False
             elif superseded:
                 known = known | columns if live or not opened else known
             else:

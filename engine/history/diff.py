@@ -79,7 +79,9 @@ def same_version(rules: FoldRules) -> Column:
         condition = condition & (side("w", name) == side("e", name))
     for name in (names.POSITION, names.OP, names.CHANGE_HASH):
         condition = condition & side("w", name).eqNullSafe(side("e", name))
-    return condition
+    # READs without a position can be the same but for their time.
+    read_at = [F.when(side(of, names.POSITION).isNull(), side(of, names.COMMIT_TS)) for of in ("w", "e")]
+    return condition & read_at[0].eqNullSafe(read_at[1])
 
 
 def side(alias: str, name: str) -> Column:

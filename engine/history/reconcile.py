@@ -3,6 +3,7 @@
 A table's history is a fold of its changes, key by key, in the order of the source's positions:
 
 1. `interleave`        the key's open version, then its new changes, in one timeline
+   `place_reads`       READs that carry only a time find their place in it
 2. `mark_late`         keys whose changes reach behind what is folded: they are folded again from all their changes
 3. `mark_redeliveries` the same change delivered twice counts once
 4. `supersede_reads`   a streamed change supersedes every snapshot READ of its key in whose window it falls
@@ -21,7 +22,7 @@ from engine.history.judge import judge
 from engine.history.rules import Folded, FoldRules
 from engine.history.state import carry_state, supersede_reads
 from engine.history.tile import tile
-from engine.history.timeline import interleave, mark_late, undo_key_swaps
+from engine.history.timeline import interleave, mark_late, place_reads, undo_key_swaps
 from engine.ordering.chronology import mark_redeliveries
 
 
@@ -37,6 +38,8 @@ def reconcile(
     """
     rows = undo_key_swaps(changes) if rules.swaps else changes
     timeline = interleave(existing, rows, rules)
+    if rules.guarded:
+        timeline = place_reads(timeline, rules)
     marked = timeline.withColumn("is_late", F.lit(False)) if folded is None else mark_late(timeline, folded, rules)
     return (
         marked.transform(mark_redeliveries)

@@ -13,7 +13,7 @@ class FoldRules:
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
     lacked: only they are followed one by one; the others always travel together. `reads`, `swaps`, `truncates` and
     `owing` say whether snapshot READs, key-change deletes with a before image, truncates and key-change inserts that
-    lack columns occur at all: what cannot occur is not computed.
+    lack columns occur at all, `guarded` whether READs without a position do: what cannot occur is not computed.
     """
 
     keys: tuple[str, ...]
@@ -21,12 +21,14 @@ class FoldRules:
     tracked: tuple[str, ...]
     partial: tuple[str, ...] = ()
     defaults: Mapping[str, object] = field(default_factory=dict)
+    guard: timedelta = timedelta(minutes=15)
     skew: timedelta = timedelta(seconds=5)
     margin: timedelta = timedelta(seconds=10)
     reads: bool = True
     swaps: bool = True
     truncates: bool = True
     owing: bool = True
+    guarded: bool = True
 
     @property
     def solid(self) -> tuple[str, ...]:
@@ -44,7 +46,8 @@ class Folded:
     """What `history` is a fold of: its marker, kept in the summary of its snapshot.
 
     `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
-    greatest folded truncate. A change at or before them can concern versions already written.
+    greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time. A change at or before
+    them can concern versions already written.
     """
 
     batch: int = 0
@@ -54,6 +57,7 @@ class Folded:
     truncate: str | None = None
     truncate_ts: int | None = None
     partial: tuple[str, ...] = ()
+    read_ts: int | None = None
 
     def to_json(self) -> str:
         """The marker as it stands in a snapshot's summary."""

@@ -1,12 +1,12 @@
 """What is known of a row after each of its changes."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
-from engine.history.timeline import never_null
-from engine.ordering.chronology import latest_known, so_far, whole_key
+from engine.history.timeline import interval, is_guarded, never_null
+from engine.ordering.chronology import latest_known, per_key, so_far, whole_key
 
 
 def is_gone() -> Column:
@@ -38,7 +38,8 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
         streamed at 80, 12:01            inside: the READ is superseded
         streamed at 80, 12:01, only col  inside, but carries no other column: those take the READ's value in place
         streamed at 95                   after the window: the READ stands before it
-        (no position, streamed at any)   a READ of which nothing is known yields
+        READ without a position, of 12:10: its window is [12:10 - guard, 12:10 + skew], whatever the positions are
+        READ without position or time: it yields to every streamed change
     """
     window = so_far()
     streamed_ts = F.when(is_streamed() & ~F.col("is_again"), F.col("ts")).otherwise(F.col("base_stream_ts"))
@@ -52,13 +53,35 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
         added[f"_carried_ts_{index}"] = F.max(F.when(carries(name), streamed_ts)).over(window)
         added[f"_carried_position_{index}"] = F.max(F.when(carries(name), at)).over(window)
     is_read = F.col("is_read") & ~F.col("is_base")
-    yields = F.col("position").isNull() & F.col("_any_streamed")
-    verdicts = {"is_superseded": is_read & (inside("stream_ts", "_stream_position") | yields)}
+    yields = F.col("position").isNull() & F.col("commit_ts").isNull() & F.col("_any_streamed")
+    if rules.guarded:
+        added |= {f"_near_{name}": near(value, rules) for name, value in told_at(streamed_ts, rules).items()}
+
+    def superseded(name: str, ts: str, position: str) -> Column:
+        held = inside(ts, position)
+        if rules.guarded:
+            by_guard = never_null(F.col(f"_near_{name}") >= F.col("low_ts"))
+            held = F.when(is_guarded(), by_guard).otherwise(held)
+        return is_read & (held | yields)
+
+    verdicts = {"is_superseded": superseded("any", "stream_ts", "_stream_position")}
     for index in range(len(rules.followed)):
-        held = inside(f"_carried_ts_{index}", f"_carried_position_{index}")
-        verdicts[f"superseded_{index}"] = is_read & (held | yields)
+        verdicts[f"superseded_{index}"] = superseded(str(index), f"_carried_ts_{index}", f"_carried_position_{index}")
     temporary = [name for name in added if name.startswith("_")]
     return rows.withColumns(added).withColumns(verdicts).drop(*temporary)
+
+
+def told_at(streamed_ts: Column, rules: FoldRules) -> dict[str, Column]:
+    """When something was streamed at all, and when each followed column was told."""
+    told = {str(index): F.when(carries(name), streamed_ts) for index, name in enumerate(rules.followed)}
+    return {"any": streamed_ts, **told}
+
+
+def near(streamed_ts: Column, rules: FoldRules) -> Column:
+    """For a READ that has only a time: the greatest streamed time that is not later than its window, wherever it is."""
+    end = F.when(is_guarded(), F.col("ts") + interval(rules.skew)).otherwise(streamed_ts)
+    by_time = per_key().orderBy(F.unix_micros(end)).rangeBetween(Window.unboundedPreceding, 0)
+    return F.max(F.when(~is_guarded(), streamed_ts)).over(by_time)
 
 
 def inside(streamed_ts: str, streamed_position: str) -> Column:

@@ -1,11 +1,13 @@
 """One key's rows in one shape: the open version the fold starts from, then its changes; keys with late work marked."""
 
+from datetime import timedelta
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import Folded, FoldRules
-from engine.ordering.chronology import chronology, so_far, whole_key
+from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, whole_key
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
@@ -29,21 +31,24 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     """Changes as timeline rows.
 
     Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
-    Gives: key, is_base, is_read, is_copy, op, position, own_position, rank, tx_order, content_hash, ingest_ts, ts,
-        commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch.
-    Rows: 1:1. A READ stands at its window's close; a stamp from the future is replaced by the event's own processing
-        time plus the allowed skew.
+    Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, content_hash, ingest_ts,
+        ts, commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch.
+    Rows: 1:1. A READ stands at its window's close, one without a position where `place_reads` puts it; a stamp from
+        the future is replaced by the event's own processing time plus the allowed skew.
     """
     is_read = F.col("origin") == names.ORIGIN_SNAPSHOT
     gives_up_key = (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
-    skew, margin = (F.make_dt_interval(secs=F.lit(span.total_seconds())) for span in (rules.skew, rules.margin))
-    ts = F.least("commit_ts", F.col("ingest_ts") + skew)
+    guard, skew, margin = (interval(span) for span in (rules.guard, rules.skew, rules.margin))
+    stamped = F.when(F.col("commit_ts").isNotNull(), F.least("commit_ts", F.col("ingest_ts") + skew))
+    ts = F.coalesce(stamped, "ingest_ts")
+    low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(F.least("low_ts", ts - margin))
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
         is_read.alias("is_read"),
         F.lit(False).alias("is_copy"),
         "op",
+        F.lit(None).cast("double").alias("place"),
         F.when(is_read, F.col("close")).otherwise(F.col("position")).alias("position"),
         F.col("position").alias("own_position"),
         F.when(gives_up_key, 0).otherwise(1).alias("rank"),
@@ -54,7 +59,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "commit_ts",
         "tx_id",
         "low_position",
-        F.when(is_read, F.least("low_ts", ts - margin)).alias("low_ts"),
+        F.when(is_read, low_ts).alias("low_ts"),
         whole_row("row", rules.columns).alias("row"),
         "present",
         "rescued",
@@ -117,11 +122,12 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         change at 30       late
         READ placed at 60  in order
         READ placed at 45  late: changes after it are folded already
+        READ of 12:00 without a position, streamed up to 11:50: late; up to 11:40: in order (guard 15 minutes)
         any change of a key never seen: in order, unless a folded truncate lies beyond it
     """
-    base = F.first(F.struct("is_base", "is_read", "op", "position", "base_last", "base_stream_ts", "row")).over(
-        so_far()
-    )
+    base = F.first(
+        F.struct("is_base", "is_read", "op", "position", "commit_ts", "base_last", "base_stream_ts", "row")
+    ).over(so_far())
     behind_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
     late = F.when(
         ~rows["is_base"],
@@ -140,19 +146,30 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
 def late_for_base(folded: Folded, rules: FoldRules) -> Column:
     """True when a change can concern something before the end of its key's open version (column `_base`)."""
     base = F.col("_base")
-    streamed_late = (F.col("position") <= base["base_last"]) | never_null(F.col("position") <= F.lit(folded.close))
+    # A READ without a position stands before the first change that is later than its window: one that is not later
+    # than the window of every such READ can go before one of them, or supersede it.
+    reaches_read = never_null(F.col("ts") <= F.timestamp_micros(F.lit(folded.read_ts)) + interval(rules.skew))
+    streamed_late = (
+        never_null(F.col("position") <= base["base_last"])
+        | never_null(F.col("position") <= F.lit(folded.close))
+        | reaches_read
+    )
     # A READ is compared with READs by place, then by time: an equal one may have been absorbed without a trace.
     at_last_read = (F.col("position") == F.lit(folded.close)) & (F.unix_micros("commit_ts") <= F.lit(folded.close_ts))
-    read_late = (
-        F.col("position").isNull()
-        | (F.col("position") < base["base_last"])
+    is_placed, is_timed = F.col("position").isNotNull(), F.col("commit_ts").isNotNull()
+    inside_stream = never_null(base["base_stream_ts"] >= F.col("low_ts"))
+    guarded_late = inside_stream | never_null(F.unix_micros("ts") <= F.lit(folded.read_ts))
+    placed_late = (
+        F.lit(folded.read_ts is not None)
+        | never_null(F.col("position") < base["base_last"])
         | never_null(F.col("position") < F.lit(folded.close))
         | never_null(at_last_read)
         | never_null(base["base_last"] >= F.col("low_position"))
     )
     if rules.followed:  # which columns the folded changes carried is not kept
-        read_late = read_late | never_null(base["base_stream_ts"] >= F.col("low_ts"))
-    placeless = base["is_read"] & base["position"].isNull()
+        placed_late = placed_late | inside_stream
+    read_late = F.when(is_placed, placed_late).when(is_timed, guarded_late).otherwise(True)
+    placeless = base["is_read"] & base["position"].isNull() & base["commit_ts"].isNull()
     gives_up = F.col("new_key").isNotNull() & F.col("before").isNotNull()
     swapped = base["op"].isin(names.OP_INSERT, names.OP_UPDATE) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
     return F.when(F.col("is_read"), read_late).otherwise(streamed_late) | placeless | swapped
@@ -161,6 +178,41 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
 def reaches_truncate(folded: Folded) -> Column:
     """True when a READ's window may hold a folded truncate of which its key keeps no trace."""
     return never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
+
+
+def interval(span: timedelta) -> Column:
+    """A duration as Spark adds it to a timestamp."""
+    return F.make_dt_interval(secs=F.lit(span.total_seconds()))
+
+
+def place_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
+    """Put READs without a position, but with a time, just before the first change that is later than their window.
+
+    Needs: the columns of `interleave`.
+    Gives: the same columns; place is filled on all rows, and orders them.
+    Rows: 1:1.
+
+        position  op      commit time      READ of 12:00, window [11:45, 12:00:05]
+        10        insert  11:30
+        20        update  11:50            inside: supersedes it
+        30        update  12:10            the READ stands before this one
+        40        update  11:55            stamped early, committed late: inside, supersedes it too
+    """
+    guarded = is_guarded()
+    number = F.row_number().over(per_key().orderBy(guarded, *chronology_columns())).cast("double")
+    ordered = rows.withColumn("place", number)
+    is_streamed = ~F.col("is_read") & ~F.col("is_base")
+    moment = F.unix_micros(F.when(guarded, F.col("ts") + interval(rules.skew)).otherwise(F.col("ts")))
+    later = per_key().orderBy(moment).rangeBetween(1, Window.unboundedFollowing)
+    following = F.min(F.when(is_streamed, F.col("place"))).over(later)
+    at = F.when(guarded, F.coalesce(following - 0.5, F.lit(float(1 << 52)))).otherwise(F.col("place"))
+    return ordered.withColumn("place", at)
+
+
+def is_guarded() -> Column:
+    """True for a READ of which only the time is known."""
+    no_position = F.col("position").isNull() & F.col("commit_ts").isNotNull()
+    return F.col("is_read") & ~F.col("is_base") & no_position
 
 
 def never_null(condition: Column) -> Column:

@@ -12,13 +12,20 @@ def per_key() -> WindowSpec:
 def chronology() -> WindowSpec:
     """One key's rows in order; aggregates over it run from the key's first row to the current one.
 
-    At one position: streamed changes before the READs that borrowed it; the delete half of a key change before
+    `place` says where a READ without a position stands among the others; it is null for all where there is none. At one
+    position: streamed changes before the READs that borrowed it; the delete half of a key change before
     whatever takes its key; READs by the position they carry, then by time; then the order inside the transaction. The
     content decides what nothing else does, so that the order is a function of the changes alone; `ingest_ts` and
     `batch` only pick which copy of a change stands first.
     """
-    return per_key().orderBy(
+    return per_key().orderBy(*chronology_columns())
+
+
+def chronology_columns() -> list[Column]:
+    """What orders the rows of one key."""
+    return [
         F.col("is_base").desc(),
+        F.col("place").asc_nulls_first(),
         F.col("position").asc_nulls_first(),
         F.col("is_read").asc(),
         F.col("rank").asc(),
@@ -27,7 +34,7 @@ def chronology() -> WindowSpec:
         F.col("content_hash").asc_nulls_first(),
         F.col("ingest_ts").asc_nulls_last(),
         F.col("batch").asc_nulls_last(),
-    )
+    ]
 
 
 def so_far() -> WindowSpec:
@@ -58,6 +65,8 @@ def mark_redeliveries(rows: DataFrame) -> DataFrame:
         20        update  B         yes   the same change again
         20        delete  B         no    another op at the same position
         30        update  B         no    the same content later is another change
+        (none)    read    A         no    a READ without a position is known by its time
     """
-    identity = F.struct("is_base", "is_read", "position", "op", "content_hash")
+    read_at = F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at")
+    identity = F.struct("is_base", "is_read", "position", "op", "content_hash", read_at)
     return rows.withColumn("is_again", F.lag(identity).over(chronology()).eqNullSafe(identity))

@@ -50,9 +50,8 @@ def refold(
 
     Gives: what `full_diff` gives. Computed.
     """
-    rules = replace(
-        rules, reads=True, swaps=True, truncates=True
-    )  # whatever the new changes are, the old ones may be anything
+    # Whatever the new changes are, the old ones may be anything; READs without a position are remembered.
+    rules = replace(rules, reads=True, swaps=True, truncates=True, guarded=work.target.read_ts is not None)
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
     rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)

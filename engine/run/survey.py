@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows
+from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
 from engine.run.folding import Folding
 from engine.table.ledger import read_ledger
@@ -36,10 +36,11 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
         partial=partial,
         close=close,
         close_ts=close_ts,
+        read_ts=greatest(work.folded.read_ts, seen["read_ts"]),
         truncate=greatest(work.folded.truncate, seen["truncate"]),
         truncate_ts=greatest(work.folded.truncate_ts, seen["truncate_ts"]),
     )
-    occurs = {name: seen[name] > 0 for name in ("reads", "swaps", "truncates", "owing")}
+    occurs = {name: seen[name] > 0 for name in ("reads", "guarded", "swaps", "truncates", "owing")}
     return placed, replace(rules, partial=partial, **occurs)
 
 
@@ -52,6 +53,8 @@ def counts(work: Folding) -> list[Column]:
     return [
         F.count("*").alias("changes"),
         F.count_if("is_read").alias("reads"),
+        F.count_if(is_guarded()).alias("guarded"),
+        F.max(F.when(is_guarded(), F.unix_micros("ts"))).alias("read_ts"),
         F.count_if(F.col("new_key").isNotNull() & F.col("before").isNotNull()).alias("swaps"),
         F.count_if(F.col("old_key").isNotNull() & F.col("present").isNotNull()).alias("owing"),
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
@@ -76,6 +79,7 @@ def fold_rules(work: Folding) -> FoldRules:
         columns=columns,
         tracked=listed[track.mode],
         defaults=defaults,
+        guard=work.spec.snapshot.guard,
         skew=work.spec.snapshot.skew,
         margin=work.spec.snapshot.margin,
     )

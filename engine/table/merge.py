@@ -20,6 +20,10 @@ def history_merge(target: str, source: str, keys: Sequence[str], columns: Sequen
         same.append(f"t.{quoted(names.VALID_TO)} IS NULL")
     else:
         same += [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in (names.POSITION, names.OP, names.CHANGE_HASH)]
+        # READs without a position can be the same but for their time.
+        same.append(
+            f"(t.{quoted(names.POSITION)} IS NOT NULL OR t.{quoted(names.COMMIT_TS)} <=> s.{quoted(names.COMMIT_TS)})"
+        )
         same.append(f"t.{quoted(names.VALID_TO)} IS NOT NULL")
     return (
         f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {' AND '.join(same)}\n"

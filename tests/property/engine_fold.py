@@ -37,6 +37,7 @@ def engine_rules(rules: oracle.Rules) -> FoldRules:
         tracked=rules.tracked or COLUMNS,
         partial=TEXTS,
         defaults=rules.defaults,
+        guard=timedelta(microseconds=rules.guard),
         skew=timedelta(microseconds=rules.skew),
         margin=timedelta(microseconds=rules.margin),
     )

@@ -149,7 +149,7 @@ class Player:
     def read(self, step: Step, key: int) -> None:
         """A READ of the state now or a few steps ago, at the log's place now or a few steps ago."""
         seen = self.past[max(0, len(self.past) - 1 - (step.fault % 4))].get(key) or self.row(key, step.value, 0, 0)
-        place = None if step.fault == 11 else self.position(-(step.other % 3))
+        place = None if step.fault >= 10 else self.position(-(step.other % 3))
         at = self.now - (0, 0, 5, 12)[step.value] * SECOND + self.place  # no two READs at one instant
         columns = {"a", "c"} if step.lean and step.fault == 7 else None
         self.put(step, "read", key, seen, carried=columns, place=place, at=at)

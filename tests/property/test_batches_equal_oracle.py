@@ -12,7 +12,7 @@ from tests.property.delivered import TYPES, event_line, window_lines
 from tests.property.engine_fold import comparable, ordered
 from tests.property.histories import COLUMNS, KEYS, SECOND, Case, Row, draw
 
-RULES = oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"})
+RULES = oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"}, guard=20 * SECOND)
 
 
 def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) -> list[Row]:
@@ -26,6 +26,7 @@ def folded(spark: SparkSession, project: ProjectSpec, batches: list[list[str]]) 
             "source": {"format": "debezium-json", "path": str(events / "*.jsonl")},
             "keys": list(KEYS),
             "columns": {c: {"type": t, "default": "seven"} if c in RULES.defaults else t for c, t in TYPES.items()},
+            "snapshot": {"guard": "20s"},
             "target": {"latest": f"{project.namespace}.rows", "history": history},
         },
         project,

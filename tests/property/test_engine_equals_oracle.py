@@ -7,13 +7,13 @@ from pyspark.sql import SparkSession
 
 from tests import oracle
 from tests.property.engine_fold import fold, judged_by_oracle
-from tests.property.histories import COLUMNS, KEYS, Case, draw
+from tests.property.histories import COLUMNS, KEYS, SECOND, Case, draw
 
 CASES = 1_000 if os.environ.get("SILTSTONE_PROPERTY") == "full" else 120
 SEED = int(os.environ.get("SILTSTONE_PROPERTY_SEED", "1"))
 RULES = {
     "all columns tracked": oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"}),
-    "two columns tracked": oracle.Rules(COLUMNS, KEYS, tracked=("case", "k", "a", "c")),
+    "two columns tracked": oracle.Rules(COLUMNS, KEYS, tracked=("case", "k", "a", "c"), guard=20 * SECOND),
 }
 
 
