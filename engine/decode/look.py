@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.carried import key_columns, row_columns
 from engine.decode.connect import Typed
+from engine.decode.schemas import key_columns, row_columns
 from engine.decode.shape import Encoding
 
 LONG_DIGITS = 18

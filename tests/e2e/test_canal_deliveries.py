@@ -77,3 +77,17 @@ def test_a_file_that_grows_gives_what_the_whole_file_gives(
         assert source.read == source.control + sum(source.taken.values())
     assert [report.tables[0].changes for report in (first, second, only)] == [4, 4, 8]
     assert [report.tables[0].rejected for report in (first, second, only)] == [0, 1, 1]
+
+
+def test_a_row_of_the_first_load_yields_to_the_changes_around_it(spark: SparkSession, project: ProjectSpec) -> None:
+    events = [
+        line(1, "UPDATE", [row(8, "changed")], [{"a": "x"}], 2),
+        line(2, "INIT", [row(8, "stale"), row(9, "loaded")], None, 3),
+        line(3, "UPDATE", [row(9, "later")], [{"a": "loaded"}], 600),
+    ]
+    _, history = delivered(spark, project, [events])
+    assert [(found["id"], found["a"], found["_op"]) for found in sorted(history, key=lambda f: (f["id"], f["a"]))] == [
+        (8, "changed", "update"),
+        (9, "later", "update"),
+        (9, "loaded", "read"),
+    ]
