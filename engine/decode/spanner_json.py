@@ -70,27 +70,33 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
-    """The line as a struct; an array of change records is read as the object around it."""
-    text = F.col("text")
-    body = F.when(text.startswith("["), F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
-    wrapped = F.concat(F.lit('{"_line":'), body, F.lit("}"))
-    outer = F.from_json(wrapped, _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
+    outer = F.from_json(_wrapped(_object(F.col("text"))), _LINE, {"columnNameOfCorruptRecord": "_malformed"})
     read = lines.select("file", "line", "text", outer.alias("_json"))
     value = F.col("_json._line.value")
-    within = F.from_json(F.concat(F.lit('{"_line":'), value, F.lit("}")), _LINE)["_line"]
-    line = F.when(value.startswith("{"), within).otherwise(F.col("_json._line"))
+    framed = value.startswith("{") | value.startswith("[")
+    within = F.from_json(_wrapped(_object(value)), _LINE)["_line"]
     broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | F.col("_json._malformed").isNotNull()
     return read.select(
         "file",
         "line",
         "text",
         broken.alias("_broken"),
-        line.alias("_line"),
-        F.when(value.startswith("{"), value).otherwise(body).alias("_body"),
+        F.when(framed, within).otherwise(F.col("_json._line")).alias("_line"),
+        F.when(framed, _object(value)).otherwise(_object(F.col("text"))).alias("_body"),
         F.col("_json._line.topic").alias("_topic"),
         F.col("_json._line.partition").alias("kafka_partition"),
         F.col("_json._line.offset").alias("kafka_offset"),
     )
+
+
+def _object(text: Column) -> Column:
+    return F.when(text.startswith("["), F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
+
+
+def _wrapped(text: Column) -> Column:
+    """The parser gets an object around the text, so that it also sees what stands behind it."""
+    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
 
 
 def _records(parsed: DataFrame) -> DataFrame:

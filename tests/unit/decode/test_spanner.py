@@ -69,6 +69,7 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
         [{"data_change_record": [plain], **unused}],
         {"topic": "t", "partition": 1, "offset": 2, "value": {"data_change_record": plain}},
         {"value": json.dumps({"change_record": [{"data_change_record": [plain], **unused}]})},
+        {"value": json.dumps([{"data_change_record": [plain], **unused}])},
         record(mods=json.dumps(MODS), column_types=json.dumps(TYPES), partition_token="p"),
         tool,
     ]
