@@ -63,7 +63,7 @@ def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(sp
         message("UPDATE", row, row * 2): ("reject", "old and data have different numbers of rows"),
         message("INSERT", ["x"]): ("reject", "a row in data or old is not an object"),
         message("INSERT", row)[:-9]: ("reject", "not JSON"),
-        message("INSERT", row) + "}": ("reject", "not JSON"),
+        message("INSERT", row) + message("INSERT", row): ("reject", "not JSON"),
         message("INSERT", {"id": 1}): (
             "reject",
             "a field of the message has a type that Canal does not give it",
