@@ -21,13 +21,9 @@ from engine.spec.wording import listed, nearest, shown, word_hint
 
 FORMATS: Final = ("debezium-json", "canal-json", "spanner-json", "shareplex-json")
 LATER_FORMATS: Final = ("debezium-avro", "datastream-json", "datastream-avro", "dts-avro", "rows")
-SETTINGS_OF: Final[dict[str, tuple[str, ...]]] = {
-    "decimals": ("debezium-json",),
-    "binaries": ("debezium-json",),
-    "times": ("debezium-json",),
-    "images": ("canal-json",),
-    "order": ("shareplex-json",),
-}
+SETTING_OF: Final = {"images": "canal-json", "order": "shareplex-json"}
+WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
+ENCODINGS: Final = ("decimals", "binaries", "times")
 UNBOUNDED: Final = "unbounded"
 
 
@@ -160,9 +156,11 @@ def source_format(value: object) -> str:
 def settings_fit(form: str, said: Iterable[str]) -> None:
     """Refuses settings of a source that mean nothing to its format."""
     for name in sorted(said):
-        formats = SETTINGS_OF.get(name, (form,))
-        if form not in formats:
-            refuse(f"{name} is a setting of {listed(formats)}, not of {form}", f"leave {name} out.")
+        owner = SETTING_OF.get(name, form)
+        if owner != form:
+            refuse(f"{name} is a setting of {owner}, not of {form}", f"leave {name} out.")
+        if name in ENCODINGS and form in WRITTEN_FORMATS:
+            refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
 
 
 def format_version(value: object) -> int:

@@ -20,7 +20,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     (
         {"source": source(format="spanner-json", times="adaptive")},
         "$.source",
-        "times is a setting of debezium-json",
+        "times is no setting of spanner-json",
         None,
     ),
     ({"source": source(format="canal-json", order="scn")}, "$.source", "order is a setting of shareplex-json", None),
