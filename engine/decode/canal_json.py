@@ -17,7 +17,7 @@ from engine.decode import canal_kinds, position
 from engine.decode.canal_resent import resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
-from engine.decode.images import Declared, changes_key, declared_keys, overlaid
+from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
 from engine.spec.model import SourceSpec
 
 _MESSAGE_FIELDS: Final = {
@@ -51,7 +51,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     """
     messages = lines.transform(_parsed).transform(_picked).transform(_judged)
     known = messages.join(F.broadcast(resent_messages(lines)), on=["file", "line"], how="left")  # one a (file, line)
-    return known.transform(_rows, source).transform(_halves, declared).transform(_completed, source)
+    return known.transform(_rows, source).transform(_halves, declared, source).transform(_completed, source)
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -116,7 +116,7 @@ def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
     row = F.explode_outer(F.when(is_rows, F.arrays_zip(_numbered(carried), carried.alias("image"), _as_long(others))))
     opened = told.select("*", row.alias("_row"))
     image, other = F.col("_row.image"), F.col("_row.other")
-    other_side = F.when(other.isNotNull(), overlaid(image, other))
+    other_side = F.when(other.isNotNull(), (overlaid if swapped else joined)(image, other))
     before, after = (image, F.coalesce(other_side, image)) if swapped else (other_side, image)
     is_update, is_delete = F.col("_op") == names.OP_UPDATE, F.col("_op") == names.OP_DELETE
     return opened.select(
@@ -136,7 +136,7 @@ def _as_long(others: Column) -> Column:
     return F.coalesce(others, F.array().cast("array<string>")).alias("other")
 
 
-def _halves(rows: DataFrame, declared: Declared) -> DataFrame:
+def _halves(rows: DataFrame, declared: Declared, source: SourceSpec) -> DataFrame:
     """An update that changes the key is a delete of the old key and an insert of the new one.
 
     Rows: 1:1, or 1:2.
@@ -147,7 +147,10 @@ def _halves(rows: DataFrame, declared: Declared) -> DataFrame:
     row = F.col("_row")
     moved = (F.col("_op") == names.OP_UPDATE) & changes_key(keys, row["image"], row["other"])
     both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
-    return rows.select("*", F.explode(F.when(moved, both).otherwise(F.array("_op"))).alias("op"))
+    halves = rows.select("*", F.explode(F.when(moved, both).otherwise(F.array("_op"))).alias("op"))
+    given_up = moved & (F.col("op") == names.OP_DELETE)
+    whole = F.when(given_up, overlaid(row["image"], row["other"])) if source.images == "standard" else F.lit(None)
+    return halves.withColumn("_before", F.coalesce(whole, F.col("_before")))
 
 
 def _completed(halves: DataFrame, source: SourceSpec) -> DataFrame:

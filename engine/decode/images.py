@@ -33,11 +33,15 @@ def changes_key(keys: Column, under: Column, over: Column) -> Column:
 
 
 def overlaid(under: Column, over: Column) -> Column:
-    """The fields of two JSON objects. A field of both stands there twice, and readers take the second: `over`'s."""
-    inner = F.concat(
-        F.rtrim(F.substring(under, F.lit(1), F.length(under) - 1)), F.lit(","), F.substring(over, 2, 2**31 - 1)
-    )
-    return F.when(_is_empty(over), under).when(_is_empty(under), over).otherwise(inner)
+    """The fields of two JSON objects, `over`'s where both have one; values become strings of the text they had."""
+    return F.to_json(F.map_concat(*[F.from_json(image, "map<string,string>") for image in (under, over)]))
+
+
+def joined(under: Column, over: Column) -> Column:
+    """The same where no field is in both; else such a field stands twice, and readers into a type take the second."""
+    first = F.rtrim(F.substring(under, F.lit(1), F.length(under) - 1))
+    both = F.concat(first, F.lit(","), F.substring(over, 2, 2**31 - 1))
+    return F.when(_is_empty(over), under).when(_is_empty(under), over).otherwise(both)
 
 
 def _is_empty(json: Column) -> Column:

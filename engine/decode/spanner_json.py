@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import position, spanner_kinds
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
-from engine.decode.images import overlaid
+from engine.decode.images import joined
 from engine.decode.spanner_time import micros, nanos, seconds
 from engine.spec.model import SourceSpec
 
@@ -184,8 +184,8 @@ def _mods(judged: DataFrame) -> DataFrame:
     new, old = (F.when(F.col(name).startswith("{"), F.col(name)) for name in ("new_values", "old_values"))
     return named.select(
         "*",
-        F.when(new.isNotNull(), overlaid(keys, new)).otherwise(keys).alias("_after"),
-        F.when(old.isNotNull(), overlaid(keys, old)).otherwise(keys).alias("_deleted"),
+        F.when(new.isNotNull(), joined(keys, new)).otherwise(keys).alias("_after"),
+        F.when(old.isNotNull(), joined(keys, old)).otherwise(keys).alias("_deleted"),
         old.alias("_old"),
     )
 
@@ -198,7 +198,7 @@ def _completed(mods: DataFrame) -> DataFrame:
     schema = F.concat(F.lit('{"column_types":'), types, F.lit("}"))
     whole_before = (record["value_capture_type"] == _CAPTURES_ROW_AND_OLD) & ~F.col("_old").rlike(r"^\{\s*\}$")
     before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(
-        (op == names.OP_UPDATE) & whole_before, overlaid(F.col("_after"), F.col("_old"))
+        (op == names.OP_UPDATE) & whole_before, joined(F.col("_after"), F.col("_old"))
     )
     place = position.spanner(
         F.col("_seconds"), F.col("_nanos"), record["server_transaction_id"], F.col("_sequence"), F.col("_at")

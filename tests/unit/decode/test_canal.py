@@ -206,3 +206,15 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
     assert (nulls.row.e, nulls.row.s, nulls.row.dt, nulls.row.day) == ("", "", None, None)
     assert json.loads(nulls.rescued) == {"dt": "0000-00-00 00:00:00", "day": "0000-00-00"}
     assert wrong.reason == 'column "e": the value does not fit string; column "blob": the value does not fit binary'
+
+
+def test_of_a_field_that_stands_twice_the_second_counts(spark: SparkSession) -> None:
+    text = message("UPDATE", [{"id": "1"}], [{"id": "2", "w": None}], mysqlType=None)
+    twice = text.replace('{"id": "1"}', '{"id": "0", "x": "1", "id": "1", "x": "2"}')
+    table = replace(spec(columns={"id": "int"}), table="shop.items", source=SOURCE)
+    changes = changes_of(
+        envelopes(lines(spark, [twice]), SOURCE, {table.table: ("id",)}).localCheckpoint(), table.table
+    )
+    deleted, inserted = decode_rows(changes, discover(changes, table), table).orderBy("op").collect()
+    assert (deleted.key.id, deleted.new_key.id, json.loads(deleted.rescued)) == (2, 1, {"x": "2", "w": None})
+    assert (inserted.key.id, inserted.old_key.id, json.loads(inserted.rescued)) == (1, 2, {"x": "2"})
