@@ -23,10 +23,12 @@ BUSY_TIMEOUT_MS = "30000"
 MAX_LOG_BYTES = 10_000_000
 GIGABYTE = 1 << 30
 
-# What every fold relies on, whoever made the session: times are UTC, JSON text is kept as it was written.
+# What every fold relies on, whoever made the session: times are UTC, JSON text is kept as it was written, and of a
+# field that stands twice in an object the second counts.
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.json.enableExactStringParsing": "true",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
 }
 
 

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
 
-from engine.decode import datastream, debezium_json, plain_rows
+from engine.decode import canal_json, datastream, debezium_json, plain_rows, shareplex_json, spanner_json
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, REJECT
@@ -19,27 +19,38 @@ from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SpecError
 from engine.spec.model import SourceSpec
 
-FORMATS: Final[dict[str, Callable[[DataFrame, SourceSpec], DataFrame]]] = {
+FORMATS: Final[dict[str, Callable[..., DataFrame]]] = {
     "debezium-json": debezium_json.envelopes,
-    "rows": plain_rows.envelopes,
+    "canal-json": canal_json.envelopes,
+    "spanner-json": spanner_json.envelopes,
+    "shareplex-json": shareplex_json.envelopes,
     "datastream-json": datastream.envelopes,
     "datastream-avro": datastream.envelopes,
+    "rows": plain_rows.envelopes,
 }
+NEED_KEYS: Final = ("canal-json", "shareplex-json")
+"""Formats of which an event does not always say that it changes a key, or which table it is about."""
+FANNING_OUT: Final = ("canal-json", "spanner-json", "shareplex-json")
+"""Formats of which one line can hold several changes."""
+READ_WHOLE: Final = ("canal-json", "shareplex-json")
+"""Formats of which a line's meaning can depend on the lines before it in its file."""
 
 
-def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
-    """What each line is, read as the source's format says.
+def envelopes(
+    lines: DataFrame, source: SourceSpec, declared: Mapping[str, tuple[str, ...] | None] | None = None
+) -> DataFrame:
+    """What each line is, read as the source's format says. `declared`: the tables that specs name, and their keys.
 
     Needs: file string, line bigint, text string.
     Gives: the columns of ENVELOPE_COLUMNS.
-    Rows: 1:1.
+    Rows: 1:1; 1:n for the formats in FANNING_OUT.
     Raises: SpecError for a format that has no decoder.
     """
     decoder = FORMATS.get(source.format)
     if decoder is None:
         listed = ", ".join(FORMATS)
         raise SpecError(f"Cannot decode {source.format}: no decoder for it ({listed} has one).")
-    return decoder(lines, source)
+    return decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
 
 
 __all__ = [
@@ -56,4 +67,6 @@ __all__ = [
     "CONTROL",
     "REJECT",
     "FORMATS",
+    "FANNING_OUT",
+    "READ_WHOLE",
 ]

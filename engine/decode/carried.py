@@ -12,7 +12,7 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from engine.decode.connect import Typed, row_columns
+from engine.decode.connect import Typed
 from engine.decode.shape import Encoding
 
 
@@ -23,13 +23,10 @@ def carried_schema(columns: Mapping[str, Typed]) -> str:
 
 
 def carried_columns(schema_json: str) -> dict[str, Typed]:
-    """The columns of a row's schema, be it this form or Kafka Connect's, in their order."""
-    found = json.loads(schema_json)
-    if "columns" not in found:
-        return row_columns(schema_json)
+    """The columns of a row's schema in this form, in their order."""
     return {
         name: (T._parse_datatype_json_string(json.dumps(kind)), _read(encoding))
-        for name, kind, encoding in found["columns"]
+        for name, kind, encoding in json.loads(schema_json)["columns"]
     }
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode import values
+from engine.decode import values, written
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
@@ -30,7 +30,9 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
     "time_micros": T.LongType(),
     "time_nanos": T.LongType(),
 }
-_CALENDAR: Final = frozenset({"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text"})
+_CALENDAR: Final = frozenset({"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text"}) | {
+    "written_moment"
+}
 _DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either"})
 
 
@@ -126,6 +128,8 @@ def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circum
 def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     if encoding.kind == "array":
         return _array(value, encoding, kind, given)
+    if encoding.kind.startswith("written"):
+        return _written(value, encoding, kind, given)
     if encoding.kind in _DECIMALS:
         return _decimal(value, encoding, kind)
     if encoding.kind.startswith("time"):
@@ -135,6 +139,36 @@ def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circums
     if encoding.kind in _CALENDAR:
         return _calendar(value, encoding, kind, given)
     return _plain(value, encoding, kind)
+
+
+def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
+    """Values that are text whatever their type."""
+    match encoding.kind:
+        case "written_text":
+            return text
+        case "written_boolean":
+            return _as(values.boolean(text), kind, T.BooleanType)
+        case "written_bits":
+            return written.bits(text, encoding.size or 1)
+        case "written_bytes":
+            return written.latin_bytes(text, encoding.size)
+        case "written_time":
+            return written.time_of_day(text)
+        case "written_enum":
+            return written.enum_label(text, encoding.labels)
+        case "written_set":
+            return written.set_labels(text, encoding.labels)
+        case "written_moment":
+            return _written_moment(text, kind, given)
+    return text.try_cast(kind)
+
+
+def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Column:
+    """A time that says its zone, or one of the source's zone."""
+    local = _local(values.local_moment(text), kind, given)
+    if isinstance(kind, T.TimestampNTZType):
+        return local
+    return F.when(written.says_zone(text), _as(values.zoned_moment(text), kind, T.TimestampType)).otherwise(local)
 
 
 def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:

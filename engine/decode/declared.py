@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import types as T
 
+from engine.decode import written_types
 from engine.decode.conversion import unit_of
 from engine.decode.natural import NATURAL_FORMATS, binary_encoding, natural_encoding
 from engine.decode.shape import Encoding, EncodingKind
@@ -33,8 +34,11 @@ def schemaless_encoding(declared: ColumnType, source: SourceSpec, any_scale: boo
 
     `any_scale`: the events may hold numbers that say their own scale, as PostgreSQL's unconstrained numerics do.
     """
-    natural = source.format in NATURAL_FORMATS
-    return natural_encoding(declared, source) if natural else _debezium_encoding(declared, source, any_scale)
+    if source.format in NATURAL_FORMATS:
+        return natural_encoding(declared, source)
+    if source.format in written_types.FORMATS:
+        return written_types.encoding_of(declared, source)
+    return _debezium_encoding(declared, source, any_scale)
 
 
 def _debezium_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool) -> Encoding:
@@ -62,6 +66,8 @@ def _debezium_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool
 
 def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
     """The encoding of an event's own schema, with what only the declared type knows: signs, text that is bytes."""
+    if source.format in written_types.FORMATS:
+        return written_types.corrected(carried, said, source)
     if said.kind == "unsigned" and carried.kind == "integer":
         return Encoding("unsigned")
     if said.kind == "bits" and carried.kind in ("bits", "boolean"):

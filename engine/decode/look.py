@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.carried import carried_columns
-from engine.decode.connect import Typed, key_columns
+from engine.decode.connect import Typed
+from engine.decode.schemas import key_columns, row_columns
 from engine.decode.shape import Encoding
 
 LONG_DIGITS = 18
@@ -54,7 +54,7 @@ def look(envelopes: DataFrame, infer: bool) -> Seen:
         )
         .collect()
     )
-    schemas = tuple((row.schema_hash, carried_columns(row.row_schema)) for row in found if row.schema_hash is not None)
+    schemas = tuple((row.schema_hash, row_columns(row.row_schema)) for row in found if row.schema_hash is not None)
     keys = {tuple(key_columns(row.key_schema)) for row in found if row.key_schema}
     keys |= {tuple(key) for row in found for key in row["keys"]}
     bare = [row for row in found if row.schema_hash is None]

@@ -36,16 +36,30 @@ EncodingKind = Literal[
     "time_nanos",
     "time",
     "array",
+    "written_text",
+    "written_integer",
+    "written_floating",
+    "written_boolean",
+    "written_bits",
+    "written_bytes",
+    "written_moment",
+    "written_time",
+    "written_enum",
+    "written_set",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How an event carries a value. `size`: scale of a decimal, number of bits, digits of a second (None: not said)."""
+    """How an event carries a value. `labels`: of an enum or a set, in their order.
+
+    `size`: scale of a decimal, number of bits, digits of a second, length of bytes that lost zeros (None: not said).
+    """
 
     kind: EncodingKind
     size: int | None = None
     items: Encoding | None = None
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def plan_source(
     try:
         delivery = list_delivery(spark, project, source, specs, until_ms, tidy=False)
         with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
-            read_delivery(spark, delivery)
+            read_delivery(spark, delivery, project.catalog.name)
         check_unowned(delivery, specs)
     except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
         return [refused(spec, error, time.monotonic() - began) for spec in specs]

@@ -2,16 +2,16 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import control_rows, decode_rows, discover, envelopes
+from engine.decode import FANNING_OUT, READ_WHOLE, control_rows, decode_rows, discover, envelopes
 from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile
@@ -54,6 +54,7 @@ class Delivery:
     source: SourceSpec
     files: Sequence[InputFile]
     consumers: Mapping[str, Consumer]
+    declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     counted: Mapping[str, CountedFile] = field(default_factory=dict)
     records: DataFrame | None = None
     classes: Sequence[Any] = ()
@@ -101,7 +102,8 @@ def list_delivery(
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
-    return Delivery(source, files, find_consumers(spark, project, targets, files, tidy))
+    declared = {spec.table: spec.keys for spec in specs}
+    return Delivery(source, files, find_consumers(spark, project, targets, files, tidy), declared)
 
 
 def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:
@@ -112,14 +114,19 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
     if not union:
         return
-    lines, counted = read_records(spark, delivery.source, union, catalog)
+    form = delivery.source.format
+    whole = form in READ_WHOLE and any(entry.after_line for entry in union)
+    wanted = [replace(entry, after_line=0) for entry in union] if whole else union
+    lines, counted = read_records(spark, delivery.source, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
     # rather than a cache: what is built on it is not planned over the parsing again.
-    delivery.records = envelopes(lines, delivery.source).localCheckpoint()
+    records = envelopes(lines, delivery.source, delivery.declared)
+    delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
     delivery.counted = {entry.pending.file.path: entry for entry in counted}
+    records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
-        .agg(F.count("*").alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
         .collect()
     )
 
@@ -141,10 +148,15 @@ def new_to(delivery: Delivery, taker: Consumer) -> DataFrame:
     own = {path: entry.after_line for path, entry in taker.pending.items()}
     if own == first:
         return delivery.records
+    return delivery.records.where(after(taker.pending.values()))
+
+
+def after(entries: Iterable[PendingFile]) -> Column:
+    """Whether a record lies in the new part of one of the files."""
     new = F.lit(False)
-    for path, after_line in own.items():
-        new = new | ((F.col("file") == path) & (F.col("line") > after_line))
-    return delivery.records.where(new)
+    for entry in entries:
+        new = new | ((F.col("file") == entry.file.path) & (F.col("line") > entry.after_line))
+    return new
 
 
 def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:

@@ -10,17 +10,24 @@ from engine.spec.wording import Place, shown
 
 Disagreement = tuple[Place, str, str | None]
 
+BARE_NAMES = ("spanner-json",)
 _DONE = {"redact": "redacted", "drop": "dropped"}
 
 
 def disagreements(value: object) -> Iterator[Disagreement]:
-    """Every disagreement between keys, columns and tracked columns."""
+    """Every disagreement between table and format, keys, columns and tracked columns."""
     spec = _mapping(value)
+    yield from _table_and_format(spec.get("table"), _mapping(spec.get("source")).get("format"))
     columns = _mapping(spec.get("columns"))
     yield from _same_names(columns)
     yield from row_disagreements(spec)
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
     yield from _track_and_columns(_mapping(spec.get("history")).get("track"), columns)
+
+
+def _table_and_format(table: object, form: object) -> Iterator[Disagreement]:
+    if isinstance(table, str) and table.strip() and "." not in table and form not in BARE_NAMES:
+        yield ("table",), f"{shown(table)} does not say where the table is", "write it like inventory.customers."
 
 
 def _same_names(columns: Mapping[str, Any]) -> Iterator[Disagreement]:

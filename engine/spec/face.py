@@ -30,6 +30,7 @@ from engine.spec.kinds import (
     RowColumns,
     Setting,
     SomeColumns,
+    SourceTable,
     TableName,
     Text,
     TimeZone,
@@ -40,8 +41,10 @@ from engine.spec.model import (
     Binaries,
     Decimals,
     Evolution,
+    Images,
     Mask,
     OnFailure,
+    Order,
     Severity,
     SnapshotSpec,
     Times,
@@ -115,6 +118,18 @@ class SourceFace(_Section):
         description="Format rows: how files are written. Default: as their names end, else json.",
     )
     delimiter: Delimiter = Field(default=",", description="Format rows: between the values of a CSV file.")
+    images: Annotated[Images, *words("standard", "swapped")] = Field(
+        default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
+    )
+    order: Annotated[Order, *words("auto", "scn", "coordinates")] = Field(
+        default="auto",
+        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one.",
+    )
+
+    @model_validator(mode="after")
+    def _settings_fit(self) -> SourceFace:
+        fields.settings_fit(self.format, self.model_fields_set)
+        return self
 
 
 class ColumnFace(_Section):
@@ -251,7 +266,9 @@ def _never_compacted(given: object) -> bool:
 class TableFace(_Section):
     """One table of a source, and what becomes of it."""
 
-    table: TableName = Field(description="The source's name of the table: schema.table or database.table.")
+    table: SourceTable = Field(
+        description="The source's name of the table: schema.table or database.table; for Spanner a name alone, too."
+    )
     source: SourceFace
     keys: Keys | None = Field(
         default=None, description="The columns that identify a row. Omitted: taken from the events."

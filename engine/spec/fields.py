@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import cache
 from typing import Final, NoReturn
@@ -18,12 +18,15 @@ from engine.spec.durations import parse_duration
 from engine.spec.interpolation import FromEnvironment
 from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
-from engine.spec.wording import nearest, shown, word_hint
+from engine.spec.wording import listed, nearest, shown, word_hint
 
-FORMATS: Final = ("debezium-json", "datastream-json", "datastream-avro", "rows")
-LATER_FORMATS: Final = (
-    "debezium-avro", "spanner-json", "dts-avro", "canal-json", "shareplex-json",
+FORMATS: Final = (
+    "debezium-json", "datastream-json", "datastream-avro", "canal-json", "spanner-json", "shareplex-json", "rows",
 )  # fmt: skip
+LATER_FORMATS: Final = ("debezium-avro", "dts-avro")
+SETTING_OF: Final = {"images": "canal-json", "order": "shareplex-json"}
+WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
+ENCODINGS: Final = ("decimals", "binaries", "times")
 UNBOUNDED: Final = "unbounded"
 
 
@@ -144,10 +147,10 @@ def column_type(value: object) -> str:
 
 
 def source_format(value: object) -> str:
-    """One of the formats of this version."""
+    """A format of this version."""
     name = text(value)
     if name in LATER_FORMATS:
-        refuse_until_later(f"the format {shown(name)}", f"use one of {', '.join(FORMATS)}.")
+        refuse_until_later(f"the format {shown(name)}", f"use {listed(FORMATS)}.")
     if name not in FORMATS:
         refuse(f"the format {shown(name)} is not known", word_hint(name, [*FORMATS, *LATER_FORMATS]))
     return name
@@ -197,6 +200,16 @@ def delimiter(value: object) -> str:
     if len(written) != 1:
         refuse(f"must be one character, not {shown(written)}", "a tab is '\\t' in double quotes.")
     return written
+
+
+def settings_fit(form: str, said: Iterable[str]) -> None:
+    """Refuses settings of a source that mean nothing to its format."""
+    for name in sorted(said):
+        owner = SETTING_OF.get(name, form)
+        if owner != form:
+            refuse(f"{name} is a setting of {owner}, not of {form}", f"leave {name} out.")
+        if name in ENCODINGS and form in WRITTEN_FORMATS:
+            refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
 
 
 def format_version(value: object) -> int:

@@ -35,7 +35,14 @@ def decode_fingerprint(spec: TableSpec) -> str:
         rows
         | {
             "format": source.format,
-            "encodings": [source.time_zone, source.decimals, source.binaries, source.times],
+            "encodings": [
+                source.time_zone,
+                source.decimals,
+                source.binaries,
+                source.times,
+                source.images,
+                source.order,
+            ],
             "columns": _columns(spec.columns),
         }
     )

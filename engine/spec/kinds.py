@@ -59,6 +59,9 @@ def exactly(value: object, why_not: Callable[[object], None]) -> PlainValidator:
 
 Text = Annotated[str, PlainValidator(fields.text), _schema(_TEXT)]
 DottedName = Annotated[str, PlainValidator(fields.dotted_name), _schema(_TEXT)]
+SourceTable = Annotated[
+    str, PlainValidator(fields.dotted_name), _schema({**_TEXT, "examples": ["inventory.customers", "Singers"]})
+]
 TableName = Annotated[str, PlainValidator(fields.table_name), _schema({**_TEXT, "examples": ["inventory.customers"]})]
 ColumnName = Annotated[str, PlainValidator(fields.column_name), _schema(_COLUMN)]
 Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema(_COLUMNS)]

@@ -18,6 +18,8 @@ Evolution = Literal["additive", "strict", "ignore"]
 Decimals = Literal["precise", "string", "double"]
 Binaries = Literal["bytes", "base64", "hex"]
 Times = Literal["adaptive", "microseconds", "isostring"]
+Images = Literal["standard", "swapped"]
+Order = Literal["auto", "scn", "coordinates"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class SourceSpec:
     times: Times = "adaptive"
     table: str | None = None
     rows: RowsSpec | None = None
+    images: Images = "standard"
+    order: Order = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,8 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         face.times,
         face.table,
         _rows(face, table) if face.format == ROWS else None,
+        face.images,
+        face.order,
     )
 
 
@@ -104,7 +106,8 @@ def _column(face: ColumnFace) -> ColumnSpec:
 
 
 def _target(face: TargetFace, table: str, namespace: str) -> TargetSpec:
-    latest = face.latest or ".".join(table.split(".")[-2:])
+    named = ".".join(table.split(".")[-2:])
+    latest = face.latest or (named if "." in named else like(table, f"{namespace}.{named}"))
     history = face.history or like(latest, f"{latest}_history")
     changes = face.changes or like(table, f"{namespace}.{table.replace('.', '_')}_changes")
     return TargetSpec(latest, history, changes, face.format_version)

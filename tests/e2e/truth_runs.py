@@ -17,6 +17,7 @@ from tests.recordings import DATA, SNAPSHOTS, lines, truth_final, truth_images
 
 needs_recordings = pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
 BOOKKEEPING = ("_batch",)
+Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ def check_latest(run: Run, table: Table) -> None:
     assert not wrong, wrong
 
 
-def check_images(run: Run, table: Table, recording: str, but: Sequence[tuple[Any, ...]] = ()) -> None:
-    """Each key went through the images the source had, one after the other, from the first READ on."""
+def check_images(run: Run, table: Table, recording: str | Place, but: Sequence[tuple[Any, ...]] = ()) -> None:
+    """Each key went through the images the source had, one after the other, from the first READ (or a place) on."""
     images: dict[tuple[Any, ...], list[Row | None]] = {}
     for row in sorted(run.rows(table, history=True), key=chronological):
         values = table.canonical(row, "stored")
@@ -119,7 +120,8 @@ def check_images(run: Run, table: Table, recording: str, but: Sequence[tuple[Any
         image = None if row["_op"] == "delete" else values
         if not sequence or sequence[-1] != image:
             sequence.append(image)
-    expected = truth_images(table, SNAPSHOTS[recording])
+    since = SNAPSHOTS[recording] if isinstance(recording, str) else recording
+    expected = truth_images(table, since)
     unexpected = [difference for difference in differences(images, expected) if difference[0] not in but]
     assert not unexpected, unexpected
 

@@ -16,6 +16,15 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"source": source(time_zone="Europe/Berln")}, "$.source.time_zone", "not a time zone", "'Europe/Berlin'"),
     ({"source": source(decimals="presice")}, "$.source.decimals", "is not known", "'precise'"),
     ({"source": source(times="nano")}, "$.source.times", "is not known", "adaptive, microseconds or isostring"),
+    ({"source": source(images="swapped")}, "$.source", "images is a setting of canal-json, not of debezium-json", None),
+    (
+        {"source": source(format="spanner-json", times="adaptive")},
+        "$.source",
+        "times is no setting of spanner-json",
+        None,
+    ),
+    ({"source": source(format="canal-json", order="scn")}, "$.source", "order is a setting of shareplex-json", None),
+    ({"table": "t", "source": source(format="canal-json")}, "$.table", "does not say where the table is", None),
     ({"sorce": {}}, "$", "the key 'sorce' is not known", "'source'"),
     ({"snapshot": {"gard": "15m"}}, "$.snapshot", "the key 'gard' is not known", "'guard'"),
     ({"keys": "id"}, "$.keys", "must be a list of columns", "[id]"),
@@ -67,7 +76,7 @@ def test_a_wrong_setting_is_named_with_its_place(
 
 
 LATER: list[tuple[dict[str, Any], str]] = [
-    ({"source": source(format="spanner-json")}, "$.source.format"),
+    ({"source": source(format="debezium-avro")}, "$.source.format"),
     ({"source": source(format="dts-avro")}, "$.source.format"),
     ({"source": source(kafka={"topic": "x"})}, "$.source.kafka"),
     ({"keys": []}, "$.keys"),

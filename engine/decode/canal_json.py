@@ -1,0 +1,201 @@
+"""Canal's flat messages as JSON lines, of the open-source Canal and of Alibaba DTS; bare, or `{"value", "topic", ...}`.
+
+A message holds the rows of one statement: each becomes a change, a row that gets another key two of them. There is no
+log position: the order is that of the channel (partition and offset, else file and line). `old` holds the columns that
+an update changed; before 2022-03-20 DTS had the images the other way round (`source.images: swapped`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import canal_kinds, position
+from engine.decode.canal_resent import resent_messages
+from engine.decode.coordinates import file_name
+from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
+from engine.spec.model import SourceSpec
+
+_MESSAGE_FIELDS: Final = {
+    "id": "bigint",
+    "database": "string",
+    "table": "string",
+    "type": "string",
+    "isDdl": "boolean",
+    "es": "bigint",
+    "ts": "bigint",
+    "gtid": "string",
+    "sql": "string",
+    "mysqlType": "string",
+    "pkNames": "array<string>",
+    "data": "array<string>",
+    "old": "array<string>",
+}
+_MESSAGE: Final = ", ".join(f"`{name}` {kind}" for name, kind in _MESSAGE_FIELDS.items())
+_LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_MESSAGE}>, _malformed string"
+_INNER: Final = f"_line struct<{_MESSAGE}>, _malformed string"
+_CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed"}
+
+
+def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
+    """What each message is, and each of its rows.
+
+    Needs: file, line, text; all lines of a file, or those that are missing are not known to have been sent before.
+        `declared`: keys by table; where a spec names none, the message does.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:n, one a row of a message, two for a row that changes its key; one for a message without rows.
+    """
+    messages = lines.transform(_parsed).transform(_picked).transform(_judged)
+    known = messages.join(F.broadcast(resent_messages(lines)), on=["file", "line"], how="left")  # one a (file, line)
+    return known.transform(_rows, source).transform(_halves, declared, source).transform(_completed, source)
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    """The line as a struct, and the message in its `value`. Wrapped, the parser sees what stands behind an object."""
+    outer = lines.select("file", "line", "text", F.from_json(_wrapped(F.col("text")), _LINE, _CORRUPT).alias("_json"))
+    value = F.col("_json._line.value")
+    return outer.select("*", F.from_json(_wrapped(value), _INNER, _CORRUPT).alias("_inner"))
+
+
+def _wrapped(text: Column) -> Column:
+    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
+
+
+def _picked(parsed: DataFrame) -> DataFrame:
+    """One message, wherever the line has it."""
+    line, inner = F.col("_json._line"), F.col("_inner._line")
+    is_inner = line["value"].isNotNull()
+    flat = F.struct(*[line[name].alias(name) for name in _MESSAGE_FIELDS])
+    malformed = F.col("_json._malformed").isNotNull() | F.col("_inner._malformed").isNotNull()
+    nothing = F.trim("text") == "null"
+    return parsed.select(
+        "file",
+        "line",
+        "text",
+        ((line.isNull() & ~nothing) | malformed | (is_inner & inner.isNull())).alias("_broken"),
+        F.when(is_inner, inner).otherwise(flat).alias("_message"),
+        line["topic"].alias("channel"),
+        line["partition"].alias("kafka_partition"),
+        line["offset"].alias("kafka_offset"),
+    )
+
+
+def _judged(picked: DataFrame) -> DataFrame:
+    """Which control event, if any; why rejected, if so."""
+    message = F.col("_message")
+    return picked.select(
+        "*",
+        canal_kinds.op(message).alias("_op"),
+        canal_kinds.control_kind(message, F.col("text")).alias("_control"),
+        canal_kinds.table(message).alias("table"),
+        F.when(F.col("_broken"), canal_kinds.broken_reason(F.col("text")))
+        .otherwise(canal_kinds.reject_reason(message, F.col("text")))
+        .alias("reason"),
+    )
+
+
+def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
+    """The rows of each message, with the images as they were before and after.
+
+    Rows: 1:n; one without images for a message that is no change of rows.
+    """
+    message = F.col("_message")
+    resent = F.coalesce(F.col("_resent"), F.lit(False))
+    control = F.when(resent & F.col("reason").isNull() & F.col("_control").isNull(), "redelivery")
+    told = known.select("*", F.coalesce("_control", control).alias("control_kind"))
+    is_rows = F.col("reason").isNull() & F.col("control_kind").isNull() & (F.col("_op") != names.OP_TRUNCATE)
+    data, old = message["data"], message["old"]
+    swapped = source.images == "swapped"
+    only = F.coalesce(old, data) if swapped else F.coalesce(data, old)
+    carried = F.when(F.col("_op") == names.OP_UPDATE, data).otherwise(only)
+    others = F.when(F.col("_op") == names.OP_UPDATE, old)
+    row = F.explode_outer(F.when(is_rows, F.arrays_zip(_numbered(carried), carried.alias("image"), _as_long(others))))
+    opened = told.select("*", row.alias("_row"))
+    image, other = F.col("_row.image"), F.col("_row.other")
+    other_side = F.when(other.isNotNull(), (overlaid if swapped else joined)(image, other))
+    before, after = (image, F.coalesce(other_side, image)) if swapped else (other_side, image)
+    is_update, is_delete = F.col("_op") == names.OP_UPDATE, F.col("_op") == names.OP_DELETE
+    return opened.select(
+        "*",
+        F.coalesce(F.col("_row.at"), F.lit(0)).alias("_at"),
+        F.when(is_update, before).when(is_delete, image).alias("_before"),
+        F.when(is_update, after).when(~is_delete, image).alias("_after"),
+    )
+
+
+def _numbered(rows: Column) -> Column:
+    return F.transform(rows, lambda _, at: at).alias("at")
+
+
+def _as_long(others: Column) -> Column:
+    """`old`, as far as it goes; nulls where the message has none."""
+    return F.coalesce(others, F.array().cast("array<string>")).alias("other")
+
+
+def _halves(rows: DataFrame, declared: Declared, source: SourceSpec) -> DataFrame:
+    """An update that changes the key is a delete of the old key and an insert of the new one.
+
+    Rows: 1:1, or 1:2.
+    """
+    keys = F.coalesce(
+        declared_keys(F.col("table"), declared), F.col("_message.pkNames"), F.array().cast("array<string>")
+    )
+    row = F.col("_row")
+    moved = (F.col("_op") == names.OP_UPDATE) & changes_key(keys, row["image"], row["other"])
+    both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
+    halves = rows.select("*", F.explode(F.when(moved, both).otherwise(F.array("_op"))).alias("op"))
+    given_up = moved & (F.col("op") == names.OP_DELETE)
+    whole = F.when(given_up, overlaid(row["image"], row["other"])) if source.images == "standard" else F.lit(None)
+    return halves.withColumn("_before", F.coalesce(whole, F.col("_before")))
+
+
+def _completed(halves: DataFrame, source: SourceSpec) -> DataFrame:
+    """The columns of every envelope."""
+    message, op, control = F.col("_message"), F.col("op"), F.col("control_kind")
+    is_update = F.col("_op") == names.OP_UPDATE
+    is_change = F.col("reason").isNull() & control.isNull()
+    before, after = F.col("_before"), F.col("_after")
+    gives, takes = is_update & (op == names.OP_DELETE), is_update & (op == names.OP_INSERT)
+    types = F.when(message["mysqlType"].startswith("{"), message["mysqlType"])
+    row_schema = F.when(is_change, F.concat(F.lit('{"mysqlType":'), types, F.lit("}")))
+    keys = F.when(F.size(message["pkNames"]) > 0, F.to_json(F.struct(message["pkNames"].alias("keys"))))
+    made = {
+        "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
+        "connector": F.lit("canal"),
+        "source": F.lit("canal"),
+        "op": F.when(is_change, op),
+        "origin": F.when(is_change, F.when(op == names.OP_READ, "snapshot").otherwise("stream")),
+        "before_json": F.when(op.isin(names.OP_UPDATE, names.OP_DELETE), before),
+        "after_json": F.when(op != names.OP_DELETE, after),
+        "row_schema_json": row_schema,
+        "key_schema_json": F.when(is_change, keys),
+        "schema_hash": F.xxhash64(row_schema),
+        "position": F.when(is_change & (op != names.OP_READ), _place(source)),
+        "commit_ts": F.timestamp_millis(message["es"]),
+        "ingest_ts": F.timestamp_millis(message["ts"]),
+        "event_id": message["id"].cast("string"),
+        "tx_id": F.when(message["gtid"] != "", message["gtid"]),
+        "tx_order": F.when(is_change, F.col("_at").cast("bigint")),
+        "old_key_json": F.when(takes, before),
+        "new_key_json": F.when(gives, after),
+        "control_json": F.when(control.isNotNull(), F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))),
+    }
+    made["schema_hash"] = F.when(row_schema.isNotNull(), made["schema_hash"])
+    there = {name for name in halves.columns if not name.startswith("_")}
+    return halves.select(
+        *[
+            (made[name] if name in made else F.col(name) if name in there else F.lit(None).cast("string")).alias(name)
+            for name in ENVELOPE_COLUMNS
+        ]
+    )
+
+
+def _place(source: SourceSpec) -> Column:
+    """The coordinates of a row."""
+    millis = F.coalesce(F.col("_reached"), F.col("_message.es"))
+    in_kafka = position.kafka_record(millis, F.col("kafka_partition"), F.col("kafka_offset"), F.col("_at"))
+    return F.coalesce(in_kafka, position.file_line(file_name(F.col("file"), source), F.col("line"), F.col("_at")))

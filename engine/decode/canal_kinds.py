@@ -1,0 +1,84 @@
+"""What a message of Canal is: rows that changed, a control event and which, or neither and why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine import names
+
+OPS: Final = {
+    "INSERT": names.OP_INSERT,
+    "UPDATE": names.OP_UPDATE,
+    "DELETE": names.OP_DELETE,
+    "INIT": names.OP_READ,
+    "TRUNCATE": names.OP_TRUNCATE,
+}
+DDL: Final = ("DDL", "CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX")
+OTHERS: Final = {"QUERY": "query", "GTID": "transaction", "XACOMMIT": "transaction", "XAROLLBACK": "transaction"}
+_TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
+
+
+def op(message: Column) -> Column:
+    """The operation of a message's rows; null for every other type. DTS tells a truncate as DDL."""
+    kind = F.upper(message["type"])
+    chosen = F.lit(None).cast("string")
+    for word, name in OPS.items():
+        chosen = F.when(kind == word, name).otherwise(chosen)
+    is_statement = kind.isin("DDL", "QUERY") & message["isDdl"] & (F.coalesce(message["table"], F.lit("")) != "")
+    return F.when(is_statement & message["sql"].rlike(_TRUNCATE), names.OP_TRUNCATE).otherwise(chosen)
+
+
+def control_kind(message: Column, text: Column) -> Column:
+    """Which control event, or null."""
+    kind = F.upper(message["type"])
+    chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), "ddl").when(
+        kind == "MHEARTBEAT", "heartbeat"
+    )
+    for word, name in OTHERS.items():
+        chosen = chosen.when(kind == word, name)
+    null_message = kind.isNull() & (text.rlike(r'^\s*\{.*"value"\s*:\s*null') | (F.trim(text) == "null"))
+    return F.when(op(message).isNull(), chosen.when(null_message, "null_message"))
+
+
+def table(message: Column) -> Column:
+    """`database.table`; null where the message is not about one."""
+    both = (message["database"] != "") & (message["table"] != "")
+    return F.when(both, F.concat_ws(".", message["database"], message["table"]))
+
+
+def broken_reason(text: Column) -> Column:
+    """Why a line could not be parsed as a message."""
+    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
+    return (
+        F.when(F.trim(text) == "", "empty line")
+        .when(whole.isNull(), "not JSON")
+        .when(~whole.startswith("{"), "not a JSON object")
+        .otherwise("a field of the message has a type that Canal does not give it")
+    )
+
+
+def reject_reason(message: Column, text: Column) -> Column:
+    """Why a message that is no control event cannot be changes either; null where it can."""
+    data, old = message["data"], message["old"]
+    kind, found = message["type"], op(message)
+    rows = F.coalesce(data, old)
+    is_truncate, is_update = found == names.OP_TRUNCATE, found == names.OP_UPDATE
+    no_object = F.exists(rows, _is_no_object) | F.exists(old, lambda one: one.isNotNull() & _is_no_object(one))
+    return F.when(
+        control_kind(message, text).isNull(),
+        F.when(kind.isNull(), "type is missing")
+        .when(found.isNull(), F.concat(F.lit('unknown type "'), F.substring(kind, 1, 20), F.lit('"')))
+        .when(table(message).isNull(), "database or table is missing")
+        .when(message["es"].isNull(), "es, the time of the change, is missing")
+        .when(~is_truncate & F.coalesce(F.size(rows) < 1, F.lit(True)), F.concat(kind, F.lit(" without rows in data")))
+        .when(is_update & data.isNull(), "UPDATE without rows in data")
+        .when(is_update & (F.size(old) != F.size(data)), "old and data have different numbers of rows")
+        .when(~is_truncate & no_object, "a row in data or old is not an object"),
+    )
+
+
+def _is_no_object(row: Column) -> Column:
+    return F.coalesce(~row.startswith("{"), F.lit(True))

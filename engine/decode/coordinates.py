@@ -1,0 +1,20 @@
+"""Where the coordinates of a record are its place in the source's order: the file's name below the source's folder."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine.spec.model import SourceSpec
+
+_GLOB: Final = re.compile(r"[*?\[{]")
+
+
+def file_name(file: Column, source: SourceSpec) -> Column:
+    """The name of a file below the folder that the source's path names, so that moving the folder changes no order."""
+    folder = _GLOB.split(source.path, maxsplit=1)[0].rpartition("/")[0]
+    bare = re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*:/+", "/", folder)
+    return F.regexp_replace(file, F.lit(rf"^.*?\Q{bare}/\E"), F.lit("")) if bare else file

@@ -1,0 +1,48 @@
+"""Row images as JSON text: put together from parts, and compared by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+Declared = Mapping[str, tuple[str, ...] | None]
+"""The tables that specs name, and their key columns (None: the events say them)."""
+
+
+def declared_keys(table: Column, declared: Declared) -> Column:
+    """The key columns of the table as an array; null where no spec names them."""
+    keys = F.lit(None).cast("array<string>")
+    for name, columns in declared.items():
+        if columns:
+            keys = F.when(table == name, F.array(*[F.lit(column) for column in columns])).otherwise(keys)
+    return keys
+
+
+def changes_key(keys: Column, under: Column, over: Column) -> Column:
+    """Whether `over` has another value in one of the key columns than the JSON object it is laid over."""
+    below, above = (F.from_json(image, "map<string,string>") for image in (under, over))
+    named = F.arrays_overlap(keys, F.json_object_keys(over))
+
+    def differs(key: Column) -> Column:
+        other = ~F.try_element_at(above, key).eqNullSafe(F.try_element_at(below, key))
+        return F.array_contains(F.map_keys(above), key) & other
+
+    return F.coalesce(named & F.exists(keys, differs), F.lit(False))
+
+
+def overlaid(under: Column, over: Column) -> Column:
+    """The fields of two JSON objects, `over`'s where both have one; values become strings of the text they had."""
+    return F.to_json(F.map_concat(*[F.from_json(image, "map<string,string>") for image in (under, over)]))
+
+
+def joined(under: Column, over: Column) -> Column:
+    """The same where no field is in both; else such a field stands twice, and readers into a type take the second."""
+    first = F.rtrim(F.substring(under, F.lit(1), F.length(under) - 1))
+    both = F.concat(first, F.lit(","), F.substring(over, 2, 2**31 - 1))
+    return F.when(_is_empty(over), under).when(_is_empty(under), over).otherwise(both)
+
+
+def _is_empty(json: Column) -> Column:
+    return json.rlike(r"^\{\s*\}$")

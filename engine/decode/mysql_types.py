@@ -1,0 +1,90 @@
+"""MySQL's column types as text (`decimal(12,2)`, `int(10) unsigned`, `enum('a','b')`): stored types and encodings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pyspark.sql import types as T
+
+from engine.decode.connect import MAX_DIGITS, Typed
+from engine.decode.shape import Encoding
+
+_TYPE: Final = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?(.*)", re.DOTALL | re.IGNORECASE)
+_LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "integer", "bigint", "year")
+_LONG_WHEN_UNSIGNED: Final = ("int", "integer")
+_SINGLE_DIGITS: Final = 24
+
+
+def row_columns(types: Mapping[str, str]) -> dict[str, Typed]:
+    """The columns of a row image, in their order."""
+    return {name: typed(text or "") for name, text in types.items()}
+
+
+def typed(text: str) -> Typed:
+    """The stored type of a column and how its values are written; text where the type is not known."""
+    match = _TYPE.fullmatch(text)
+    if match is None:
+        return T.StringType(), Encoding("written_text")
+    word, inside, behind = match[1].lower(), match[2] or "", match[3].lower()
+    if word in _INTEGERS:
+        return _integer(word, "unsigned" in behind or "zerofill" in behind)
+    made = _MADE.get(word)
+    return (T.StringType(), Encoding("written_text")) if made is None else made(inside)
+
+
+def _integer(word: str, unsigned: bool) -> Typed:
+    encoding = Encoding("written_integer")
+    if word == "bigint":
+        return (T.DecimalType(20, 0) if unsigned else T.LongType()), encoding
+    return (T.LongType() if unsigned and word in _LONG_WHEN_UNSIGNED else T.IntegerType()), encoding
+
+
+def _decimal(inside: str) -> Typed:
+    """Without its digits a decimal has no type of its own: text keeps them all."""
+    numbers = [int(number) for number in re.findall(r"\d+", inside)]
+    if not numbers or numbers[0] > MAX_DIGITS:
+        return T.StringType(), Encoding("written_text")
+    return T.DecimalType(numbers[0], numbers[1] if len(numbers) > 1 else 0), Encoding("decimal_text")
+
+
+def _float(inside: str) -> Typed:
+    double = "," not in inside and inside.strip().isdigit() and int(inside) > _SINGLE_DIGITS
+    return (T.DoubleType() if double else T.FloatType()), Encoding("written_floating")
+
+
+def _bits(inside: str) -> Typed:
+    size = int(inside) if inside.strip().isdigit() else 1
+    if size == 1:
+        return T.BooleanType(), Encoding("written_boolean")
+    return T.StringType(), Encoding("written_bits", size)
+
+
+def _fixed_bytes(inside: str) -> Typed:
+    return T.BinaryType(), Encoding("written_bytes", int(inside) if inside.strip().isdigit() else None)
+
+
+def _labels(inside: str) -> tuple[str, ...]:
+    return tuple(re.sub(r"''|\\(.)", lambda at: at[1] or "'", label) for label in _LABEL.findall(inside))
+
+
+_MADE: Final[dict[str, Callable[[str], Typed]]] = {
+    **dict.fromkeys(("decimal", "numeric", "dec", "fixed"), _decimal),
+    "float": _float,
+    **dict.fromkeys(("double", "real"), lambda _: (T.DoubleType(), Encoding("written_floating"))),
+    **dict.fromkeys(("bool", "boolean"), lambda _: (T.BooleanType(), Encoding("written_boolean"))),
+    "bit": _bits,
+    "date": lambda _: (T.DateType(), Encoding("date")),
+    "datetime": lambda _: (T.TimestampNTZType(), Encoding("written_moment")),
+    "timestamp": lambda _: (T.TimestampType(), Encoding("written_moment")),
+    "time": lambda _: (T.StringType(), Encoding("written_time")),
+    "enum": lambda inside: (T.StringType(), Encoding("written_enum", labels=_labels(inside))),
+    "set": lambda inside: (T.StringType(), Encoding("written_set", labels=_labels(inside))),
+    "binary": _fixed_bytes,
+    **dict.fromkeys(
+        ("varbinary", "blob", "tinyblob", "mediumblob", "longblob"),
+        lambda _: (T.BinaryType(), Encoding("written_bytes")),
+    ),
+}

@@ -1,0 +1,33 @@
+"""The types and keys an event carries, in the form of its format: Kafka Connect's schema, or lists of columns.
+
+Every form is JSON text of its own shape, so that one reading tells them apart.
+"""
+
+from __future__ import annotations
+
+import json
+
+from engine.decode import carried, connect, mysql_types, spanner_types
+from engine.decode.connect import Typed
+
+
+def row_columns(schema_json: str) -> dict[str, Typed]:
+    """The columns of the row images, in their order."""
+    schema = json.loads(schema_json)
+    if "mysqlType" in schema:
+        return mysql_types.row_columns(schema["mysqlType"])
+    if "column_types" in schema:
+        return spanner_types.row_columns(schema["column_types"])
+    if "columns" in schema:
+        return carried.carried_columns(schema_json)
+    return connect.row_columns(schema_json)
+
+
+def key_columns(schema_json: str) -> tuple[str, ...]:
+    """The columns of the key, in their order; none where the key is no struct."""
+    schema = json.loads(schema_json)
+    if "keys" in schema:
+        return tuple(schema["keys"])
+    if "column_types" in schema:
+        return spanner_types.key_columns(schema["column_types"])
+    return tuple(connect.key_columns(schema_json))

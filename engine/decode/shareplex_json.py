@@ -1,0 +1,191 @@
+"""SharePlex's operations as JSON lines (Alibaba DTS writes them, too): `{"meta", "data", "key"}`, perhaps in `value`.
+
+An `upd` carries the row before in `key` and the columns that changed in `data`; an explicit null counts. UPDATE BEFORE
+and UPDATE AFTER are two lines, one behind the other. Operations name no keys and no types: the spec does; and the table
+where `meta` does not. Order: SCN, transaction, operation. One change of a delivery without an SCN, and coordinates
+order all of it, behind whatever SCNs order (`source.order` says it once for all).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import position, shareplex_kinds
+from engine.decode.coordinates import file_name
+from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.images import Declared, changes_key, declared_keys, overlaid
+from engine.decode.spanner_time import micros
+from engine.spec.model import SourceSpec
+
+_META: Final = (
+    "time string, userid string, op string, scn string, rowid string, trans string, seq bigint, size bigint, "
+    "`table` string, idx string"
+)
+_OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
+_LINE: Final = (
+    f"_line struct<value string, topic string, partition int, offset bigint, {_OPERATION}>, _malformed string"
+)
+_INNER: Final = f"_line struct<{_OPERATION}>, _malformed string"
+_CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed"}
+
+
+def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
+    """What each operation is.
+
+    Needs: file, line, text; all lines of a file. `declared`: keys by table.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:1; 1:2 for an update that changes a key.
+    """
+    operations = lines.transform(_parsed).transform(_picked, declared).transform(_paired)
+    placed = operations.transform(_placed, lines, source)
+    return placed.transform(_halves, declared).transform(_completed)
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    outer = lines.select("file", "line", "text", F.from_json(_wrapped(F.col("text")), _LINE, _CORRUPT).alias("_json"))
+    inner = F.from_json(_wrapped(F.col("_json._line.value")), _INNER, _CORRUPT)
+    return outer.select("*", inner.alias("_inner"))
+
+
+def _wrapped(text: Column) -> Column:
+    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
+
+
+def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
+    """One operation, wherever the line has it. A spec's table is that of operations that name none."""
+    line, inner = F.col("_json._line"), F.col("_inner._line")
+    is_inner = line["value"].isNotNull()
+    malformed = F.col("_json._malformed").isNotNull() | F.col("_inner._malformed").isNotNull()
+    meta, data, key = (F.when(is_inner, inner[name]).otherwise(line[name]) for name in ("meta", "data", "key"))
+    only = next(iter(declared)) if len(declared) == 1 else None
+    return parsed.select(
+        "file",
+        "line",
+        "text",
+        (malformed | (line.isNull() & (F.trim("text") != "null")) | (is_inner & inner.isNull())).alias("_broken"),
+        meta.alias("_meta"),
+        F.when(data.startswith("{"), data).alias("_data"),
+        F.when(key.startswith("{"), key).alias("_key"),
+        F.coalesce(meta["table"], F.lit(only)).alias("table"),
+        shareplex_kinds.word(meta["op"]).alias("_word"),
+        line["topic"].alias("channel"),
+        line["partition"].alias("kafka_partition"),
+        line["offset"].alias("kafka_offset"),
+    )
+
+
+def _paired(picked: DataFrame) -> DataFrame:
+    """The row that the UPDATE BEFORE on the line before told.
+
+    Rows: 1:1; a line is the line before of one other.
+    """
+    told = picked.where(F.col("_word") == shareplex_kinds.BEFORE).select(
+        "file",
+        (F.col("line") + 1).alias("line"),
+        F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row")).alias(
+            "_told"
+        ),
+    )
+    joined = picked.join(told, on=["file", "line"], how="left")
+    same = (F.col("_told.table") == F.col("table")) & F.col("_told.trans").eqNullSafe(F.col("_meta.trans"))
+    is_after = F.col("_word") == shareplex_kinds.AFTER
+    old = F.when(is_after, F.when(same, F.col("_told.row"))).otherwise(F.col("_key"))
+    found = joined.select("*", old.alias("_old"), shareplex_kinds.op(F.col("_word")).alias("_op"))
+    return found.select(
+        "*",
+        shareplex_kinds.control_kind(F.col("_word"), F.col("_meta"), F.col("text")).alias("control_kind"),
+        F.when(F.col("_op") == names.OP_DELETE, F.coalesce("_data", "_old"))
+        .when((F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull(), overlaid(F.col("_old"), F.col("_data")))
+        .otherwise(F.col("_data"))
+        .alias("_image"),
+    )
+
+
+def _placed(operations: DataFrame, lines: DataFrame, source: SourceSpec) -> DataFrame:
+    """Where each change stands in the source's order; why it is rejected, if so."""
+    meta, line = F.col("_meta"), F.col("line")
+    scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
+    sequence = F.coalesce(meta["seq"], F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
+    by_scn = position.shareplex(scn, meta["trans"], sequence)
+    by_line = position.file_line(file_name(F.col("file"), source), line, F.lit(0), position.SECOND_EPOCH)
+    by_offset = position.kafka_record(
+        F.lit(0), F.col("kafka_partition"), F.col("kafka_offset"), F.lit(0), position.SECOND_EPOCH
+    )
+    if source.order == "auto":
+        lacking = F.broadcast(lines.agg(F.coalesce(F.bool_or(_lacks_scn()), F.lit(False)).alias("_lacking")))
+        told = operations.crossJoin(lacking)  # one row
+    else:
+        told = operations.select("*", F.lit(source.order == "coordinates").alias("_lacking"))
+    place = F.when(F.col("_lacking"), F.coalesce(by_offset, by_line)).otherwise(by_scn)
+    seated = told.select("*", sequence.alias("_sequence"), place.alias("_place"))
+    reason = shareplex_kinds.reject_reason(F.col("_op"), meta, F.col("table"), F.col("_image"), F.col("_place"))
+    return seated.select(
+        "*",
+        F.when(F.col("_broken"), shareplex_kinds.broken_reason(F.col("text")))
+        .when(F.col("control_kind").isNull(), reason)
+        .alias("reason"),
+    )
+
+
+def _lacks_scn() -> Column:
+    """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
+    body = F.coalesce(F.from_json("text", "value string")["value"], F.col("text"))
+    meta = F.from_json(body, "meta struct<op string, scn string, trans string, seq bigint, idx string>")["meta"]
+    is_change = shareplex_kinds.op(shareplex_kinds.word(meta["op"])).isNotNull()
+    placed = (
+        meta["scn"].rlike("^[0-9]{1,18}$")
+        & meta["trans"].isNotNull()
+        & F.coalesce(meta["seq"], meta["idx"]).isNotNull()
+    )
+    return is_change & ~F.coalesce(placed, F.lit(False))
+
+
+def _halves(placed: DataFrame, declared: Declared) -> DataFrame:
+    """An update that changes the key is a delete of the old key and an insert of the new one.
+
+    Rows: 1:1, or 1:2.
+    """
+    keys = F.coalesce(declared_keys(F.col("table"), declared), F.array().cast("array<string>"))
+    is_update = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull() & F.col("reason").isNull()
+    moved = is_update & changes_key(keys, F.col("_old"), F.col("_data"))
+    both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
+    return placed.select("*", F.explode(F.when(moved, both).otherwise(F.array("_op"))).alias("op"))
+
+
+def _completed(halves: DataFrame) -> DataFrame:
+    """The columns of every envelope. The row before counts as whole where it has every column that changed."""
+    op, control, meta = F.col("op"), F.col("control_kind"), F.col("_meta")
+    is_change = F.col("reason").isNull() & control.isNull()
+    is_update = F.col("_op") == names.OP_UPDATE
+    gives, takes = is_update & (op == names.OP_DELETE), is_update & (op == names.OP_INSERT)
+    covers = F.size(F.array_except(F.json_object_keys("_data"), F.json_object_keys("_old"))) == 0
+    before = F.when(gives, F.col("_old")).when(op == names.OP_DELETE, F.col("_image"))
+    made = {
+        "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
+        "connector": F.lit("shareplex"),
+        "source": F.lit("shareplex"),
+        "op": F.when(is_change, op),
+        "origin": F.when(is_change, names.ORIGIN_STREAM),
+        "before_json": F.when(is_change, before.when((op == names.OP_UPDATE) & covers, F.col("_old"))),
+        "after_json": F.when(is_change & (op != names.OP_DELETE), F.col("_image")),
+        "schema_hash": F.lit(None).cast("bigint"),
+        "position": F.when(is_change, F.col("_place")),
+        "commit_ts": micros(meta["time"]),
+        "ingest_ts": F.lit(None).cast("timestamp"),
+        "tx_id": meta["trans"],
+        "tx_order": F.when(is_change, F.col("_sequence")),
+        "old_key_json": F.when(takes, F.col("_old")),
+        "new_key_json": F.when(gives, F.col("_image")),
+        "control_json": F.when(control.isNotNull(), F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))),
+    }
+    there = {name for name in halves.columns if not name.startswith("_")}
+    return halves.select(
+        *[
+            (made[name] if name in made else F.col(name) if name in there else F.lit(None).cast("string")).alias(name)
+            for name in ENVELOPE_COLUMNS
+        ]
+    )

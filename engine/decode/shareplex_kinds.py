@@ -1,0 +1,72 @@
+"""What an operation of SharePlex is: a change, a control event and which, or neither and why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine import names
+
+BEFORE: Final = "UPDATE BEFORE"
+AFTER: Final = "UPDATE AFTER"
+OPS: Final = {
+    "INS": names.OP_INSERT,
+    "INSERT": names.OP_INSERT,
+    "UPD": names.OP_UPDATE,
+    "UPDATE": names.OP_UPDATE,
+    AFTER: names.OP_UPDATE,
+    "DEL": names.OP_DELETE,
+    "DELETE": names.OP_DELETE,
+    "TRUNC": names.OP_TRUNCATE,
+    "TRUNCATE": names.OP_TRUNCATE,
+}
+CONTROLS: Final = {BEFORE: "update_before", "DROP COLUMN": "ddl", "DDL": "ddl"}
+
+
+def word(op: Column) -> Column:
+    """The operation's name in capitals, one blank between its words."""
+    return F.upper(F.trim(F.regexp_replace(op, r"[\s_]+", " ")))
+
+
+def op(word: Column) -> Column:
+    """The operation of a change; null for every other."""
+    chosen = F.lit(None).cast("string")
+    for name, meaning in OPS.items():
+        chosen = F.when(word == name, meaning).otherwise(chosen)
+    return chosen
+
+
+def control_kind(word: Column, meta: Column, text: Column) -> Column:
+    """Which control event, or null."""
+    null_message = meta.isNull() & (text.rlike(r'^\s*\{.*"value"\s*:\s*null') | (F.trim(text) == "null"))
+    chosen = F.when(null_message, "null_message")
+    for name, kind in CONTROLS.items():
+        chosen = chosen.when(word == name, kind)
+    return chosen
+
+
+def broken_reason(text: Column) -> Column:
+    """Why a line could not be parsed as an operation."""
+    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
+    return (
+        F.when(F.trim(text) == "", "empty line")
+        .when(whole.isNull(), "not JSON")
+        .when(~whole.startswith("{"), "not a JSON object")
+        .otherwise("a field of the operation has a type that SharePlex does not give it")
+    )
+
+
+def reject_reason(op: Column, meta: Column, table: Column, image: Column, place: Column) -> Column:
+    """Why an operation that is no control event cannot be a change either; null where it can."""
+    name = meta["op"]
+    return (
+        F.when(meta.isNull(), "meta is missing")
+        .when(name.isNull(), "meta.op is missing")
+        .when(op.isNull(), F.concat(F.lit('unknown op "'), F.substring(name, 1, 20), F.lit('"')))
+        .when(table.isNull(), "meta.table is missing, and more than one spec reads these files")
+        .when(meta["time"].isNull(), "meta.time is missing")
+        .when((op != names.OP_TRUNCATE) & image.isNull(), F.concat(F.lit('op "'), name, F.lit('" without data')))
+        .when(place.isNull(), "a change without scn, trans or seq: source.order: coordinates takes it where it stands")
+    )

@@ -1,0 +1,239 @@
+"""Change records of Spanner change streams as JSON lines, in all the shapes in which they are handed on.
+
+An array of change records, each with arrays of data, heartbeat and partition records (GoogleSQL); an object with one of
+the kinds (PostgreSQL); a data record alone; any of them under `value`, and with the names of other tools (camelCase,
+`keysJson`). A data record holds the changes of one statement to one table, its mods: each becomes a change. Its value
+capture type says which images it carries; with NEW_VALUES and OLD_AND_NEW_VALUES the row of an update is partial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import position, spanner_kinds
+from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.images import joined
+from engine.decode.spanner_time import micros, nanos, seconds
+from engine.spec.model import SourceSpec
+
+_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "commit_timestamp": ("commitTimestamp",),
+    "record_sequence": ("recordSequence",),
+    "server_transaction_id": ("serverTransactionId",),
+    "table_name": ("tableName",),
+    "column_types": ("columnTypes", "rowType"),
+    "mods": (),
+    "mod_type": ("modType",),
+    "value_capture_type": ("valueCaptureType",),
+    "partition_token": ("partitionToken",),
+    "timestamp": (),
+    "start_timestamp": ("startTimestamp",),
+    "end_timestamp": ("endTimestamp",),
+}
+_MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
+    "keys": ("keysJson", "keys_json"),
+    "new_values": ("newValues", "newValuesJson", "new_values_json"),
+    "old_values": ("oldValues", "oldValuesJson", "old_values_json"),
+}
+_CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
+
+
+def _schema(fields: dict[str, tuple[str, ...]]) -> str:
+    return ", ".join(f"`{name}` string" for field, others in fields.items() for name in (field, *others))
+
+
+def _known_as(struct: Column, fields: dict[str, tuple[str, ...]]) -> list[Column]:
+    """The fields under their own names, whatever the struct calls them."""
+    return [F.coalesce(*[struct[name] for name in (field, *others)]).alias(field) for field, others in fields.items()]
+
+
+_KINDS: Final = ", ".join(f"`{name}` string" for spelled in spanner_kinds.RECORDS.values() for name in spelled)
+_LINE: Final = (
+    f"_line struct<value string, topic string, partition int, offset bigint, change_record string, {_KINDS}, "
+    f"{_schema(_FIELDS)}>, _malformed string"
+)
+
+
+def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG001  # every format's decoder gets it
+    """What each record is, and each of its mods.
+
+    Needs: file, line, text.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:n, one a mod of a data record, one for every other record; one for a line without any.
+    """
+    return lines.transform(_parsed).transform(_records).transform(_judged).transform(_mods).transform(_completed)
+
+
+def _parsed(lines: DataFrame) -> DataFrame:
+    """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
+    outer = F.from_json(_wrapped(_object(F.col("text"))), _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    read = lines.select("file", "line", "text", outer.alias("_json"))
+    value = F.col("_json._line.value")
+    framed = value.startswith("{") | value.startswith("[")
+    within = F.from_json(_wrapped(_object(value)), _LINE)["_line"]
+    broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | F.col("_json._malformed").isNotNull()
+    return read.select(
+        "file",
+        "line",
+        "text",
+        broken.alias("_broken"),
+        F.when(framed, within).otherwise(F.col("_json._line")).alias("_line"),
+        F.when(framed, _object(value)).otherwise(_object(F.col("text"))).alias("_body"),
+        F.col("_json._line.topic").alias("_topic"),
+        F.col("_json._line.partition").alias("kafka_partition"),
+        F.col("_json._line.offset").alias("kafka_offset"),
+    )
+
+
+def _object(text: Column) -> Column:
+    return F.when(text.startswith("["), F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
+
+
+def _wrapped(text: Column) -> Column:
+    """The parser gets an object around the text, so that it also sees what stands behind it."""
+    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
+
+
+def _records(parsed: DataFrame) -> DataFrame:
+    """Every record of the line with its kind.
+
+    Rows: 1:n; one without a record for a line that holds none.
+    """
+    line, body = F.col("_line"), F.col("_body")
+    told = F.coalesce(line["change_record"], F.when(body.contains('"ChangeRecord"'), _any_spelling(body)))
+    listed = F.from_json(told, f"array<struct<{_KINDS}>>")
+    found = F.when(told.isNotNull(), F.flatten(F.transform(listed, _kinds_of))).otherwise(_kinds_of(line))
+    alone = F.coalesce(*[line[name] for name in ("table_name", "tableName", "mods", "modType", "mod_type")]).isNotNull()
+    bare = F.array(F.struct(F.lit("data_change").alias("kind"), body.alias("json")))
+    records = F.when(alone, bare).otherwise(found)
+    return parsed.select("*", F.explode_outer(records).alias("_found")).select(
+        "*",
+        F.col("_found.kind").alias("_kind"),
+        F.from_json("_found.json", _schema(_FIELDS)).alias("_spelled"),
+    )
+
+
+def _any_spelling(body: Column) -> Column:
+    return F.get_json_object(body, "$.ChangeRecord")
+
+
+def _kinds_of(change_record: Column) -> Column:
+    """An array of (kind, json). A kind that is not used is absent, null, an empty array, or an object of nulls."""
+    parts = []
+    for kind, spelled in spanner_kinds.RECORDS.items():
+        text = F.coalesce(*[change_record[name] for name in spelled])
+        several = F.when(text.startswith("["), F.from_json(text, "array<string>")).otherwise(F.array(text))
+        named = F.transform(several, _of_kind(kind))
+        empty = F.array().cast("array<struct<kind:string,json:string>>")
+        parts.append(F.when(text.isNotNull(), F.filter(named, _is_used)).otherwise(empty))
+    return F.concat(*parts)
+
+
+def _of_kind(kind: str) -> Callable[[Column], Column]:
+    return lambda json: F.struct(F.lit(kind).alias("kind"), json.alias("json"))
+
+
+def _is_used(record: Column) -> Column:
+    return record["json"].isNotNull() & ~record["json"].rlike(spanner_kinds.NOTHING_IN_IT)
+
+
+def _judged(records: DataFrame) -> DataFrame:
+    """Which control event, if any; why rejected, if so; where in the source's order."""
+    spelled, line = F.col("_spelled"), F.col("_line")
+    token = F.coalesce(*[struct[name] for struct in (spelled, line) for name in ("partition_token", "partitionToken")])
+    fielded = records.select(
+        "*",
+        F.struct(*_known_as(spelled, _FIELDS)).alias("_record"),
+        F.coalesce("_topic", token).alias("channel"),
+        F.when(F.col("_kind") != "data_change", F.col("_kind")).alias("control_kind"),
+    )
+    record = F.col("_record")
+    sequence = record["record_sequence"].try_cast("bigint")
+    timed = fielded.select(
+        "*",
+        seconds(record["commit_timestamp"]).alias("_seconds"),
+        nanos(record["commit_timestamp"]).alias("_nanos"),
+        sequence.alias("_sequence"),
+        F.from_json(record["mods"], f"array<struct<{_schema(_MOD_FIELDS)}>>").alias("_mods"),
+    )
+    return timed.select(
+        "*",
+        F.when(F.col("_broken"), spanner_kinds.broken_reason(F.col("text")))
+        .otherwise(spanner_kinds.reject_reason(F.col("_kind"), record, F.col("_seconds"), F.col("_mods")))
+        .alias("reason"),
+    )
+
+
+def _mods(judged: DataFrame) -> DataFrame:
+    """The mods of each data record, with their images.
+
+    Rows: 1:n; one without images for every other record.
+    """
+    is_change = F.col("reason").isNull() & (F.col("_kind") == "data_change")
+    mod = F.explode_outer(
+        F.when(is_change, F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod"))))
+    )
+    opened = judged.select("*", is_change.alias("_is_change"), mod.alias("_mod"))
+    named = opened.select("*", *_known_as(F.col("_mod.mod"), _MOD_FIELDS), F.col("_mod.at").alias("_at"))
+    keys = F.coalesce("keys", F.lit("{}"))
+    new, old = (F.when(F.col(name).startswith("{"), F.col(name)) for name in ("new_values", "old_values"))
+    return named.select(
+        "*",
+        F.when(new.isNotNull(), joined(keys, new)).otherwise(keys).alias("_after"),
+        F.when(old.isNotNull(), joined(keys, old)).otherwise(keys).alias("_deleted"),
+        old.alias("_old"),
+    )
+
+
+def _completed(mods: DataFrame) -> DataFrame:
+    """The columns of every envelope."""
+    record, is_change, control = F.col("_record"), F.col("_is_change"), F.col("control_kind")
+    op = F.when(is_change, spanner_kinds.op(record["mod_type"]))
+    types = F.when(is_change & record["column_types"].startswith("["), record["column_types"])
+    schema = F.concat(F.lit('{"column_types":'), types, F.lit("}"))
+    whole_before = (record["value_capture_type"] == _CAPTURES_ROW_AND_OLD) & ~F.col("_old").rlike(r"^\{\s*\}$")
+    before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(
+        (op == names.OP_UPDATE) & whole_before, joined(F.col("_after"), F.col("_old"))
+    )
+    place = position.spanner(
+        F.col("_seconds"), F.col("_nanos"), record["server_transaction_id"], F.col("_sequence"), F.col("_at")
+    )
+    stamp = F.coalesce(
+        *[record[name] for name in ("commit_timestamp", "timestamp", "start_timestamp", "end_timestamp")]
+    )
+    made = {
+        "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
+        "connector": F.lit("spanner"),
+        "source": F.lit("spanner"),
+        "table": record["table_name"],
+        "op": op,
+        "origin": F.when(is_change, names.ORIGIN_STREAM),
+        "key_json": F.when(is_change & schema.isNull(), F.col("keys")),
+        "before_json": before,
+        "after_json": F.when(op != names.OP_DELETE, F.col("_after")),
+        "row_schema_json": schema,
+        "key_schema_json": schema,
+        "schema_hash": F.when(schema.isNotNull(), F.xxhash64(schema)),
+        "position": F.when(is_change, place),
+        "commit_ts": micros(stamp),
+        "tx_id": record["server_transaction_id"],
+        "tx_order": F.when(is_change, F.col("_sequence")),
+        "control_json": F.when(control.isNotNull(), F.col("_found.json")),
+    }
+    there = set(mods.columns)
+    absent = ("ingest_ts", "event_id", "old_key_json", "new_key_json")
+    return mods.select(
+        *[
+            made[name].alias(name)
+            if name in made
+            else F.lit(None).cast("timestamp" if name == "ingest_ts" else "string").alias(name)
+            if name in absent or name not in there
+            else F.col(name)
+            for name in ENVELOPE_COLUMNS
+        ]
+    )

@@ -1,0 +1,58 @@
+"""What a record of a Spanner change stream is: changes, a control event and which, or neither and why."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine import names
+
+RECORDS: Final[dict[str, tuple[str, ...]]] = {
+    "data_change": ("data_change_record", "dataChangeRecord"),
+    "heartbeat": ("heartbeat_record", "heartbeatRecord"),
+    "child_partitions": ("child_partitions_record", "childPartitionsRecord"),
+    "partition_start": ("partition_start_record", "partitionStartRecord"),
+    "partition_end": ("partition_end_record", "partitionEndRecord"),
+    "partition_event": ("partition_event_record", "partitionEventRecord"),
+}
+OPS: Final = {"INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "DELETE": names.OP_DELETE}
+NOTHING_IN_IT: Final = r'^\{(?:\s*"[^"]*"\s*:\s*(?:null|\[\s*\]|\{\s*\}|"")\s*,?)*\s*\}$'
+
+
+def op(mod_type: Column) -> Column:
+    """The operation of a record's mods; null for every other type."""
+    chosen = F.lit(None).cast("string")
+    for word, name in OPS.items():
+        chosen = F.when(mod_type == word, name).otherwise(chosen)
+    return chosen
+
+
+def broken_reason(text: Column) -> Column:
+    """Why a line could not be parsed as a record."""
+    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
+    return (
+        F.when(F.trim(text) == "", "empty line")
+        .when(whole.isNull(), "not JSON")
+        .when(~whole.rlike(r"^[\[{]"), "neither a JSON object nor an array of them")
+        .otherwise("a field of the line has a type that Spanner does not give it")
+    )
+
+
+def reject_reason(kind: Column, record: Column, seconds: Column, mods: Column) -> Column:
+    """Why a data record cannot be changes; why a line holds no record."""
+    mod_type = record["mod_type"]
+    data = (
+        F.when(record["table_name"].isNull(), "table_name is missing")
+        .when(record["commit_timestamp"].isNull(), "commit_timestamp is missing")
+        .when(seconds.isNull(), "commit_timestamp is no timestamp")
+        .when(record["server_transaction_id"].isNull(), "server_transaction_id is missing")
+        .when(record["record_sequence"].try_cast("bigint").isNull(), "record_sequence is missing, or no number")
+        .when(mod_type.isNull(), "mod_type is missing")
+        .when(op(mod_type).isNull(), F.concat(F.lit('unknown mod_type "'), F.substring(mod_type, 1, 20), F.lit('"')))
+        .when(F.coalesce(F.size(mods) < 1, F.lit(True)), "a data change record without mods")
+    )
+    return F.when(kind.isNull(), "neither a data change, a heartbeat nor a partition record of Spanner").when(
+        kind == "data_change", data
+    )

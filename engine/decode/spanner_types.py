@@ -1,0 +1,61 @@
+"""Spanner's column types as its change records give them: stored types, and how their values are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.connect import Typed
+from engine.decode.shape import Encoding
+
+_TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
+_CODES: Final[dict[str, Typed]] = {
+    "BOOL": (T.BooleanType(), Encoding("written_boolean")),
+    "INT64": (T.LongType(), Encoding("written_integer")),
+    "ENUM": (T.LongType(), Encoding("written_integer")),
+    "FLOAT32": (T.FloatType(), Encoding("written_floating")),
+    "FLOAT64": (T.DoubleType(), Encoding("written_floating")),
+    "NUMERIC": (T.DecimalType(38, 9), Encoding("decimal_text")),
+    "BYTES": (T.BinaryType(), Encoding("base64")),
+    "PROTO": (T.BinaryType(), Encoding("base64")),
+    "DATE": (T.DateType(), Encoding("date")),
+    "TIMESTAMP": (T.TimestampType(), Encoding("zoned_text")),
+}
+
+
+def row_columns(columns: Iterable[Mapping[str, Any]]) -> dict[str, Typed]:
+    """The columns of a row image, in their order."""
+    return {str(column["name"]): typed(_any(column, "type", "Type")) for column in columns if "name" in column}
+
+
+def key_columns(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The columns of the primary key, in their order in the table."""
+    keys = [column for column in columns if _any(column, "is_primary_key", "isPrimaryKey")]
+    ordered = sorted(keys, key=lambda column: int(_any(column, "ordinal_position", "ordinalPosition") or 0))
+    return tuple(str(column["name"]) for column in ordered)
+
+
+def _any(column: Mapping[str, Any], *spelled: str) -> Any:
+    return next((column[name] for name in spelled if column.get(name) is not None), None)
+
+
+def typed(declared: Any) -> Typed:
+    """The stored type of a column; text where the type is not known. A type is an object, or JSON text of one."""
+    if isinstance(declared, str):
+        declared = json.loads(declared) if declared.lstrip().startswith("{") else {"code": declared}
+    if not isinstance(declared, Mapping):
+        return _TEXT
+    code = str(declared.get("code"))
+    if code == "ARRAY":
+        items, encoding = typed(_any(declared, "array_element_type", "arrayElementType"))
+        return T.ArrayType(items), Encoding("array", items=encoding)
+    if code.startswith("{"):  # JSON text in JSON
+        return typed(code)
+    if (
+        _any(declared, "type_annotation", "typeAnnotation") == "PG_NUMERIC"
+    ):  # of more digits than any decimal has, or NaN
+        return _TEXT
+    return _CODES.get(code, _TEXT)

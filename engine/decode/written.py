@@ -1,0 +1,60 @@
+"""Column functions for values that an event carries as text, whatever their type. What does not fit becomes null.
+
+No function raises, whatever comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine.decode.values import let
+
+_CLOCK: Final = r"^(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?$"
+_ORDINAL: Final = "^[0-9]{1,18}$"
+_LATIN: Final = r"^[\x00-\xFF]*$"
+
+
+def says_zone(text: Column) -> Column:
+    """Whether a time ends in a zone: 2020-12-31T23:59:59Z, 2020-12-31 23:59:59.5+08:00."""
+    return text.rlike(r":[0-9.]{2,13}(?:Z|[+-][0-9]{2}:?[0-9]{2})$")
+
+
+def time_of_day(text: Column) -> Column:
+    """-838:59:59 or 12:00:00.5 as HH:MM:SS.ffffff; may be negative or longer than a day."""
+    parts = [F.regexp_extract(text, _CLOCK, group) for group in range(1, 6)]
+    hours = F.lpad(parts[1], F.greatest(F.length(parts[1]), F.lit(2)), F.lit("0"))
+    clock = F.concat(parts[0], hours, F.lit(":"), parts[2], F.lit(":"), parts[3], F.lit("."), F.rpad(parts[4], 6, "0"))
+    return F.when(text.rlike(_CLOCK), clock)
+
+
+def bits(text: Column, size: int) -> Column:
+    """A number without a sign as `size` digits of 0 and 1, highest bit first; null where it needs more."""
+    digits = F.conv(F.when(text.rlike("^[0-9]+$"), text), 10, 2)
+    return let(digits, lambda found: F.when(F.length(found) <= size, F.lpad(found, size, "0")))
+
+
+def latin_bytes(text: Column, size: int | None) -> Column:
+    """Bytes, each written as the character of its number; the zeros cut from the end of `size` bytes come back."""
+    found = F.when(text.rlike(_LATIN), F.encode(F.when(text.rlike(_LATIN), text), "ISO-8859-1"))
+    if size is None:
+        return found
+    return F.when(F.octet_length(found) < size, F.rpad(found, size, F.lit(bytearray(1)))).otherwise(found)
+
+
+def enum_label(text: Column, labels: Sequence[str]) -> Column:
+    """The label behind an ordinal, 1 for the first, 0 for MySQL's error value; what is no ordinal is a label itself."""
+    known = F.array(F.lit(""), *[F.lit(label) for label in labels])
+    return F.when(text.rlike(_ORDINAL), F.get(known, text.try_cast("int"))).otherwise(text)
+
+
+def set_labels(text: Column, labels: Sequence[str]) -> Column:
+    """The labels behind a bit mask, lowest bit first, with commas between them; other text holds the labels itself."""
+    mask = text.try_cast("bigint")
+    chosen = [F.when(mask.bitwiseAND(F.lit(1 << at)) != 0, F.lit(label)) for at, label in enumerate(labels[:63])]
+    listed = F.array_join(F.array_compact(F.array(*chosen).cast("array<string>")), ",")
+    whole = F.when(mask < F.lit(1 << len(labels[:62])), listed) if len(labels) < 63 else listed
+    return F.when(text.rlike(_ORDINAL), whole).otherwise(text)

@@ -1,0 +1,49 @@
+"""Formats whose values are text, or become text by reading them as such: which encoding a column's type asks for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.decode.shape import Encoding, EncodingKind
+from engine.spec.columns import ColumnType, Kind, SourceEncoding
+from engine.spec.model import SourceSpec
+
+FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
+_KINDS: Final[dict[Kind, EncodingKind]] = {
+    "boolean": "written_boolean",
+    "integer": "written_integer",
+    "unsigned": "written_integer",
+    "floating": "written_floating",
+    "decimal": "decimal_text",
+    "date": "date",
+    "timestamp": "written_moment",
+    "timestamp_ntz": "written_moment",
+    "time": "written_time",
+    "bits": "written_bits",
+}
+_LABELLED: Final = ("written_enum", "written_set")
+
+
+def encoding_of(declared: ColumnType, source: SourceSpec) -> Encoding:
+    """How an event that says nothing of its types carries a value of the declared one."""
+    said = declared.source_encoding
+    if said.kind == "array":
+        return Encoding("array", items=encoding_of(declared.children[0][1], source))
+    return _plain(said, source)
+
+
+def corrected(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
+    """The encoding that the event's own types give, where a column is declared with another type."""
+    if said.kind == "array" or carried.kind == "array":
+        return carried if said.kind == "array" else Encoding("written_text")
+    if said.kind in ("string", "enum") and carried.kind in _LABELLED:
+        return carried
+    if said.kind == "binary" and carried.kind in ("written_bytes", "base64"):
+        return carried
+    return _plain(said, source)
+
+
+def _plain(said: SourceEncoding, source: SourceSpec) -> Encoding:
+    if said.kind == "binary":
+        return Encoding("written_bytes") if source.format == "canal-json" else Encoding("base64")
+    return Encoding(_KINDS.get(said.kind, "written_text"), said.precision if said.kind == "bits" else None)

@@ -1,0 +1,93 @@
+"""Canal's messages in a file that grows: what was sent again is known across runs, every record is accounted for."""
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine.report import RunReport
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from tests.e2e.truth_runs import a_project, chronological
+
+TYPES = {"id": "int", "a": "varchar(9)"}
+
+
+def line(batch: int, kind: str, data: Any = None, old: Any = None, second: int = 0, **more: Any) -> str:
+    millis = 1_700_000_000_000 + second * 1000
+    message = {"data": data, "old": old, "database": "shop", "table": "items", "type": kind, "id": batch, "es": millis}
+    told = {"ts": millis + batch, "isDdl": False, "sql": "", "mysqlType": TYPES, "pkNames": ["id"], "gtid": ""}
+    return json.dumps(message | told | more) + "\n"
+
+
+def row(key: int, a: str) -> dict[str, str]:
+    return {"id": str(key), "a": a}
+
+
+FIRST = [
+    line(1, "INSERT", [row(1, "a"), row(2, "a")]),
+    line(2, "UPDATE", [row(1, "b")], [{"a": "a"}], 1),
+    line(2, "UPDATE", [row(1, "c")], [{"a": "b"}], 1),
+]
+SECOND = [
+    line(3, "UPDATE", [row(1, "b")], [{"a": "a"}], 1),
+    line(3, "UPDATE", [row(1, "c")], [{"a": "b"}], 1),
+    line(3, "UPDATE", [row(3, "a")], [{"id": "2"}], 2),
+    line(3, "QUERY", database="", table="", sql="BEGIN"),
+    line(4, "TRUNCATE", second=3, isDdl=True, sql="TRUNCATE TABLE items"),
+    line(4, "INSERT", [row(1, "d"), {"a": "no key"}], None, 4),
+]
+
+
+def spec_of(project: ProjectSpec) -> TableSpec:
+    target = {"latest": f"{project.namespace}.items", "history": f"{project.namespace}.items_history"}
+    source = {"format": "canal-json", "path": "events"}
+    mapping = {"table": "shop.items", "source": source, "target": target, "rejects": {"max_fraction": 0.5}}
+    return table_spec(mapping, project)
+
+
+def delivered(spark: SparkSession, project: ProjectSpec, parts: list[list[str]]) -> tuple[list[RunReport], list[Any]]:
+    """One file that grows by each part, a run after each: the reports, and history in its order."""
+    (project.root / "events").mkdir()
+    spec, reports = spec_of(project), []
+    for part in parts:
+        with (project.root / "events" / "canal.jsonl").open("a") as file:
+            file.writelines(part)
+        reports.append(catch_up(project, [spec], spark))
+        assert not reports[-1].exit_code, reports[-1].tables[0].error
+    rows = [found.asDict() for found in spark.table(f"lake.{spec.target.history}").collect()]
+    return reports, [{k: v for k, v in found.items() if k != "_batch"} for found in sorted(rows, key=chronological)]
+
+
+def test_a_file_that_grows_gives_what_the_whole_file_gives(
+    spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
+) -> None:
+    (first, second), grown = delivered(spark, project, [FIRST, SECOND])
+    other = a_project(catalog, tmp_path_factory.mktemp("canal"), f"{project.namespace}_whole")
+    (only,), whole = delivered(spark, other, [FIRST + SECOND])
+    assert grown == whole
+    versions: dict[int, list[Any]] = {}
+    for found in sorted(whole, key=lambda found: found["_position"]):
+        versions.setdefault(found["id"], []).append(None if found["_op"] == "delete" else found["a"])
+    assert versions == {1: ["a", "b", "c", None, "d"], 2: ["a", None], 3: ["a", None]}
+    for report, read, control in ((first, 3, 0), (second, 6, 3), (only, 9, 3)):
+        (source,) = report.sources
+        assert (source.read, source.control, source.rejected) == (read, control, 0)
+        assert source.read == source.control + sum(source.taken.values())
+    assert [report.tables[0].changes for report in (first, second, only)] == [4, 4, 8]
+    assert [report.tables[0].rejected for report in (first, second, only)] == [0, 1, 1]
+
+
+def test_a_row_of_the_first_load_yields_to_the_changes_around_it(spark: SparkSession, project: ProjectSpec) -> None:
+    events = [
+        line(1, "UPDATE", [row(8, "changed")], [{"a": "x"}], 2),
+        line(2, "INIT", [row(8, "stale"), row(9, "loaded")], None, 3),
+        line(3, "UPDATE", [row(9, "later")], [{"a": "loaded"}], 600),
+    ]
+    _, history = delivered(spark, project, [events])
+    assert [(found["id"], found["a"], found["_op"]) for found in sorted(history, key=lambda f: (f["id"], f["a"]))] == [
+        (8, "changed", "update"),
+        (9, "later", "update"),
+        (9, "loaded", "read"),
+    ]

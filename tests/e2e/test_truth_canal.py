@@ -1,0 +1,88 @@
+"""Canal's messages through the engine: the recorded database, and the sample whose end is written beside it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, needs_recordings
+from tests.recorded_tables import MARIADB, Table
+from tests.recordings import DATA, lines
+
+pytestmark = needs_recordings
+RECORDING = "mariadb/canal.flat.jsonl.gz"
+TABLES = tuple(MARIADB.values())
+FROM_THE_START = ("", 0, 0)
+each_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
+
+
+def spec_of(project: ProjectSpec, table: str, path: Path, **more: Any) -> TableSpec:
+    """The types are those that the messages tell."""
+    name = table.replace(".", "_")
+    mapping = {
+        "table": table,
+        "source": {"format": "canal-json", "path": str(path)},
+        "target": {"latest": f"{project.namespace}.{name}", "history": f"{project.namespace}.{name}_history"},
+    }
+    return table_spec(mapping | more, project)
+
+
+def taken(spark: SparkSession, project: ProjectSpec, path: Path, tables: Sequence[Table] = TABLES) -> Run:
+    specs = [
+        spec_of(
+            project, t.name, path, columns={c: {"type": t.columns[c].type, "default": v} for c, v in t.defaults.items()}
+        )
+        if t.defaults
+        else spec_of(project, t.name, path)
+        for t in tables
+    ]
+    report = catch_up(project, specs, spark)
+    failed = [(table.table, table.error) for table in report.tables if table.exit_code]
+    assert not failed, failed
+    return Run(spark, specs, [report])
+
+
+@pytest.fixture(scope="module")
+def plain(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    project = a_project(catalog, tmp_path_factory.mktemp("truth_canal"), "truth_canal")
+    return taken(spark, project, DATA / RECORDING)
+
+
+@each_table
+def test_latest_is_the_final_table(plain: Run, table: Table) -> None:
+    check_latest(plain, table)
+
+
+@each_table
+def test_history_holds_the_images_every_key_went_through(plain: Run, table: Table) -> None:
+    check_images(plain, table, FROM_THE_START)
+
+
+def test_every_line_is_accounted_for(plain: Run) -> None:
+    (source,) = plain.reports[0].sources
+    assert source.read == sum(1 for _ in lines(DATA / RECORDING))
+    assert source.rejected == 0
+    assert source.read == sum(source.taken.values()) + source.control + sum(source.other_tables.values())
+
+
+def test_the_sample_of_flink_ends_as_it_is_said_to(spark: SparkSession, project: ProjectSpec) -> None:
+    spec = spec_of(project, "inventory.products2", DATA / "canal/canal-data.txt")
+    report = catch_up(project, [spec], spark)
+    assert not report.exit_code, report.tables[0].error
+    rows = {row["id"]: row for row in spark.table(f"lake.{spec.target.latest}").collect()}
+    found = {key: (row["name"], row["description"], round(row["weight"], 3)) for key, row in rows.items()}
+    assert found == {
+        101: ("scooter", "Small 2-wheel scooter", 5.17),
+        104: ("hammer", "12oz carpenter's hammer", 0.75),
+        105: ("hammer", "14oz carpenter's hammer", 0.875),
+        106: ("hammer", "18oz carpenter hammer", 1.0),
+        107: ("rocks", "box of assorted rocks", 5.1),
+        108: ("jacket", "water resistent black wind breaker", 0.1),
+        109: ("spare tire", "24 inch spare tire", 22.2),
+        110: ("jacket", "new water resistent white wind breaker", 0.5),
+    }

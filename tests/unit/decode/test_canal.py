@@ -1,0 +1,220 @@
+"""Canal's messages: what each is, its rows, its key changes, what was sent again, and its values."""
+
+import json
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import Row, SparkSession
+
+from engine.decode import discover, envelopes
+from engine.decode.rows import decode_rows
+from engine.spec.model import SourceSpec
+from tests.unit.decode.given import changes_of, lines, spec
+
+SOURCE = SourceSpec("canal-json", "/data/canal")
+TYPES = {"id": "int(11)", "a": "varchar(9)"}
+
+
+def message(kind: str | None = "INSERT", data: Any = None, old: Any = None, **more: Any) -> str:
+    fields = {
+        "data": data,
+        "database": "shop",
+        "es": 1_700_000_000_000,
+        "id": 1,
+        "isDdl": False,
+        "mysqlType": TYPES,
+        "old": old,
+        "pkNames": ["id"],
+        "sql": "",
+        "table": "items",
+        "ts": 1_700_000_000_500,
+        "type": kind,
+    }
+    return json.dumps(fields | more)
+
+
+def read(spark: SparkSession, texts: list[str], source: SourceSpec = SOURCE, **keys: tuple[str, ...]) -> list[Row]:
+    declared = {f"shop.{table}": columns for table, columns in keys.items()}
+    return envelopes(lines(spark, texts), source, declared).orderBy("line", "tx_order", "op").collect()
+
+
+def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(spark: SparkSession) -> None:
+    row = [{"id": "1", "a": "x"}]
+    cases = {
+        message("INSERT", row): ("change", "insert"),
+        message("INIT", row): ("change", "read"),
+        message("DELETE", row): ("change", "delete"),
+        message("DELETE", None, row): ("change", "delete"),
+        message("UPDATE", row): ("change", "update"),
+        message("TRUNCATE", isDdl=True, sql="TRUNCATE TABLE items"): ("change", "truncate"),
+        message("DDL", isDdl=True, sql="/* why */ truncate items"): ("change", "truncate"),
+        message("ALTER", isDdl=True): ("control", "ddl"),
+        message("DDL", isDdl=True, sql="create table truncate_me (id int)"): ("control", "ddl"),
+        message("QUERY", database="", table="", sql="INSERT INTO items"): ("control", "query"),
+        json.dumps({"topic": "t", "value": None}): ("control", "null_message"),
+        message(None, row): ("reject", "type is missing"),
+        message("UPSERT", row): ("reject", 'unknown type "UPSERT"'),
+        message("INSERT", row, table=None): ("reject", "database or table is missing"),
+        message("INSERT", row, es=None): ("reject", "es, the time of the change, is missing"),
+        message("INSERT", []): ("reject", "INSERT without rows in data"),
+        message("UPDATE", None, row): ("reject", "UPDATE without rows in data"),
+        message("UPDATE", row, row * 2): ("reject", "old and data have different numbers of rows"),
+        message("INSERT", ["x"]): ("reject", "a row in data or old is not an object"),
+        message("INSERT", row)[:-9]: ("reject", "not JSON"),
+        message("INSERT", row) + message("INSERT", row): ("reject", "not JSON"),
+        message("INSERT", {"id": 1}): (
+            "reject",
+            "a field of the message has a type that Canal does not give it",
+        ),
+        "[1]": ("reject", "not a JSON object"),
+    }
+    numbered = [text.replace('"id": 1,', f'"id": {n},', 1) for n, text in enumerate(cases)]
+    found = read(spark, numbered)
+    assert [(e.kind, e.op or e.control_kind or e.reason) for e in found] == list(cases.values())
+    assert all((e.position is None) == (e.kind != "change" or e.op == "read") for e in found)
+    assert {(e.table, e.origin) for e in found if e.kind == "change"} == {
+        ("shop.items", "stream"),
+        ("shop.items", "snapshot"),
+    }
+
+
+def test_each_row_is_a_change_and_an_update_of_the_key_two(spark: SparkSession) -> None:
+    data = [{"id": "1", "a": "y"}, {"id": "3", "a": None}, {"id": "4", "a": "é"}]
+    old = [{"a": None}, {"id": "2"}, {"id": "4", "a": "è"}]
+    update = message("UPDATE", data, old)
+    found = read(spark, [update, json.dumps({"topic": "t", "partition": 2, "offset": 7, "value": update})])
+    images = [(e.op, loaded(e.before_json), loaded(e.after_json)) for e in found[:4]]
+    assert images == [
+        ("update", {"id": "1", "a": None}, {"id": "1", "a": "y"}),
+        ("delete", {"id": "2", "a": None}, None),
+        ("insert", None, {"id": "3", "a": None}),
+        ("update", {"id": "4", "a": "è"}, {"id": "4", "a": "é"}),
+    ]
+    assert [(loaded(e.old_key_json), loaded(e.new_key_json)) for e in found[1:3]] == [
+        (None, {"id": "3", "a": None}),
+        ({"id": "2", "a": None}, None),
+    ]
+    assert [e.position for e in found[:4]] == [
+        f"0000-{b'events.jsonl'.hex().upper()}-{1:016X}-{n:08X}" for n in (0, 1, 1, 2)
+    ]
+    assert {e.position for e in found[4:]} == {f"0000-018BCFE56800-{2:08X}-{7:016X}-{n:08X}" for n in range(3)}
+    by_name = read(spark, [message("UPDATE", data, old, pkNames=None)], items=("a",))
+    assert [e.op for e in by_name] == ["delete", "insert", "update", "delete", "insert"]
+
+
+def loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def test_swapped_images_are_turned(spark: SparkSession) -> None:
+    texts = [
+        message("UPDATE", [{"id": "1", "a": "old"}], [{"a": "new"}]),
+        message("UPDATE", [{"id": "1", "a": "new"}], [{"id": "2"}]),
+        message("DELETE", None, [{"id": "2", "a": "new"}]),
+    ]
+    found = read(spark, texts, replace(SOURCE, images="swapped"))
+    assert [(e.op, loaded(e.before_json), loaded(e.after_json)) for e in found] == [
+        ("update", {"id": "1", "a": "old"}, {"id": "1", "a": "new"}),
+        ("delete", {"id": "1", "a": "new"}, None),
+        ("insert", None, {"id": "2", "a": "new"}),
+        ("delete", {"id": "2", "a": "new"}, None),
+    ]
+
+
+def test_a_batch_that_comes_again_at_the_beginning_of_the_next_is_a_redelivery(spark: SparkSession) -> None:
+    """As the docstring of the rule tells it; equal messages inside one batch are changes of their own."""
+    sent = [
+        (1, "A"),
+        (1, "A"),
+        (2, "C"),
+        (2, "D"),
+        (3, "C"),
+        (3, "D"),
+        (3, "E"),
+        (4, "E"),
+        (4, "F"),
+        (5, "G"),
+        (5, "G"),
+    ]
+    sent += [(6, "G"), (6, "G"), (7, "G"), (8, "H"), (9, "H"), (10, "H")]
+    texts = [message("INSERT", [{"id": "1", "a": text}], id=batch, ts=batch) for batch, text in sent]
+    found = read(spark, texts)
+    again = [n for n, e in enumerate(found, 1) if e.control_kind == "redelivery"]
+    assert again == [5, 6, 12, 13, 16, 17]
+    framed = [json.dumps({"partition": 0, "offset": n, "value": text}) for n, text in enumerate(texts)]
+    assert [n for n, e in enumerate(read(spark, framed), 1) if e.control_kind == "redelivery"] == again
+
+
+def test_partitions_are_ordered_by_time_and_one_partition_by_offset(spark: SparkSession) -> None:
+    placed = [(0, 1, 5), (0, 2, 3), (1, 1, 4), (0, 3, 6)]
+    texts = [
+        json.dumps({"partition": p, "offset": o, "value": message("INSERT", [{"id": "1", "a": str(n)}], es=es, id=n)})
+        for n, (p, o, es) in enumerate(placed)
+    ]
+    in_order = sorted(read(spark, texts), key=lambda e: e.position)
+    assert [(e.kafka_partition, e.kafka_offset) for e in in_order] == [(1, 1), (0, 1), (0, 2), (0, 3)]
+
+
+def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
+    types = {
+        "id": "bigint(20) unsigned",
+        "e": "enum('a','it''s','c,d')",
+        "s": "set('x','y','z')",
+        "bit": "bit(10)",
+        "flag": "bit(1)",
+        "bin": "binary(4)",
+        "blob": "blob",
+        "d": "decimal(12,2)",
+        "bare": "decimal",
+        "big": "decimal(65,30)",
+        "f": "FLOAT",
+        "t": "time(3)",
+        "dt": "datetime(6)",
+        "ts": "timestamp",
+        "day": "date",
+        "j": "json",
+        "y": "year(4)",
+    }
+    long_number = "1" * 35 + "." + "2" * 30
+    full = {
+        "id": "18446744073709551615", "e": "2", "s": "5", "bit": "513", "flag": "1", "bin": "\u0001",
+        "blob": "\u00ff\n\u0000", "d": "75306.0", "bare": "1.50", "big": long_number, "f": "1.0E10",
+        "t": "-838:59:59.5", "dt": "9999-12-31 23:59:59.999999", "ts": "2020-07-01 12:00:00", "day": "2000-02-29",
+        "j": '{"é": 1}', "y": "1901",
+    }  # fmt: skip
+    odd = dict.fromkeys(full) | {"id": "1", "e": "0", "s": "0", "dt": "0000-00-00 00:00:00", "day": "0000-00-00"}
+    bad = {**full, "id": "2", "blob": "Ж", "e": "4"}
+    texts = [message("INSERT", [row], mysqlType=types, id=n) for n, row in enumerate((full, odd, bad))]
+    table = replace(spec(keys=None), table="shop.items", source=replace(SOURCE, time_zone="Asia/Shanghai"))
+    changes = changes_of(envelopes(lines(spark, texts), table.source).localCheckpoint(), table.table)
+    shape = discover(changes, table)
+    assert shape.keys == ("id",)
+    whole, nulls, wrong = decode_rows(changes, shape, table).orderBy("line").collect()
+    stored = {name: bytes(v) if isinstance(v, bytearray) else v for name, v in whole.row.asDict().items()}
+    instant = stored.pop("ts").astimezone().timestamp()
+    assert instant == datetime.fromisoformat("2020-07-01T12:00:00+08:00").timestamp()
+    assert stored == {
+        "id": Decimal(2**64 - 1), "e": "it's", "s": "x,z", "bit": "1000000001", "flag": True, "bin": b"\x01\0\0\0",
+        "blob": b"\xff\n\0", "d": Decimal("75306.00"), "bare": "1.50", "big": long_number, "f": 1e10,
+        "t": "-838:59:59.500000", "dt": datetime(9999, 12, 31, 23, 59, 59, 999999), "day": date(2000, 2, 29),
+        "j": '{"é": 1}', "y": 1901,
+    }  # fmt: skip
+    assert whole.reason is None
+    assert nulls.reason is None
+    assert (nulls.row.e, nulls.row.s, nulls.row.dt, nulls.row.day) == ("", "", None, None)
+    assert json.loads(nulls.rescued) == {"dt": "0000-00-00 00:00:00", "day": "0000-00-00"}
+    assert wrong.reason == 'column "e": the value does not fit string; column "blob": the value does not fit binary'
+
+
+def test_of_a_field_that_stands_twice_the_second_counts(spark: SparkSession) -> None:
+    text = message("UPDATE", [{"id": "1"}], [{"id": "2", "w": None}], mysqlType=None)
+    twice = text.replace('{"id": "1"}', '{"id": "0", "x": "1", "id": "1", "x": "2"}')
+    table = replace(spec(columns={"id": "int"}), table="shop.items", source=SOURCE)
+    changes = changes_of(
+        envelopes(lines(spark, [twice]), SOURCE, {table.table: ("id",)}).localCheckpoint(), table.table
+    )
+    deleted, inserted = decode_rows(changes, discover(changes, table), table).orderBy("op").collect()
+    assert (deleted.key.id, deleted.new_key.id, json.loads(deleted.rescued)) == (2, 1, {"x": "2", "w": None})
+    assert (inserted.key.id, inserted.old_key.id, json.loads(inserted.rescued)) == (1, 2, {"x": "2"})

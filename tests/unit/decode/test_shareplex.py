@@ -1,0 +1,108 @@
+"""SharePlex's operations: partial updates, pairs of lines, key changes, and the two orders."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from engine.decode import discover, envelopes
+from engine.decode.rows import decode_rows
+from engine.spec.model import SourceSpec
+from tests.recordings import DATA
+from tests.unit.decode.given import changes_of, lines, spec
+
+SOURCE = SourceSpec("shareplex-json", "/data/shareplex")
+TABLE = "own.t"
+
+
+def operation(op: str | None, data: Any = None, key: Any = None, **meta: Any) -> str:
+    told = {"time": "2017-06-16T14:24:34", "op": op, "scn": "9", "trans": "1.2", "seq": 1, "size": 2, "table": TABLE}
+    return json.dumps({"meta": told | meta, "data": data} | ({} if key is None else {"key": key}))
+
+
+def read(spark: SparkSession, texts: list[str], source: SourceSpec = SOURCE) -> list[Row]:
+    return envelopes(lines(spark, texts), source, {TABLE: ("id",)}).orderBy("line", "op").collect()
+
+
+def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason(spark: SparkSession) -> None:
+    row = {"id": "1"}
+    cases = [
+        (operation("ins", row), "insert"),
+        (operation("INSERT", row, table=None), "insert"),
+        (operation("del", row), "delete"),
+        (operation("UPDATE", {"a": "1"}, row), "update"),
+        (operation("TRUNCATE"), "truncate"),
+        (operation("DROP COLUMN"), "ddl"),
+        (json.dumps({"value": None}), "null_message"),
+        (operation("merge", row), 'unknown op "merge"'),
+        (operation(None, row), "meta.op is missing"),
+        (operation("ins"), 'op "ins" without data'),
+        (operation("ins", row, time=None), "meta.time is missing"),
+        (json.dumps({"data": row}), "meta is missing"),
+        ("{", "not JSON"),
+    ]
+    found = read(spark, [text for text, _ in cases])
+    assert [e.op or e.control_kind or e.reason for e in found] == [told for _, told in cases]
+    assert {e.table for e in found if e.kind == "change"} == {TABLE}
+
+
+def test_updates_are_partial_and_pairs_of_lines_one_change(spark: SparkSession) -> None:
+    texts = [
+        operation("upd", {"a": None}, {"id": "1", "a": "x", "b": "y"}),
+        operation("upd", {"id": "2"}, {"id": "1", "a": "x"}),
+        operation("UPDATE BEFORE", {"id": "2", "a": "x"}),
+        operation("UPDATE AFTER", {"id": "3", "a": "z"}),
+        operation("upd", {"b": "n"}, {"id": "3"}),
+        operation("update_after", {"id": "3", "b": "m"}),
+    ]
+    found = [e for e in read(spark, texts) if e.kind == "change"]
+    assert [(e.line, e.op, loaded(e.before_json), loaded(e.after_json)) for e in found] == [
+        (1, "update", {"id": "1", "a": "x", "b": "y"}, {"id": "1", "a": None, "b": "y"}),
+        (2, "delete", {"id": "1", "a": "x"}, None),
+        (2, "insert", None, {"id": "2", "a": "x"}),
+        (4, "delete", {"id": "2", "a": "x"}, None),
+        (4, "insert", None, {"id": "3", "a": "z"}),
+        (5, "update", None, {"id": "3", "b": "n"}),
+        (6, "update", None, {"id": "3", "b": "m"}),
+    ]
+    assert loaded(found[1].new_key_json) == {"id": "2", "a": "x"}
+    assert loaded(found[2].old_key_json) == {"id": "1", "a": "x"}
+
+
+def loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def test_scns_are_numbers_and_one_change_without_lets_coordinates_order_all(spark: SparkSession) -> None:
+    texts = [
+        operation("ins", {"id": str(n)}, scn=scn, seq=seq) for n, (scn, seq) in enumerate([(10, 2), ("9", 1), (10, 10)])
+    ]
+    by_scn = [e.position for e in read(spark, texts)]
+    assert by_scn[1] < by_scn[0] < by_scn[2]
+    lacking = [*texts, operation("del", {"id": "1"}, scn=None)]
+    by_line = [e.position for e in read(spark, lacking)]
+    assert by_scn[2] < by_line[0] < by_line[1] < by_line[2] < by_line[3]
+    strict = read(spark, lacking, replace(SOURCE, order="scn"))
+    assert [e.position for e in strict] == [*by_scn, None]
+    assert strict[3].reason.startswith("a change without scn")
+    assert [e.position for e in read(spark, texts, replace(SOURCE, order="coordinates"))] == by_line[:3]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
+def test_the_documented_samples(spark: SparkSession) -> None:
+    table = replace(spec(keys=("MIO_LOG_ID",)), table="CL_BIZ1.MIO_LOG", source=SOURCE)
+    texts = (DATA / "dts/shareplex/doc_samples.jsonl").read_text().splitlines()
+    read_lines = envelopes(lines(spark, texts), SOURCE, {table.table: table.keys}).localCheckpoint()
+    changes = changes_of(read_lines, table.table)
+    inserted, updated, deleted = decode_rows(changes, discover(changes, table), table).orderBy("line").collect()
+    assert [c.reason for c in (inserted, updated, deleted)] == [None] * 3
+    assert (inserted.op, inserted.row.MIO_LOG_ID) == ("insert", "32539737")
+    assert (updated.op, updated.row.asDict()["CNTR_NO"], updated.before.CNTR_NO) == (
+        "update",
+        "1171201606",
+        "1171201606syui26",
+    )
+    assert (updated.row.PLNMIO_REC_ID, updated.row.POL_CODE) == ("31557806", None)
+    assert (deleted.op, deleted.key.MIO_LOG_ID) == ("delete", "32539739")
