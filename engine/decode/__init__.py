@@ -14,6 +14,7 @@ from engine.decode import canal_json, datastream, debezium_json, plain_rows, sha
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, REJECT
+from engine.decode.epochs import with_epochs
 from engine.decode.rows import decode_rows
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SpecError
@@ -50,7 +51,8 @@ def envelopes(
     if decoder is None:
         listed = ", ".join(FORMATS)
         raise SpecError(f"Cannot decode {source.format}: no decoder for it ({listed} has one).")
-    return decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
+    found = decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
+    return with_epochs(found, source.epochs)
 
 
 __all__ = [

@@ -26,8 +26,10 @@ from engine.spec.kinds import (
     Fraction,
     Keys,
     Lateness,
+    Moment,
     NullColumns,
     RowColumns,
+    ServerId,
     Setting,
     SomeColumns,
     SourceTable,
@@ -64,12 +66,26 @@ class _Section(BaseModel):
     later: ClassVar[dict[str, str]] = {}
 
 
+class EpochFace(_Section):
+    """One epoch of a source's log: the events for which all of this holds."""
+
+    server_id: ServerId | None = Field(default=None, description="MySQL, MariaDB: the server that wrote the event.")
+    gtid: Text | None = Field(default=None, description="MySQL: the part of the GTID before the colon.")
+    path: Text | None = Field(default=None, description="A pattern (* and ?) that the event's file name ends with.")
+    until: Moment | None = Field(default=None, description="Events committed before this moment.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> EpochFace:
+        if not self.model_fields_set:
+            fields.refuse("an epoch without a condition holds every event", "name server_id, gtid, path or until.")
+        return self
+
+
 class SourceFace(_Section):
     """Where the events are and how they are encoded."""
 
     later = {
         "kafka": "reading events from Kafka (source.kafka)",
-        "epoch": "a rule for log resets (source.epoch)",
     }
 
     format: Format = Field(description="How the events are written.")
@@ -118,6 +134,10 @@ class SourceFace(_Section):
         description="Format rows: how files are written. Default: as their names end, else json.",
     )
     delimiter: Delimiter = Field(default=",", description="Format rows: between the values of a CSV file.")
+    epoch: tuple[EpochFace, ...] = Field(
+        default=(),
+        description="Where the log began anew: its epochs from the first on; an event that is in none is in the last.",
+    )
     images: Annotated[Images, *words("standard", "swapped")] = Field(
         default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, NoReturn
 
@@ -154,6 +154,25 @@ def source_format(value: object) -> str:
     if name not in FORMATS:
         refuse(f"the format {shown(name)} is not known", word_hint(name, [*FORMATS, *LATER_FORMATS]))
     return name
+
+
+def moment(value: object) -> datetime:
+    """A time with its zone, in UTC."""
+    try:
+        found = datetime.fromisoformat(text(value))
+    except ValueError:
+        refuse(f"{shown(value)} is not a time", "write it like 2026-03-01T04:00:00Z.")
+    if found.tzinfo is None:
+        refuse(f"{shown(value)} has no time zone", "write it like 2026-03-01T04:00:00Z.")
+    return found.astimezone(UTC)
+
+
+def server_id(value: object) -> int:
+    """A whole number, not below zero."""
+    written = str(value) if isinstance(value, int) and not isinstance(value, bool) else text(value)
+    if not written.isdigit():
+        refuse(f"must be a server's number, not {shown(value)}", "write it like 223344.")
+    return int(written)
 
 
 def some_columns(value: object) -> tuple[str, ...]:

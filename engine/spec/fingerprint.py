@@ -42,6 +42,7 @@ def decode_fingerprint(spec: TableSpec) -> str:
                 source.times,
                 source.images,
                 source.order,
+                *([repr(source.epochs)] if source.epochs else []),
             ],
             "columns": _columns(spec.columns),
         }

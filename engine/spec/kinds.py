@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -82,6 +82,10 @@ FormatVersion = Annotated[int, PlainValidator(fields.format_version), _schema({"
 Fraction = Annotated[
     float, PlainValidator(fields.fraction), _schema({"type": "number", "minimum": 0, "maximum": 1}, _REFERENCE)
 ]
+Moment = Annotated[
+    datetime, PlainValidator(fields.moment), _schema({**_TEXT, "examples": ["2026-03-01T04:00:00Z"]}, _REFERENCE)
+]
+ServerId = Annotated[int, PlainValidator(fields.server_id), _schema({"type": "integer", "minimum": 0}, _REFERENCE)]
 Setting = Annotated[str, PlainValidator(fields.setting), _schema(_PLAIN)]
 Default = Annotated[str | int | float | bool, PlainValidator(fields.default_value), _schema(_PLAIN)]
 Track = Annotated[TrackSpec, PlainValidator(fields.track), _schema({"enum": ["all"]}, _COLUMNS, _EXCEPT)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -61,10 +61,21 @@ class ProjectSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class EpochSpec:
+    """One epoch of a source's log: the events for which all of this holds. `until` in UTC."""
+
+    server_id: int | None = None
+    gtid: str | None = None
+    path: str | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute.
 
-    `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read.
+    `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read;
+    `epochs` are those of its log, from the first on.
     """
 
     format: str
@@ -77,6 +88,7 @@ class SourceSpec:
     rows: RowsSpec | None = None
     images: Images = "standard"
     order: Order = "auto"
+    epochs: tuple[EpochSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

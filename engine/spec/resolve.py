@@ -13,6 +13,7 @@ from engine.spec.model import (
     CatalogSpec,
     ChecksSpec,
     ColumnSpec,
+    EpochSpec,
     HistorySpec,
     OnFailure,
     ProjectSpec,
@@ -81,6 +82,7 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         _rows(face, table) if face.format == ROWS else None,
         face.images,
         face.order,
+        tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
     )
 
 

@@ -66,7 +66,7 @@ def _unknown_key(place: Place, model: type[BaseModel]) -> tuple[str, str | None]
 
 
 def _section(model: type[BaseModel], place: Place) -> type[BaseModel]:
-    """The model of the mapping at a place."""
+    """The model of the mapping at a place: below a key of a mapping, or a number of a list."""
     steps = iter(place)
     for step in steps:
         annotation = model.model_fields[str(step)].annotation
@@ -74,7 +74,7 @@ def _section(model: type[BaseModel], place: Place) -> type[BaseModel]:
         if not models:
             return model
         model = models[0]
-        if any(typing.get_origin(part) is dict for part in _parts(annotation)):
+        if any(typing.get_origin(part) in (dict, tuple) for part in _parts(annotation)):
             next(steps, None)
     return model
 

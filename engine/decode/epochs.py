@@ -1,0 +1,75 @@
+"""Epochs: where a log began anew, its positions start again. Rules over the event itself tell which epoch it is of.
+
+So an event has the same epoch whenever it arrives. The epoch is the first segment of every position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode.position import SECOND_EPOCH
+from engine.spec.model import EpochSpec
+
+_DIGITS: Final = len(SECOND_EPOCH)
+_OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by itself, inside each declared one
+_PLACES: Final = ("$.value.payload.source.", "$.value.source.", "$.payload.source.", "$.source.")
+
+
+def with_epochs(envelopes: DataFrame, epochs: Sequence[EpochSpec]) -> DataFrame:
+    """Positions in the epochs they are of: the first rule that holds, else the one after the last.
+
+    Needs: the columns of ENVELOPE_COLUMNS.
+    Gives: the same columns.
+    Rows: 1:1.
+
+        epoch: [{until: 2026-03-01T04:00:00Z}]   position as read     position
+        committed on 28 February                 0000-0000000A-...    0000-0000000A-...
+        committed on 1 March at noon             0000-00000001-...    0002-00000001-...    a new log, behind the old
+    """
+    if not epochs:
+        return envelopes
+    number = F.lit(len(epochs))
+    for index, epoch in reversed(list(enumerate(epochs))):
+        number = F.when(holds(epoch), index).otherwise(number)
+    own = F.conv(F.substring("position", 1, _DIGITS), 16, 10).cast("int")
+    segment = F.lpad(F.hex(number * _OWN + own), _DIGITS, "0")
+    position = F.concat(segment, F.substring("position", _DIGITS + 1, 1 << 20))
+    return envelopes.select(
+        *[position.alias(name) if name == "position" else F.col(name) for name in envelopes.columns]
+    )
+
+
+def holds(epoch: EpochSpec) -> Column:
+    """Whether an event is of the epoch: all of its conditions hold, and what the event does not say does not."""
+    conditions = []
+    if epoch.server_id is not None:
+        conditions.append(from_source("server_id").try_cast("bigint") == epoch.server_id)
+    if epoch.gtid is not None:
+        conditions.append(F.lower(F.substring_index(from_source("gtid"), ":", 1)) == epoch.gtid.lower())
+    if epoch.path is not None:
+        conditions.append(F.col("file").rlike(ending(epoch.path)))
+    if epoch.until is not None:
+        conditions.append(F.col("commit_ts") < F.lit(epoch.until))
+    return F.coalesce(reduce(lambda one, other: one & other, conditions), F.lit(False))
+
+
+def from_source(name: str) -> Column:
+    """A field of Debezium's source block."""
+    return F.coalesce(*[F.get_json_object("text", f"{place}{name}") for place in _PLACES])
+
+
+def ending(pattern: str) -> str:
+    """The regular expression of names that end so: `*` is any text inside a folder, `**` across folders, `?` a sign."""
+    words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces = []
+    rest = pattern
+    while rest:
+        word = next((word for word in words if rest.startswith(word)), None)
+        pieces.append(words[word] if word else "\\Q" + rest[0] + "\\E")
+        rest = rest[len(word or rest[0]) :]
+    return ("" if pattern.startswith("/") else "(^|/)") + "".join(pieces) + "$"

@@ -1,0 +1,81 @@
+"""Epochs: which one an event is of, and that its position says so."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import envelopes
+from engine.errors import SpecError
+from engine.spec import table_spec
+from engine.spec.model import EpochSpec, ProjectSpec, SourceSpec
+from tests.unit.decode.given import event, lines
+
+UNTIL = datetime(2026, 3, 1, 4, tzinfo=UTC)
+FEBRUARY, MARCH = (datetime(2026, month, 1, 12, tzinfo=UTC) for month in (2, 3))
+
+
+def binlog(pos: int, **said: Any) -> str:
+    """An event of MySQL at a place of its first binlog."""
+    at = said.pop("at", FEBRUARY)
+    source = {"connector": "mysql", "db": "shop", "file": "bin.000001", "pos": pos, "row": 0, **said}
+    micros = int(at.timestamp()) * 1_000_000
+    times = {"ts_ms": micros // 1000, "ts_us": micros, "ts_ns": micros * 1000}
+    return event("c", after={"id": 1}, source={**source, **times})
+
+
+def found(spark: SparkSession, texts: list[str], *epochs: EpochSpec, file: str = "events.jsonl") -> list[Row]:
+    source = SourceSpec("debezium-json", "x", epochs=epochs)
+    rows = lines(spark, texts).withColumn("file", F.lit(file))
+    return envelopes(rows, source).orderBy("line").collect()
+
+
+def test_an_event_is_of_the_first_epoch_whose_every_condition_holds(spark: SparkSession) -> None:
+    uuid = "3E11FA47-71CA-11E1-9E33-C80AA9429562"
+    texts = [
+        binlog(900, server_id=1),
+        binlog(4, server_id=2),
+        binlog(4, server_id=2, gtid=f"{uuid}:23"),
+        binlog(4, server_id=1, at=MARCH),
+        binlog(4),
+    ]
+    rules = (EpochSpec(server_id=1, until=UNTIL), EpochSpec(gtid=uuid.lower()), EpochSpec(server_id=2))
+    positions = [row.position for row in found(spark, texts, *rules)]
+    assert [position[:4] for position in positions] == ["0000", "0004", "0002", "0006", "0006"]
+    assert positions[0] < positions[2] < positions[1] < positions[3] == positions[4]
+    assert {position[4:] for position in positions[1:]} == {"-00000001-0000000000000004-00000000"}
+
+
+def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSession) -> None:
+    (plain,) = found(spark, [binlog(900)])
+    (ruled,) = found(spark, [binlog(900)], EpochSpec(until=UNTIL))
+    assert plain.position == ruled.position == "0000-00000001-0000000000000384-00000000"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [("after/*.jsonl", True), ("*.jsonl", True), ("**/after/**", True), ("/lake/*/e.jsonl", True),
+     ("after", False), ("lake/*.jsonl", False), ("e?jsonl", True), ("fter/e.jsonl", False)],
+)  # fmt: skip
+def test_a_path_is_matched_from_its_end(spark: SparkSession, pattern: str, matches: bool) -> None:
+    (row,) = found(spark, [binlog(4)], EpochSpec(path=pattern), file="file:/lake/after/e.jsonl")
+    assert (row.position[:4] == "0000") == matches
+
+
+@pytest.mark.parametrize(
+    ("epoch", "said"),
+    [
+        ({}, "without a condition"),
+        ({"until": "yesterday"}, "is not a time"),
+        ({"until": "2026-03-01T04:00:00"}, "has no time zone"),
+        ({"server_id": "one"}, "a server's number"),
+        ({"timeline": 3}, "timeline"),
+    ],
+)
+def test_a_rule_that_cannot_be_meant_is_refused(project: ProjectSpec, epoch: dict[str, Any], said: str) -> None:
+    source = {"format": "debezium-json", "path": "x", "epoch": [epoch]}
+    with pytest.raises(SpecError) as refused:
+        table_spec({"table": "a.b", "source": source}, project)
+    assert said in str(refused.value)
