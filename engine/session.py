@@ -46,6 +46,15 @@ def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSessi
     return _fit(_local(project, jars), project)
 
 
+def sibling(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
+    """Another session on the same Spark with the same settings: what one thread sets is not another's."""
+    other = spark.newSession()
+    for name, value in spark.conf.getAll.items():
+        if other.conf.isModifiable(name):
+            other.conf.set(name, value)
+    return _fit(other, project)
+
+
 def submitted() -> bool:
     """Whether spark-submit started this Python, and so decides on master, memory and jars."""
     return "PYSPARK_GATEWAY_PORT" in os.environ

@@ -43,10 +43,12 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     scope = scope_of(tables, since)
     missing = {check: Found(unavailable=why) for check, why in unavailable(scope) if check in checks}
     asked = [check for check in checks if check not in missing and check != catalogue.SUMS_CLOSE]
-    found = collected(findings(tables, spec, scope, asked), asked)
+    seen = findings(tables, spec, scope, asked).localCheckpoint()  # for the keys of a closer look, planned once
+    found = collected(seen, asked)
     doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
     if doubtful:
-        found |= collected(closer_findings(tables, spec, scope, doubtful), doubtful)
+        keys = seen.where(F.col("check").isin(doubtful)).select("key").distinct()
+        found |= collected(closer_findings(tables, spec, scope, doubtful, keys), doubtful)
     return found | missing
 
 
@@ -71,7 +73,9 @@ def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[s
     return reduce(DataFrame.unionByName, parts) if parts else nothing
 
 
-def closer_findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str]) -> DataFrame:
+def closer_findings(
+    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], keys: DataFrame
+) -> DataFrame:
     """What is left of the suspicions when their keys are looked at with whole images and with the READs of all batches.
 
     Gives: check, position_from, position_to, key, message.
@@ -80,7 +84,6 @@ def closer_findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Colle
     A READ that a change of this run superseded left no version: only the older changes still know of it. And a before
     image can differ from the version before it in writing only, or where one of them knows nothing.
     """
-    keys = findings(tables, spec, scope, checks).select("key")
     return findings_of_keys(tables, spec, scope, checks, keys, closely=True)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -23,6 +24,7 @@ from quality.suite import batch, build_suite, verdicts
 from quality.sums import found_in_sums
 
 KEYS_KEPT = 20
+ONE_CONTEXT = Lock()  # Great Expectations has one context a process, and one index of pages a project
 Append = Callable[[SparkSession, ProjectSpec, str, Sequence[Mapping[str, Any]]], None]
 
 
@@ -53,9 +55,10 @@ def run_checks(
     asked = {check: found[check] for check in checks}
     checked_at = datetime.now(UTC)
     suite = build_suite(spec, asked)
-    context = open_context(project.root)
-    passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
-    build_pages(context, project.root, suite.name)
+    with ONE_CONTEXT:
+        context = open_context(project.root)
+        passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
+        build_pages(context, project.root, suite.name)
     results = tuple(result(spec, run_id, checked_at, check, what, passed) for check, what in asked.items())
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results

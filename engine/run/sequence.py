@@ -1,11 +1,14 @@
 """The nightly job: take what is new, fold it, publish, check, and write down what happened."""
 
 import logging
+import os
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from queue import SimpleQueue
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -26,6 +29,7 @@ from engine.run.take import (
     take_control,
     take_table,
 )
+from engine.session import sibling
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
 from engine.table.ledger import append_rows
@@ -113,28 +117,60 @@ class Run:
         try:
             report = source_report(delivery, specs)
             self.sources.append(report)
+            sessions = self.sessions(len(specs))
             with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
                 take_control(self.spark, self.project, delivery, specs)
-            for spec in specs:
-                self.tables.append(self.run_table(delivery, spec, report, reading_seconds))
+                self.tables += self.run_tables(sessions, delivery, specs, report, reading_seconds)
         except Exception as error:  # noqa: BLE001  # control events come before every table of the source
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
 
+    def sessions(self, tables: int) -> list[SparkSession]:
+        """The sessions that tables are run in at once: as many as cores, one where there is one table."""
+        at_once = min(tables, os.cpu_count() or 1)
+        return [sibling(self.spark, self.project) for _ in range(at_once)] if at_once > 1 else [self.spark]
+
+    def run_tables(
+        self,
+        sessions: Sequence[SparkSession],
+        delivery: Delivery,
+        specs: Sequence[TableSpec],
+        source: SourceReport,
+        reading_seconds: float,
+    ) -> list[TableReport]:
+        """Run the tables of a source side by side: much of a table's run is planning, which uses one core."""
+        free: SimpleQueue[SparkSession] = SimpleQueue()
+        for session in sessions:
+            free.put(session)
+
+        def run(spec: TableSpec) -> TableReport:
+            session = free.get()
+            try:
+                return self.run_table(session, delivery, spec, source, reading_seconds)
+            finally:
+                free.put(session)
+
+        with ThreadPoolExecutor(len(sessions), thread_name_prefix="table") as pool:
+            try:
+                return list(pool.map(run, specs))
+            except BaseException:  # interrupted: nothing is waited for that is not committed
+                pool.shutdown(wait=False, cancel_futures=True)
+                self.spark.sparkContext.cancelAllJobs()
+                raise
+
     def run_table(
-        self, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float
+        self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float
     ) -> TableReport:
         """Take, fold, publish and check one table. Its failure is its own."""
         began = time.monotonic()
         try:
             self.progress(spec.table, "taking")
-            check_settings(self.spark, self.project, spec)
-            with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
-                taking = take_table(self.spark, self.project, delivery, spec)
+            check_settings(spark, self.project, spec)
+            taking = take_table(spark, self.project, delivery, spec)
             taken_seconds = time.monotonic() - began
-            work = open_folding(self.spark, self.project, spec)
+            work = open_folding(spark, self.project, spec)
             if work is None:
                 return TableReport(spec.table, NOTHING_NEW)
-            with light_planning(self.spark, work.is_small(), self.project.spark.conf):
+            with light_planning(spark, work.is_small(), self.project.spark.conf):
                 report = self.fold_table(work, taking, source)
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
@@ -178,7 +214,7 @@ class Run:
         sums = run_sums(work, taking, source)
         branches = [None if branch is None else branch.name for branch in (history, latest)]
         with work.phase("checks"):
-            return self.checks(self.spark, self.project, work.spec, self.run_id, since, sums, *branches)
+            return self.checks(work.spark, self.project, work.spec, self.run_id, since, sums, *branches)
 
     def block(
         self,

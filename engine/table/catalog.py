@@ -1,12 +1,14 @@
 """Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 MAIN = "main"
+ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
 
 # Deletion vectors instead of rewritten files, and no shuffle before writing: a batch costs what it changes.
 MERGE_ON_READ = {
@@ -62,15 +64,16 @@ def create(
     `partitioning` is SQL (``months(_valid_to)``); the table starts without a snapshot.
     """
     namespace = ".".join(quoted(part) for part in [catalog, *name.split(".")[:-1]])
-    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
     columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema)
     partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
     settings = {**MERGE_ON_READ, **(properties or {})}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
-    spark.sql(
-        f"CREATE TABLE IF NOT EXISTS {identifier(catalog, name)} ({columns}) USING iceberg{partitioned}"
-        f" TBLPROPERTIES ({listed})"
-    )
+    with ONE_CREATES:
+        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+        spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {identifier(catalog, name)} ({columns}) USING iceberg{partitioned}"
+            f" TBLPROPERTIES ({listed})"
+        )
 
 
 def ddl(data_type: T.DataType) -> str:

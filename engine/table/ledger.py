@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -13,6 +14,8 @@ from engine.frames import local_frame
 from engine.spec.model import ProjectSpec
 from engine.table.catalog import create, exists, identifier
 from engine.table.commit import one_boundary
+
+ONE_APPENDS = Lock()  # tables of one run write side by side, and share these
 
 SCHEMAS: Mapping[str, str] = {
     names.CONTROL: (
@@ -67,7 +70,7 @@ def append_rows(spark: SparkSession, project: ProjectSpec, table: str, rows: Seq
 def append_frame(spark: SparkSession, project: ProjectSpec, table: str, rows: DataFrame) -> None:
     """Append a DataFrame with the table's columns."""
     ensure_ledger(spark, project, table)
-    with one_boundary(table):
+    with ONE_APPENDS, one_boundary(table):
         rows.coalesce(1).writeTo(identifier(project.catalog.name, ledger_name(project, table))).append()
 
 
