@@ -268,8 +268,11 @@ def undo_key_swaps(rows: DataFrame) -> DataFrame:
         & (F.col("_insert._turn") > F.coalesce("_break", F.lit(0)))
         & ~F.col("_previous.row").eqNullSafe(F.col("before"))
     )
+    # A second copy of the delete follows the first one, not the insert: it goes where the first one goes.
+    copies = Window.partitionBy("key", "is_read", "position", "op", "content_hash")
+    placed = seen.withColumn("_to", F.max(F.when(moved, F.col("_insert.position"))).over(copies))
     place = {
-        "position": F.when(moved, F.col("_insert.position")).otherwise(F.col("position")),
-        "rank": F.when(moved, -1).otherwise(F.col("rank")),
+        "position": F.coalesce("_to", "position"),
+        "rank": F.when(F.col("_to").isNotNull(), -1).otherwise(F.col("rank")),
     }
-    return seen.select(*[place.get(name, F.col(name)).alias(name) for name in rows.columns])
+    return placed.select(*[place.get(name, F.col(name)).alias(name) for name in rows.columns])

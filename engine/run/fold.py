@@ -90,7 +90,7 @@ def fold_new(work: Folding, placed: DataFrame, rules: FoldRules) -> DataFrame:
     Needs: timeline rows. Gives: what `reconcile` gives. Computed.
     """
     timeline = placed.where(F.col("op") != names.OP_TRUNCATE)
-    existing = open_versions(work, timeline, with_live=rules.truncates)
+    existing = open_versions(work, timeline, first_truncate(placed) if rules.truncates else None)
     if rules.truncates:
         keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
         timeline = timeline.unionByName(truncate_rows(placed.where(F.col("op") == names.OP_TRUNCATE), keys))
@@ -147,8 +147,16 @@ def out_of_order(
     return None if keys.isEmpty() else keys
 
 
-def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFrame:
-    """The open versions of the keys that changed; with `with_live`, those of all live keys too: a truncate ends them.
+def first_truncate(placed: DataFrame) -> str | None:
+    """The position of the first truncate among the changes."""
+    found = placed.where(F.col("op") == names.OP_TRUNCATE).agg(F.min("position").alias("position")).first()
+    return None if found is None else found["position"]
+
+
+def open_versions(work: Folding, timeline: DataFrame, truncate: str | None) -> DataFrame:
+    """The open versions of the keys that changed; with a truncate, those of all keys that it can concern too.
+
+    A truncate ends the live keys. One that comes late can have ended an earlier life of a key that is gone by now.
 
     Rows: at most one a key.
     """
@@ -158,9 +166,10 @@ def open_versions(work: Folding, timeline: DataFrame, with_live: bool) -> DataFr
         flat = F.broadcast(flat)
     same = [history[quoted(name)] == flat[quoted(name)] for name in work.keys]
     touched = history.join(flat, on=same, how="left_semi")
-    if not with_live:
+    if truncate is None:
         return touched
-    return touched.unionByName(history.where(F.col(names.IS_CURRENT)).join(flat, on=same, how="left_anti"))
+    concerned = F.col(names.IS_CURRENT) | (F.col(names.LAST_POSITION) >= truncate)
+    return touched.unionByName(history.where(concerned).join(flat, on=same, how="left_anti"))
 
 
 def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_truncates: bool) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
@@ -52,16 +52,20 @@ class Branch:
 
     def append(self, rows: DataFrame) -> None:
         """Append rows. No rows are a commit too: it carries the marker."""
-        writer = rows.writeTo(self.identifier)
-        for key, value in self.summary.items():
-            writer = writer.option(SUMMARY_OPTION + key, value)
         with one_boundary(self.table):
-            writer.append()
+            self.writer(rows).append()
 
     def replace(self, rows: DataFrame) -> None:
         """Put these rows in the place of all there are, in one commit."""
-        with one_boundary(self.table), summarised(self.spark, self.summary):
-            rows.writeTo(self.identifier).overwrite(F.lit(True))
+        with one_boundary(self.table):
+            self.writer(rows).overwrite(F.lit(True))
+
+    def writer(self, rows: DataFrame) -> DataFrameWriterV2:
+        """What writes rows to the branch in a commit that carries the marker."""
+        writer = rows.writeTo(self.identifier)
+        for key, value in self.summary.items():
+            writer = writer.option(SUMMARY_OPTION + key, value)
+        return writer
 
     def execute(self, statement: str) -> None:
         """Run a statement that writes to the branch."""

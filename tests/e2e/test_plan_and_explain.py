@@ -105,7 +105,6 @@ def test_every_version_has_its_event_and_every_change_its_outcome(shop: Shop) ->
     assert told(shop, 2)[1] == [("opened", 1, True, "b.jsonl:3"), ("withdrawn", None, False, "a.jsonl:5")]
     assert told(shop, 3)[1] == [("opened", 1, False, "a.jsonl:6"), ("superseded", None, False, "b.jsonl:4")]
     assert told(shop, 4)[1] == [("opened", 1, True, "b.jsonl:5"), ("healed", 2, False, "a.jsonl:7")]
-    shop.write("d.jsonl", [])
     prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
     shop.spark.sql(f"DELETE FROM {prefix}.shop_things_h WHERE id = 6 AND name = 'Frank'")
     found = explain(shop.project, shop.spec(rejects=0.5), shop.spark, {"id": "6"})
