@@ -116,12 +116,14 @@ def _declared_encodings(
 ) -> tuple[tuple[int | None, Encoding], ...]:
     source = question.spec.source
     said = declared.source_encoding
-    carried = tuple(
-        (number, corrected_encoding(fields[name][1], said, source))
-        for number, fields in question.seen.schemas
-        if name in fields
-    )
-    return (*carried, (None, schemaless_encoding(declared, source, name in question.seen.any_scale)))
+    bare = schemaless_encoding(declared, source, name in question.seen.any_scale)
+
+    def corrected(carried: Encoding) -> Encoding:
+        in_text = said.kind == "array" and carried.kind == "text"  # the JSON of an array, for all that the schema says
+        return bare if in_text else corrected_encoding(carried, said, source)
+
+    listed = tuple((number, corrected(f[name][1])) for number, f in question.seen.schemas if name in f)
+    return (*listed, (None, bare))
 
 
 def _schemaless(name: str, kind: T.DataType, question: _Question) -> Encoding:
