@@ -63,7 +63,7 @@ def test_a_line_written_while_the_file_is_read_is_not_lost(shop: Shop, monkeypat
     file = shop.write("a.jsonl", [whole, growing[:50]])
     listed = InputFile(f"file:{file}", len(whole), file.stat().st_mtime_ns // 1_000_000)
     with monkeypatch.context() as patch:
-        patch.setattr(take, "list_files", lambda *_: [listed])
+        patch.setattr(take, "source_files", lambda *_: [listed])
         assert shop.taken().changes == 1
     shop.write("a.jsonl", [whole, growing])
     assert shop.taken().changes == 1
