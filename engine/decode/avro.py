@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.decode import values
 from engine.decode.connect import decimal
 from engine.decode.shape import Encoding, EncodingKind
 
@@ -41,6 +42,7 @@ _LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
     ("long", "local-timestamp-millis"): (T.TimestampNTZType(), "millis"),
     ("long", "local-timestamp-micros"): (T.TimestampNTZType(), "micros"),
 }
+_IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
 _VARCHAR: Final = {"value", "length"}
 _INSTANT: Final = {"timestamp", "offset"}
 _NESTED: Final = "nestedArray"
@@ -49,17 +51,36 @@ _TIMES: Final = ("read_timestamp", "source_timestamp")
 _EVENT: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
 
 
-def avro_columns(schema: Any, record: T.StructType, value: Column) -> dict[str, Told]:
-    """The columns of a record: `record` its type as Spark reads it, `value` the record itself."""
+def avro_columns(schema: Any, record: T.StructType, value: Column, clocks: bool = False) -> dict[str, Told]:
+    """The columns of a record: `record` its type as Spark reads it, `value` the record itself.
+
+    `clocks`: dates and times as text, which says what it is to somebody who does not know the column's type.
+    """
     schema = _one(schema)
     named: Named = {}
     remember(schema, named)
     kinds = {field.name: field.dataType for field in record}
-    return {
+    columns = {
         field["name"]: _column(field["type"], kinds[field["name"]], value[field["name"]], named)
         for field in schema["fields"]
         if field["name"] in kinds  # Spark leaves out a field that is always null
     }
+    return {name: _read_off(*told) for name, told in columns.items()} if clocks else columns
+
+
+def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
+    """A count of time as text; what is beyond the calendar stays a count."""
+    if isinstance(kind, T.DateType):
+        text, written = values.days(value).cast("string"), Encoding("date")
+    elif isinstance(kind, T.TimestampType):
+        text = F.concat(values.moment(value, encoding.kind).cast("timestamp_ntz").cast("string"), F.lit("Z"))
+        written = Encoding("zoned_text")
+    elif isinstance(kind, T.TimestampNTZType):
+        text = values.moment(value, encoding.kind).cast("timestamp_ntz").cast("string")
+        written = Encoding("local_text")
+    else:
+        return value, kind, encoding
+    return F.coalesce(text, value.cast("string")), kind, written
 
 
 def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> list[Column]:
@@ -86,7 +107,7 @@ def remember(schema: Any, named: Named) -> None:
 
 def _clock(count: Column, kind: Any) -> Column:
     logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
-    moment = F.timestamp_micros(count) if logical == "timestamp-micros" else F.timestamp_millis(count)
+    moment = values.moment(count, "micros" if logical == "timestamp-micros" else "millis")
     return F.concat(moment.cast("timestamp_ntz").cast("string"), F.lit("Z"))
 
 
@@ -129,6 +150,9 @@ def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
         return value, read, Encoding("integer")
     if isinstance(read, T.DoubleType):
         return value, read, Encoding("floating")
+    if isinstance(kind, Mapping) and kind["type"] == "array" and _one(kind["items"]) in _IN_ARRAYS:
+        stored, encoding = _PLAIN[_one(kind["items"])]
+        return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
     if isinstance(read, T.StructType | T.ArrayType | T.MapType):
         return F.to_json(value), T.StringType(), Encoding("text")
     return value.cast("string"), T.StringType(), Encoding("text")

@@ -47,7 +47,7 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
     record = rows.schema["record"].dataType
     assert isinstance(record, T.StructType)
     if avro:
-        columns = avro_columns(json.loads(schema), record, F.col("record"))
+        columns = avro_columns(json.loads(schema), record, F.col("record"), clocks=True)
     else:
         told = [field for field in record if field.name != malformed]
         columns = {field.name: _told(F.col("record")[field.name], field.dataType) for field in told}

@@ -27,6 +27,7 @@ HEAD_BYTES = 1 << 16
 LONGEST_HEAD = 1 << 24
 NO_FILE = "check source.path, or how the spec says files are written"
 MALFORMED = "__siltstone_malformed"
+EMPTY = "\x00siltstone empty"
 AVRO_MAGIC = b"Obj\x01"
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
@@ -105,8 +106,9 @@ def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str]
 
 
 def record_of(rows: DataFrame) -> Column:
-    """All columns as one."""
-    return F.struct(*[F.col(quoted(name)).alias(name) for name in rows.columns]).alias("record")
+    """All columns as one, without those that say where the row was read."""
+    names = [name for name in rows.columns if name != "_metadata"]
+    return F.struct(*[F.col(quoted(name)).alias(name) for name in names]).alias("record")
 
 
 def quoted(name: str) -> str:
@@ -169,7 +171,10 @@ def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: Sou
     assert source.rows is not None
     columns = T.StructType.fromJson(json.loads(schema)).add(MALFORMED, T.StringType())
     reader = spark.read.schema(columns).options(header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED)
-    return reader.options(sep=source.rows.delimiter, escape='"').csv(list(paths))
+    rows = reader.options(sep=source.rows.delimiter, escape='"', emptyValue=EMPTY).csv(list(paths))
+    # Spark takes an empty text for a null, quoted or not, unless quoted ones are given another name.
+    texts = [F.when(F.col(quoted(name)) == EMPTY, "").otherwise(F.col(quoted(name))) for name in rows.columns]
+    return rows.select(*[text.alias(name) for text, name in zip(texts, rows.columns, strict=True)], "_metadata")
 
 
 def head(spark: SparkSession, file: InputFile) -> bytes:
