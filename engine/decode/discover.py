@@ -44,7 +44,7 @@ def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None =
     """
     stored = {field.name: field.dataType for field in known or ()}
     infer = spec.columns is None
-    question = _Question(spec, stored, look(envelopes, infer))
+    question = _Question(spec, stored, look(envelopes, infer, spec.keys is None))
     rows = spec.source.rows
     names = [name for name in _column_names(question) if rows is None or rows.takes(name)]
     dropped = frozenset(name for name, column in question.declared.items() if column.mask == "drop")

@@ -35,19 +35,22 @@ class Seen:
         return tuple(dict.fromkeys([*(name for _, fields in schemas for name in fields), *self.inferred]))
 
 
-def look(envelopes: DataFrame, infer: bool) -> Seen:
-    """Aggregate the changes of one table. `infer`: types of fields without a schema are wanted.
+def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
+    """Aggregate the changes of one table. `infer`: types of fields without a schema are wanted; `keys_wanted`: keys.
+
+    What is not wanted is not looked for: it would parse every image, every key.
 
     Needs: op, key_json, key_schema_json, row_schema_json, schema_hash, before_json, after_json.
     """
-    keyed = F.col("key_json").isNotNull() & F.col("key_schema_json").isNull()
+    keyed = F.lit(keys_wanted) & F.col("key_json").isNotNull() & F.col("key_schema_json").isNull()
+    ordered = F.lit(infer) & F.col("schema_hash").isNull()
     found = (
         envelopes.groupBy("schema_hash")
         .agg(
             F.first("row_schema_json", ignorenulls=True).alias("row_schema"),
             F.first("key_schema_json", ignorenulls=True).alias("key_schema"),
             F.collect_set(F.when(keyed, F.json_object_keys("key_json"))).alias("keys"),
-            F.first(F.json_object_keys(_image()), ignorenulls=True).alias("order"),
+            F.first(F.when(ordered, F.json_object_keys(_image())), ignorenulls=True).alias("order"),
             F.collect_set(
                 F.when(_image().contains('{"scale":'), F.regexp_extract_all(_image(), F.lit(_ANY_SCALE)))
             ).alias("any_scale"),
@@ -55,7 +58,7 @@ def look(envelopes: DataFrame, infer: bool) -> Seen:
         .collect()
     )
     schemas = tuple((row.schema_hash, row_columns(row.row_schema)) for row in found if row.schema_hash is not None)
-    keys = {tuple(key_columns(row.key_schema)) for row in found if row.key_schema}
+    keys = {tuple(key_columns(row.key_schema)) for row in found if row.key_schema and keys_wanted}
     keys |= {tuple(key) for row in found for key in row["keys"]}
     bare = [row for row in found if row.schema_hash is None]
     order = [name for row in bare for name in row.order or ()]
