@@ -1,0 +1,226 @@
+"""The rules of order and windows, and known failures of other engines, each as a few rows that a person can follow."""
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests import oracle
+from tests.property.engine_fold import fold, judged_by_oracle
+from tests.property.histories import COLUMNS, KEYS, NOON, SECOND, Case, Row
+
+RULES = oracle.Rules(COLUMNS, KEYS)
+HOUR = 3600
+Version = tuple[Any, ...]
+
+
+def change(op: str, place: int | None, seconds: float, a: int | None = None, **more: Any) -> Row:
+    """A change of key 1, at a place of the log and so many seconds after noon."""
+    number = more.pop("k", 1)
+    values = {"case": 0, "k": number, "a": a, "b": more.pop("b", None), "c": more.pop("c", None)}
+    at = NOON + int(seconds * SECOND)
+    content = more.pop("content", zlib.crc32(repr((op, a, values["b"], values["c"])).encode()))
+    return {
+        "key": None if op == "truncate" else (0, number),
+        "op": op,
+        "row": None if op == "truncate" else values,
+        "present": None,
+        "before": None,
+        "position": None if place is None else f"0000-{place:016X}",
+        "commit_ts": at,
+        "ingest_ts": at + SECOND,
+        "tx_id": None if op == "read" else str(place),
+        "tx_order": None,
+        "old_key": None,
+        "new_key": None,
+        "content": content,
+        **more,
+    }
+
+
+def window(opened: int, open_at: int, closed: int, close_at: int) -> tuple[str, int, str, int]:
+    return f"0000-{opened:016X}", NOON + open_at * SECOND, f"0000-{closed:016X}", NOON + close_at * SECOND
+
+
+CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Version]]] = {
+    "a READ hours later does not overwrite newer changes": (
+        [change("update", 40, 10, 2), change("read", 90, 5 * HOUR, 1)],
+        [window(30, 5, 90, 5 * HOUR)],
+        [(2, 10, None, "update")],
+    ),
+    "a READ wins where the stream missed a change": (
+        [change("insert", 10, 0, 1), change("read", 55, HOUR, 2)],
+        [window(50, HOUR - 2, 60, HOUR + 2)],
+        [(1, 0, HOUR, "insert"), (2, HOUR, None, "read")],
+    ),
+    "a READ a margin after a change yields to it": (
+        [change("update", 10, 0, 2), change("read", 20, 9, 1)],
+        [],
+        [(2, 0, None, "update")],
+    ),
+    "a READ beyond the margin wins": (
+        [change("update", 10, 0, 2), change("read", 20, 11, 1)],
+        [],
+        [(2, 0, 11, "update"), (1, 11, None, "read")],
+    ),
+    "a repeated snapshot of an unchanged row writes no version": (
+        [change("read", 10, 0, 1), change("read", 90, HOUR, 1), change("read", 95, 2 * HOUR, 1)],
+        [],
+        [(1, 0, None, "read")],
+    ),
+    "what a superseding change does not carry is the READ's, in place": (
+        [change("update", 40, 10, 2, present={"case", "k", "a"}), change("read", 50, 11, 1, b="of the read")],
+        [window(30, 9, 60, 12)],
+        [(2, 10, None, "update", "of the read")],
+    ),
+    "a truncate supersedes a READ": (
+        [change("insert", 10, 0, 1), change("truncate", 40, 10), change("read", 50, 11, 1)],
+        [window(30, 9, 60, 12)],
+        [(1, 0, 10, "insert"), (None, 10, None, "delete")],
+    ),
+    "a window that never closes is no window": (
+        [change("update", 40, 0, 2), change("read", 50, 11, 1)],
+        [("0000-000000000000001E", NOON - SECOND, None, None)],  # type: ignore[list-item]
+        [(2, 0, 11, "update"), (1, 11, None, "read")],
+    ),
+    "a READ with a time alone yields inside its guard": (
+        [change("insert", 10, 0, 2), change("read", None, 14 * 60, 1)],
+        [],
+        [(2, 0, None, "insert")],
+    ),
+    "a READ with a time alone wins beyond its guard": (
+        [change("insert", 10, 0, 2), change("read", None, 16 * 60, 1)],
+        [],
+        [(2, 0, 16 * 60, "insert"), (1, 16 * 60, None, "read")],
+    ),
+    "a READ with a time alone stands before the first later change": (
+        [change("insert", 10, 0, 1), change("update", 20, 2 * HOUR, 3), change("read", None, HOUR, 2)],
+        [],
+        [(1, 0, HOUR, "insert"), (2, HOUR, 2 * HOUR, "read"), (3, 2 * HOUR, None, "update")],
+    ),
+    "a backfill row in the same second as a change yields": (
+        [change("update", 10, 0.4, 2), change("read", None, 0, 1)],
+        [],
+        [(2, 0.4, None, "update")],
+    ),
+    "a change stamped early and committed late is inside the guard": (
+        [change("update", 10, 2 * HOUR, 3), change("update", 20, HOUR - 60, 4), change("read", None, HOUR, 2)],
+        [],
+        [(3, 2 * HOUR, 2 * HOUR, "update"), (4, 2 * HOUR, None, "update")],
+    ),
+    "rows of a backfill that look alike at different times are different evidence": (
+        [change("read", None, 0, 1), change("insert", 10, HOUR, 2), change("read", None, 2 * HOUR, 1)],
+        [],
+        [(1, 0, HOUR, "read"), (2, HOUR, 2 * HOUR, "insert"), (1, 2 * HOUR, None, "read")],
+    ),
+    "insert, delete, insert in one millisecond": (
+        [change("insert", 12, 0, 2), change("delete", 11, 0, 1), change("insert", 10, 0, 1)],
+        [],
+        [(1, 0, 0, "insert"), (None, 0, 0, "delete"), (2, 0, None, "insert")],
+    ),
+    "a delete older than the row and an update older than the delete": (
+        [change("insert", 40, 4, 3), change("delete", 30, 3, 2), change("update", 20, 2, 2)],
+        [],
+        [(2, 2, 3, "update"), (None, 3, 4, "delete"), (3, 4, None, "insert")],
+    ),
+    "a delete of a key never seen leaves a tombstone": (
+        [change("delete", 10, 0, 1)],
+        [],
+        [(None, 0, None, "delete")],
+    ),
+    "truncate, then a late insert from before it": (
+        [change("truncate", 20, 2), change("insert", 10, 0, 1)],
+        [],
+        [(1, 0, 2, "insert"), (None, 2, None, "delete")],
+    ),
+    "a change between changes that changed nothing splits them": (
+        [
+            change("insert", 5, 5, 1),
+            change("update", 10, 10, 1),
+            change("update", 15, 15, 1),
+            change("update", 20, 20, 3),
+            change("update", 12, 12, 2),
+        ],
+        [],
+        [(1, 5, 12, "insert"), (2, 12, 15, "update"), (1, 15, 20, "update"), (3, 20, None, "update")],
+    ),
+    "A, B, A are three versions": (
+        [change("insert", 1, 1, 1), change("update", 2, 2, 2), change("update", 3, 3, 1)],
+        [],
+        [(1, 1, 2, "insert"), (2, 2, 3, "update"), (1, 3, None, "update")],
+    ),
+    "null, value, null are three versions": (
+        [change("insert", 1, 1), change("update", 2, 2, 2), change("update", 3, 3)],
+        [],
+        [(None, 1, 2, "insert"), (2, 2, 3, "update"), (None, 3, None, "update")],
+    ),
+    "order wins over time": (
+        [change("insert", 10, 5, 1), change("update", 20, 3, 2)],
+        [],
+        [(1, 5, 5, "insert"), (2, 5, None, "update")],
+    ),
+    "a stamp from the future is the processing time plus the skew": (
+        [change("insert", 10, HOUR, 1, ingest_ts=NOON)],
+        [],
+        [(1, 5, None, "insert")],
+    ),
+    "a column that is not carried keeps its value, one that is null loses it": (
+        [
+            change("insert", 1, 1, 1, b="x", c="y"),
+            change("update", 2, 2, 2, present={"case", "k", "a", "c"}),
+            change("update", 3, 3, 3, b="z"),
+        ],
+        [],
+        [(1, 1, 2, "insert", "x"), (2, 2, 3, "update", "x"), (3, 3, None, "update", "z")],
+    ),
+    "an insert after a delete owes nothing to the row before": (
+        [
+            change("insert", 1, 1, 1, b="x"),
+            change("delete", 2, 2, 1),
+            change("insert", 3, 3, 2, present={"case", "k", "a"}),
+        ],
+        [],
+        [(1, 1, 2, "insert", "x"), (None, 2, 3, "delete", None), (2, 3, None, "insert", None)],
+    ),
+    "a key change carries over what its insert lacks": (
+        [
+            change("insert", 1, 1, 1, b="x", k=2),
+            change("delete", 2, 2, 1, k=2, new_key=(0, 1)),
+            change("insert", 2, 2, 1, old_key=(0, 2), present={"case", "k", "a"}),
+        ],
+        [],
+        [(1, 2, None, "insert", "x")],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folded(spark: SparkSession) -> dict[int, list[Row]]:
+    return fold(spark, [case(number) for number in range(len(CASES))], RULES)
+
+
+def case(number: int) -> Case:
+    changes, windows, _ = list(CASES.values())[number]
+    return Case(number, [numbered(each, number) for each in changes], list(windows))
+
+
+def numbered(found: Row, number: int) -> Row:
+    """The change as one of the case of that number."""
+    keys = {name: found[name] and (number, found[name][1]) for name in ("key", "old_key", "new_key")}
+    return found | keys | {"row": found["row"] and found["row"] | {"case": number}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_rule(folded: dict[int, list[Row]], name: str) -> None:
+    number = list(CASES).index(name)
+    expected = CASES[name][2]
+    assert [short(row, expected) for row in folded[number] if row["k"] == 1] == expected
+    assert folded[number] == judged_by_oracle(case(number), RULES)
+
+
+def short(row: Row, like: list[Version]) -> Version:
+    """A version as the table of cases writes it: a, from, to, op, and b where it matters."""
+    times = [None if row[n] is None else (row[n] - NOON) / SECOND for n in ("_valid_from", "_valid_to")]
+    return (row["a"], *times, row["_op"], *([row["b"]] if len(like[0]) > len("afto") else []))
