@@ -56,7 +56,8 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     if isinstance(kind, T.StringType) and not encoding.kind.startswith(("time", "decimal")):
         return T.StringType()
     if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
-        # All places that there is room for: too many are seen, and not rounded away.
+        # All places that there is room for, so that too many are seen and not rounded away; a declared type of 38
+        # digits leaves no room, and rounds.
         return T.DecimalType(values.DECIMAL_DIGITS, values.DECIMAL_DIGITS - kind.precision + kind.scale)
     if encoding.kind == "integer":
         return kind if isinstance(kind, T.IntegerType | T.LongType) else T.LongType()
