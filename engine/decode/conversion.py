@@ -30,10 +30,10 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
     "time_micros": T.LongType(),
     "time_nanos": T.LongType(),
 }
-_CALENDAR: Final = frozenset({"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text"}) | {
-    "written_moment"
-}
-_DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either"})
+_CALENDAR: Final = frozenset(
+    {"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text", "written_moment"}
+)
+_DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,10 @@ def read_type(column: ColumnShape) -> T.DataType:
 def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     if isinstance(kind, T.StringType) and not encoding.kind.startswith(("time", "decimal")):
         return T.StringType()
+    if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
+        # All places that there is room for, so that too many are seen and not rounded away; a declared type of 38
+        # digits leaves no room, and rounds.
+        return T.DecimalType(values.DECIMAL_DIGITS, values.DECIMAL_DIGITS - kind.precision + kind.scale)
     if encoding.kind == "integer":
         return kind if isinstance(kind, T.IntegerType | T.LongType) else T.LongType()
     if encoding.kind == "floating":
@@ -192,6 +196,8 @@ def _digits_or_text(text: Column) -> Column:
 
 def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     scale = encoding.size or 0
+    if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
+        return F.when(value.try_cast(kind) == value, value.try_cast(kind))
     if encoding.kind == "decimal_base64":
         if isinstance(kind, T.DecimalType):
             return values.decimal_hex(value, scale, kind)
@@ -320,7 +326,7 @@ def beyond_calendar(text: Column, column: ColumnShape) -> Column:
 def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column:
     """A number, but not one of the widest decimals."""
     scale = F.lit(encoding.size or 0)
-    if encoding.kind == "decimal_text":
+    if encoding.kind in ("decimal_text", "decimal_number"):
         exact = F.when(text.rlike(values.NUMBER), text)
     else:
         fixed = values.decimal_digits(F.hex(F.try_to_binary(text, F.lit("base64"))), scale)

@@ -12,7 +12,7 @@ NATURAL_FORMATS: Final = ("rows", "datastream-json", "datastream-avro")
 _IN_HEXADECIMAL: Final = ("datastream-json", "datastream-avro")
 _KINDS: Final[dict[str, EncodingKind]] = {
     "boolean": "boolean", "integer": "integer", "floating": "floating",
-    "decimal": "decimal_text", "unsigned": "decimal_text", "date": "date",
+    "decimal": "decimal_number", "unsigned": "decimal_number", "date": "date",
 }  # fmt: skip
 
 

@@ -96,7 +96,7 @@ def _told(value: Column, kind: T.DataType) -> Told:
         stored, encoding = _KINDS[type(kind)]
         return value, stored, Encoding(encoding)
     if isinstance(kind, T.DecimalType):
-        return value, kind, Encoding("decimal_text")
+        return value.cast("string"), kind, Encoding("decimal_text")  # the JSON reader makes doubles of fractions
     if isinstance(kind, T.TimestampType):
         return F.concat(value.cast("timestamp_ntz").cast("string"), F.lit("Z")), kind, Encoding("zoned_text")
     if isinstance(kind, T.TimestampNTZType):

@@ -18,6 +18,7 @@ EncodingKind = Literal[
     "decimal_text",
     "decimal_any",
     "decimal_either",
+    "decimal_number",
     "text",
     "any_text",
     "base64",

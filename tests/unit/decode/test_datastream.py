@@ -154,3 +154,16 @@ def test_the_collected_json_files_are_all_understood(spark: SparkSession) -> Non
         "sqlserver_cdc_employees": (None, "dbo.EMPLOYEES", "insert", '{"EMPLOYEE_ID":null}'),
         "sqlserver_replication_index": (None, "dbo.ORDERS", "read", '{"ORDER_ID":null}'),
     }
+
+
+def test_numbers_of_many_digits_keep_them_all_in_text_and_digits_too_many_are_rescued(spark: SparkSession) -> None:
+    columns = {"id": "int", "price": "decimal(38,10)", "rate": "decimal(28,10)"}
+    kept = "1234567890123456789012345678.0123456789"
+    texts = [
+        mysql("INSERT", "b.1", n + 1).replace('{"id": 1}', f'{{"id": 1, "price": {price}}}')
+        for n, price in enumerate((f'"{kept}"', "1e3", "0.1234567891", '0, "rate": 0.00000000001'))
+    ]
+    rows = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
+    assert [row.row.price for row in rows[:3]] == [Decimal(kept), Decimal(1000), Decimal("0.1234567891")]
+    assert [row.reason for row in rows] == [None] * 4
+    assert (rows[3].row.rate, json.loads(rows[3].rescued)) == (None, {"rate": "0.00000000001000000000"})
