@@ -18,6 +18,9 @@ OP_TRUNCATE: Final = "truncate"
 ORIGIN_STREAM: Final = "stream"
 ORIGIN_SNAPSHOT: Final = "snapshot"
 
+# Sources (as `source` begins) whose positions are those of statements, not of commits.
+STATEMENT_POSITIONS: Final = ("datastream-oracle:",)
+
 VALID_FROM: Final = "_valid_from"
 VALID_TO: Final = "_valid_to"
 IS_CURRENT: Final = "_is_current"

@@ -1,6 +1,7 @@
 """One key's rows in one shape: the open version the fold starts from, then its changes; keys with late work marked."""
 
 from datetime import timedelta
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -41,7 +42,8 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     guard, skew, margin = (interval(span) for span in (rules.guard, rules.skew, rules.margin))
     stamped = F.when(F.col("commit_ts").isNotNull(), F.least("commit_ts", F.col("ingest_ts") + skew))
     ts = F.coalesce(stamped, "ingest_ts")
-    low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(F.least("low_ts", ts - margin))
+    in_log = F.least("low_ts", ts - F.when(has_statement_positions(), guard).otherwise(margin))
+    low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
@@ -178,6 +180,11 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
 def reaches_truncate(folded: Folded) -> Column:
     """True when a READ's window may hold a folded truncate of which its key keeps no trace."""
     return never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
+
+
+def has_statement_positions() -> Column:
+    """True for sources whose changes carry the place of their statement: it can be committed long after a READ."""
+    return reduce(lambda one, other: one | other, [F.col("source").startswith(s) for s in names.STATEMENT_POSITIONS])
 
 
 def interval(span: timedelta) -> Column:

@@ -70,7 +70,7 @@ def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
     values = dict.fromkeys(CHANGES.names) | {name: change[name] for name in change if name in CHANGES.names}
     return values | {
         "batch": 1,
-        "source": str(number),
+        "source": change.get("source", str(number)),
         "key": keyed(key),
         "old_key": keyed(change["old_key"]),
         "new_key": keyed(change["new_key"]),

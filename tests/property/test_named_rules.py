@@ -220,6 +220,15 @@ def test_the_rule(folded: dict[int, list[Row]], name: str) -> None:
     assert folded[number] == judged_by_oracle(case(number), RULES)
 
 
+@pytest.mark.parametrize(("source", "newest"), [("datastream-oracle:shop", 2), ("datastream-mysql:shop", 1)])
+def test_a_read_yields_to_a_statement_that_was_committed_after_it(
+    spark: SparkSession, source: str, newest: int
+) -> None:
+    """Where positions are those of statements, a READ's window reaches back by the guard, else by the margin."""
+    told = [change("update", 10, 0, 2, source=source), change("read", 20, 5 * 60, 1, source=source)]
+    assert fold(spark, [Case(0, told)], RULES)[0][-1]["a"] == newest
+
+
 def short(row: Row, like: list[Version]) -> Version:
     """A version as the table of cases writes it: a, from, to, op, and b where it matters."""
     times = [None if row[n] is None else (row[n] - NOON) / SECOND for n in ("_valid_from", "_valid_to")]
