@@ -18,6 +18,7 @@ from engine.decode.canal_resent import resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
+from engine.decode.json_lines import CORRUPT, wrapped
 from engine.spec.model import SourceSpec
 
 _MESSAGE_FIELDS: Final = {
@@ -38,7 +39,6 @@ _MESSAGE_FIELDS: Final = {
 _MESSAGE: Final = ", ".join(f"`{name}` {kind}" for name, kind in _MESSAGE_FIELDS.items())
 _LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_MESSAGE}>, _malformed string"
 _INNER: Final = f"_line struct<{_MESSAGE}>, _malformed string"
-_CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed"}
 
 
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
@@ -56,13 +56,9 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, and the message in its `value`. Wrapped, the parser sees what stands behind an object."""
-    outer = lines.select("file", "line", "text", F.from_json(_wrapped(F.col("text")), _LINE, _CORRUPT).alias("_json"))
+    outer = lines.select("file", "line", "text", F.from_json(wrapped(F.col("text")), _LINE, CORRUPT).alias("_json"))
     value = F.col("_json._line.value")
-    return outer.select("*", F.from_json(_wrapped(value), _INNER, _CORRUPT).alias("_inner"))
-
-
-def _wrapped(text: Column) -> Column:
-    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
+    return outer.select("*", F.from_json(wrapped(value), _INNER, CORRUPT).alias("_inner"))
 
 
 def _picked(parsed: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode import json_lines
 
 OPS: Final = {
     "INSERT": names.OP_INSERT,
@@ -24,11 +25,10 @@ _TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
 def op(message: Column) -> Column:
     """The operation of a message's rows; null for every other type. DTS tells a truncate as DDL."""
     kind = F.upper(message["type"])
-    chosen = F.lit(None).cast("string")
-    for word, name in OPS.items():
-        chosen = F.when(kind == word, name).otherwise(chosen)
     is_statement = kind.isin("DDL", "QUERY") & message["isDdl"] & (F.coalesce(message["table"], F.lit("")) != "")
-    return F.when(is_statement & message["sql"].rlike(_TRUNCATE), names.OP_TRUNCATE).otherwise(chosen)
+    return F.when(is_statement & message["sql"].rlike(_TRUNCATE), names.OP_TRUNCATE).otherwise(
+        json_lines.meaning(kind, OPS)
+    )
 
 
 def control_kind(message: Column, text: Column) -> Column:
@@ -39,7 +39,7 @@ def control_kind(message: Column, text: Column) -> Column:
     )
     for word, name in OTHERS.items():
         chosen = chosen.when(kind == word, name)
-    null_message = kind.isNull() & (text.rlike(r'^\s*\{.*"value"\s*:\s*null') | (F.trim(text) == "null"))
+    null_message = kind.isNull() & json_lines.is_null_message(text)
     return F.when(op(message).isNull(), chosen.when(null_message, "null_message"))
 
 
@@ -51,13 +51,7 @@ def table(message: Column) -> Column:
 
 def broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as a message."""
-    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
-    return (
-        F.when(F.trim(text) == "", "empty line")
-        .when(whole.isNull(), "not JSON")
-        .when(~whole.startswith("{"), "not a JSON object")
-        .otherwise("a field of the message has a type that Canal does not give it")
-    )
+    return json_lines.broken_reason(text, "a field of the message has a type that Canal does not give it")
 
 
 def reject_reason(message: Column, text: Column) -> Column:

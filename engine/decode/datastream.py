@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
+from engine.decode.json_lines import CORRUPT, whole, wrapped
 from engine.spec.model import SourceSpec
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
@@ -54,8 +55,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The event as a struct of texts; the parser gets it inside an object, so that it also sees what stands behind."""
-    wrapped = F.concat(F.lit('{"_line":'), F.col("text"), F.lit("}"))
-    parsed = F.from_json(wrapped, _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    parsed = F.from_json(wrapped(F.col("text")), _LINE, CORRUPT)
     schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
     picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
@@ -168,9 +168,9 @@ def _completed(placed: DataFrame) -> DataFrame:
         "tx_id": meta["tx_id"],
     }
     kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts")
-    whole = {name: F.col(name) for name in kept} | made
+    carried = {name: F.col(name) for name in kept} | made
     return placed.select(
-        *[whole.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ENVELOPE_SCHEMA]
+        *[carried.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ENVELOPE_SCHEMA]
     )
 
 
@@ -230,5 +230,4 @@ def _reject_reason(op: Column) -> Column:
 
 def _broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as an event."""
-    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string")["_line"]
-    return F.when(whole.isNull(), "not JSON").otherwise("not a JSON object")
+    return F.when(whole(text).isNull(), "not JSON").otherwise("not a JSON object")

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from engine.decode import debezium_kinds, position
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.json_lines import CORRUPT, wrapped
 from engine.spec.model import SourceSpec
 
 BINLOG_CONNECTORS: Final = ("mysql", "mariadb")
@@ -56,8 +57,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct. The parser gets it inside an object, so that it also sees what stands behind the event."""
-    wrapped = F.concat(F.lit('{"_line":'), F.col("text"), F.lit("}"))
-    parsed = F.from_json(wrapped, _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    parsed = F.from_json(wrapped(F.col("text")), _LINE, CORRUPT)
     return lines.select("file", "line", "text", parsed.alias("_json"))
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode import json_lines
 
 OPS: Final = {
     "c": names.OP_INSERT,
@@ -32,10 +33,7 @@ CONNECTORS: Final = ("postgresql", "mysql", "mariadb")
 
 def op(code: Column) -> Column:
     """The operation of a change; null for every other code."""
-    chosen = F.lit(None).cast("string")
-    for letter, name in OPS.items():
-        chosen = F.when(code == letter, name).otherwise(chosen)
-    return chosen
+    return json_lines.meaning(code, OPS)
 
 
 def origin(code: Column) -> Column:
@@ -97,13 +95,7 @@ def payload(text: Column) -> Column:
 
 def broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as an event."""
-    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
-    return (
-        F.when(F.trim(text) == "", "empty line")
-        .when(whole.isNull(), "not JSON")
-        .when(~whole.startswith("{"), "not a JSON object")
-        .otherwise("a field of the envelope has a type that Debezium does not give it")
-    )
+    return json_lines.broken_reason(text, "a field of the envelope has a type that Debezium does not give it")
 
 
 def reject_reason(value: Column, table: Column, position: Column) -> Column:

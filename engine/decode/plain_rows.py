@@ -17,6 +17,7 @@ from engine import names
 from engine.decode import position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
+from engine.decode.json_lines import CORRUPT, whole, wrapped
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import columns_of
 from engine.spec.rows import RowsSpec, SequenceKind
@@ -50,8 +51,7 @@ def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
         looked_at += [] if condition is None else columns_of(condition)
     fields = T.StructType([T.StructField(name, T.StringType()) for name in dict.fromkeys(looked_at)])
     schema = T.StructType([T.StructField("_line", fields), T.StructField("_malformed", T.StringType())])
-    wrapped = F.concat(F.lit('{"_line":'), F.col("text"), F.lit("}"))
-    parsed = F.from_json(wrapped, schema, {"columnNameOfCorruptRecord": "_malformed"})
+    parsed = F.from_json(wrapped(F.col("text")), schema, CORRUPT)
     schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
     return lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
@@ -181,10 +181,9 @@ def _untimed(rows: RowsSpec) -> Column:
 
 def _broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as a row."""
-    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string")["_line"]
     in_table = F.col("row_schema_json").isNotNull()  # only a CSV file can bring a text that is no row
     return (
         F.when(in_table, "not as many values as the file has columns")
-        .when(whole.isNull(), "not JSON")
+        .when(whole(text).isNull(), "not JSON")
         .otherwise("not a JSON object")
     )

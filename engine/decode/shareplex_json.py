@@ -18,6 +18,7 @@ from engine.decode import position, shareplex_kinds
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
+from engine.decode.json_lines import CORRUPT, wrapped
 from engine.decode.spanner_time import micros
 from engine.spec.model import SourceSpec
 
@@ -30,7 +31,6 @@ _LINE: Final = (
     f"_line struct<value string, topic string, partition int, offset bigint, {_OPERATION}>, _malformed string"
 )
 _INNER: Final = f"_line struct<{_OPERATION}>, _malformed string"
-_CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed"}
 
 
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
@@ -46,13 +46,9 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
-    outer = lines.select("file", "line", "text", F.from_json(_wrapped(F.col("text")), _LINE, _CORRUPT).alias("_json"))
-    inner = F.from_json(_wrapped(F.col("_json._line.value")), _INNER, _CORRUPT)
+    outer = lines.select("file", "line", "text", F.from_json(wrapped(F.col("text")), _LINE, CORRUPT).alias("_json"))
+    inner = F.from_json(wrapped(F.col("_json._line.value")), _INNER, CORRUPT)
     return outer.select("*", inner.alias("_inner"))
-
-
-def _wrapped(text: Column) -> Column:
-    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
 
 
 def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode import json_lines
 
 BEFORE: Final = "UPDATE BEFORE"
 AFTER: Final = "UPDATE AFTER"
@@ -32,15 +33,12 @@ def word(op: Column) -> Column:
 
 def op(word: Column) -> Column:
     """The operation of a change; null for every other."""
-    chosen = F.lit(None).cast("string")
-    for name, meaning in OPS.items():
-        chosen = F.when(word == name, meaning).otherwise(chosen)
-    return chosen
+    return json_lines.meaning(word, OPS)
 
 
 def control_kind(word: Column, meta: Column, text: Column) -> Column:
     """Which control event, or null."""
-    null_message = meta.isNull() & (text.rlike(r'^\s*\{.*"value"\s*:\s*null') | (F.trim(text) == "null"))
+    null_message = meta.isNull() & json_lines.is_null_message(text)
     chosen = F.when(null_message, "null_message")
     for name, kind in CONTROLS.items():
         chosen = chosen.when(word == name, kind)
@@ -49,13 +47,7 @@ def control_kind(word: Column, meta: Column, text: Column) -> Column:
 
 def broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as an operation."""
-    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
-    return (
-        F.when(F.trim(text) == "", "empty line")
-        .when(whole.isNull(), "not JSON")
-        .when(~whole.startswith("{"), "not a JSON object")
-        .otherwise("a field of the operation has a type that SharePlex does not give it")
-    )
+    return json_lines.broken_reason(text, "a field of the operation has a type that SharePlex does not give it")
 
 
 def reject_reason(op: Column, meta: Column, table: Column, image: Column, place: Column) -> Column:

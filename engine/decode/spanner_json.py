@@ -18,6 +18,7 @@ from engine import names
 from engine.decode import position, spanner_kinds
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
+from engine.decode.json_lines import CORRUPT, wrapped
 from engine.decode.spanner_time import micros, nanos, seconds
 from engine.spec.model import SourceSpec
 
@@ -71,11 +72,11 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
-    outer = F.from_json(_wrapped(_object(F.col("text"))), _LINE, {"columnNameOfCorruptRecord": "_malformed"})
+    outer = F.from_json(wrapped(_object(F.col("text"))), _LINE, CORRUPT)
     read = lines.select("file", "line", "text", outer.alias("_json"))
     value = F.col("_json._line.value")
     framed = value.startswith("{") | value.startswith("[")
-    within = F.from_json(_wrapped(_object(value)), _LINE)["_line"]
+    within = F.from_json(wrapped(_object(value)), _LINE)["_line"]
     broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | F.col("_json._malformed").isNotNull()
     return read.select(
         "file",
@@ -92,11 +93,6 @@ def _parsed(lines: DataFrame) -> DataFrame:
 
 def _object(text: Column) -> Column:
     return F.when(text.startswith("["), F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
-
-
-def _wrapped(text: Column) -> Column:
-    """The parser gets an object around the text, so that it also sees what stands behind it."""
-    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
 
 
 def _records(parsed: DataFrame) -> DataFrame:

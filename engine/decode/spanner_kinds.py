@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode import json_lines
 
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     "data_change": ("data_change_record", "dataChangeRecord"),
@@ -23,21 +24,13 @@ NOTHING_IN_IT: Final = r'^\{(?:\s*"[^"]*"\s*:\s*(?:null|\[\s*\]|\{\s*\}|"")\s*,?
 
 def op(mod_type: Column) -> Column:
     """The operation of a record's mods; null for every other type."""
-    chosen = F.lit(None).cast("string")
-    for word, name in OPS.items():
-        chosen = F.when(mod_type == word, name).otherwise(chosen)
-    return chosen
+    return json_lines.meaning(mod_type, OPS)
 
 
 def broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as a record."""
-    whole = F.from_json(F.concat(F.lit('{"_line":'), text, F.lit("}")), "_line string").getField("_line")
-    return (
-        F.when(F.trim(text) == "", "empty line")
-        .when(whole.isNull(), "not JSON")
-        .when(~whole.rlike(r"^[\[{]"), "neither a JSON object nor an array of them")
-        .otherwise("a field of the line has a type that Spanner does not give it")
-    )
+    misfit = "a field of the line has a type that Spanner does not give it"
+    return json_lines.broken_reason(text, misfit, r"^[\[{]", "neither a JSON object nor an array of them")
 
 
 def reject_reason(kind: Column, record: Column, seconds: Column, mods: Column) -> Column:
