@@ -33,6 +33,7 @@ STREAM_TS: Final = "_stream_ts"
 UNKNOWN: Final = "_unknown"
 RESCUED: Final = "_rescued"
 BATCH: Final = "_batch"
+COPY: Final = "_copy"  # of a keyless table: which of the equal rows
 
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
@@ -40,6 +41,8 @@ INPUTS: Final = "inputs"
 RUNS: Final = "runs"
 CHECKS: Final = "checks"
 LEDGER_TABLES: Final = (CONTROL, REJECTS, INPUTS, RUNS, CHECKS)
+
+PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"

@@ -93,7 +93,7 @@ def read_tables(
 ) -> Tables:
     """The tables as they stand now, or on the branches that will be published."""
     catalog, target = project.catalog.name, spec.target
-    history = read(spark, catalog, target.history, history_ref or MAIN)
+    history = read(spark, catalog, target.history, history_ref or MAIN, spec.history.renamed)
     return Tables(
         changes=read_changes(spark, catalog, target.changes),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),

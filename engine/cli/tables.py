@@ -1,6 +1,6 @@
 """show, export and runs: what the tables hold, without a JVM."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +66,7 @@ def show(
 ) -> None:
     """Show the latest rows, the versions of a key, or the table as of a time."""
     from engine.look import as_of as rows_as_of
-    from engine.look import first_rows, key_columns, load_table, matching, timeline
+    from engine.look import first_rows, key_columns, load_table, matching, stored_names, timeline
 
     keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
     catalog, names = _open(table, open_project(project))
@@ -80,12 +80,15 @@ def show(
         found, hidden = timeline(source, matching(source, keys)), BOOKKEEPING
     elif history or table == names.history:
         source = load_table(catalog, names.history)
-        order = (*key_columns(catalog, names), VALID_FROM, VALID_TO, POSITION)
+        interval = called((VALID_FROM, VALID_TO, POSITION), stored_names(source))
+        order = (*key_columns(catalog, names), *interval)
         found, hidden = first_rows(source, order, most), BOOKKEEPING
     else:
         source = load_table(catalog, names.latest)
         found, hidden = first_rows(source, key_columns(catalog, names), most), (*INTERVAL, *BOOKKEEPING)
-    columns = found.column_names if everything else _shown(found.column_names, hidden)
+    renamed = stored_names(source)
+    shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
+    columns = found.column_names if everything else shown
     _print(found.select(columns), limit, ShowFormat.json if json else form)
 
 
@@ -147,9 +150,14 @@ def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
     return catalog, table_names(word, project, specs)
 
 
-def _shown(names: Sequence[str], hidden: Sequence[str]) -> list[str]:
+def called(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:
+    """The names that columns have in the table."""
+    return tuple(renamed.get(name, name) for name in columns)
+
+
+def _shown(names: Sequence[str], interval: Sequence[str], hidden: Sequence[str]) -> list[str]:
     """A timeline starts with its interval; the rest keeps its order."""
-    first = [name for name in INTERVAL if name in names and name not in hidden]
+    first = [name for name in interval if name in names and name not in hidden]
     return first + [name for name in names if name not in first and name not in hidden]
 
 

@@ -58,7 +58,9 @@ def full_diff(judged: DataFrame, existing: DataFrame, rules: FoldRules, batch: i
     compared = [name for name in wanted.columns if name != names.BATCH]
     equal = F.struct(*[side("w", c) for c in compared]).eqNullSafe(F.struct(*[side("e", c) for c in compared]))
     change = F.when(is_wanted & ~is_there, INSERT).when(is_wanted & ~equal, UPDATE).when(~is_wanted, DELETE)
-    columns = [F.coalesce(side("w", c), side("e", c)) if c in rules.keys else picked(c, is_wanted) for c in compared]
+    columns = [
+        F.coalesce(side("w", c), side("e", c)) if c in rules.identity else picked(c, is_wanted) for c in compared
+    ]
     return both.select(
         *[column.alias(name) for column, name in zip(columns, compared, strict=True)],
         F.lit(batch).alias(names.BATCH),
@@ -75,8 +77,9 @@ def picked(name: str, is_wanted: Column) -> Column:
 def same_version(rules: FoldRules) -> Column:
     """A version is known by its key and by the change that opened it."""
     condition = F.lit(True)
-    for name in rules.keys:
-        condition = condition & (side("w", name) == side("e", name))
+    for name in rules.identity:
+        one, other = side("w", name), side("e", name)
+        condition = condition & (one.eqNullSafe(other) if rules.keyless else one == other)
     for name in (names.POSITION, names.OP, names.CHANGE_HASH):
         condition = condition & side("w", name).eqNullSafe(side("e", name))
     # READs without a position can be the same but for their time.

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
+from engine import names
+
 
 @dataclass(frozen=True)
 class FoldRules:
@@ -13,7 +15,8 @@ class FoldRules:
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
     lacked: only they are followed one by one; the others always travel together. `reads`, `swaps`, `truncates` and
     `owing` say whether snapshot READs, key-change deletes with a before image, truncates and key-change inserts that
-    lack columns occur at all, `guarded` whether READs without a position do: what cannot occur is not computed.
+    lack columns occur at all, `guarded` whether READs without a position do: what cannot occur is not computed. In a
+    `keyless` table the whole row is the key, and equal rows are told apart by a number.
     """
 
     keys: tuple[str, ...]
@@ -29,6 +32,12 @@ class FoldRules:
     truncates: bool = True
     owing: bool = True
     guarded: bool = True
+    keyless: bool = False
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that a row of the tables is known by."""
+        return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property
     def solid(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from engine.look.reading import (
     load_table,
     matching,
     open_catalog,
+    stored_names,
     table_names,
     timeline,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "load_table",
     "matching",
     "open_catalog",
+    "stored_names",
     "table_names",
     "timeline",
 ]

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import SpecError
 from engine.look.embedded import EmbeddedCatalog
-from engine.names import LEDGER_TABLES, OP, OP_DELETE, POSITION, VALID_FROM, VALID_TO
+from engine.names import LEDGER_TABLES, OP, OP_DELETE, POSITION, PROPERTY_NAMES, VALID_FROM, VALID_TO
 from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 
@@ -149,7 +150,14 @@ def matching(table: "Table", keys: Mapping[str, str]) -> "BooleanExpression":
 
 def timeline(history: "Table", condition: "BooleanExpression") -> "pa.Table":
     """The versions that match, oldest first; versions of one instant in the order of their positions."""
-    return _in_order(history.scan(condition).to_arrow(), (VALID_FROM, VALID_TO, POSITION))
+    called = stored_names(history)
+    order = (called.get(VALID_FROM, VALID_FROM), called.get(VALID_TO, VALID_TO), POSITION)
+    return _in_order(history.scan(condition).to_arrow(), order)
+
+
+def stored_names(history: "Table") -> dict[str, str]:
+    """The columns of history that are called otherwise in this table, and how: the table tells it itself."""
+    return dict(json.loads(history.properties.get(PROPERTY_NAMES, "{}")))
 
 
 def as_of(history: "Table", moment: datetime, condition: "BooleanExpression", order: Iterable[str]) -> "pa.Table":
@@ -157,11 +165,12 @@ def as_of(history: "Table", moment: datetime, condition: "BooleanExpression", or
     import pyarrow as pa
     from pyiceberg.expressions import And, GreaterThan, IsNull, LessThanOrEqual, NotEqualTo
 
-    then = moment.isoformat()
-    alive = And(LessThanOrEqual(VALID_FROM, then), NotEqualTo(OP, OP_DELETE), condition)
+    called, then = stored_names(history), moment.isoformat()
+    valid_from, valid_to = called.get(VALID_FROM, VALID_FROM), called.get(VALID_TO, VALID_TO)
+    alive = And(LessThanOrEqual(valid_from, then), NotEqualTo(OP, OP_DELETE), condition)
     # Two scans of one snapshot: PyIceberg fails on `x > t OR x IS NULL` over files whose partition value of x is null.
-    open_versions = history.scan(And(IsNull(VALID_TO), alive)).to_arrow()
-    closed_later = history.scan(And(GreaterThan(VALID_TO, then), alive)).to_arrow()
+    open_versions = history.scan(And(IsNull(valid_to), alive)).to_arrow()
+    closed_later = history.scan(And(GreaterThan(valid_to, then), alive)).to_arrow()
     parts = [part for part in (open_versions, closed_later) if part.num_rows] or [open_versions]
     return _in_order(pa.concat_tables(parts, promote_options="permissive"), order)
 

@@ -14,10 +14,19 @@ from engine.errors import InvariantViolation, SpecError
 from engine.history.rules import Folded
 from engine.run.effort import SMALL_ROWS
 from engine.run.rows import Rows, stored_rows
-from engine.schema.history import history_schema, latest_schema
+from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import add_columns, create, exists, identifier, widen_column
+from engine.table.catalog import (
+    add_columns,
+    create,
+    exists,
+    identifier,
+    names_property,
+    quoted,
+    rename_columns,
+    widen_column,
+)
 from engine.table.changes import column_changes, known_keys, known_row
 from engine.table.commit import newest_summary
 from engine.table.ledger import ledger_name
@@ -50,6 +59,21 @@ class Folding:
     changes: int = 0
     late: int = 0
     withdrawn: int = 0
+
+    @property
+    def keyless(self) -> bool:
+        """Whether rows are known by all that is in them."""
+        return self.spec.keys == ()
+
+    @property
+    def stored(self) -> T.StructType:
+        """The columns of a row as `history` and `latest` store it."""
+        return numbered(self.row) if self.keyless else self.row
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that a row of `latest` is known by."""
+        return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property
     def catalog(self) -> str:
@@ -146,16 +170,42 @@ def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, st
 def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
     """Create `history` and `latest`, or let them grow with the columns of `changes`."""
     catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
-    wanted = {spec.target.history: history_schema(row), spec.target.latest: latest_schema(row)}
-    for name, schema in wanted.items():
-        if not exists(spark, catalog, name):
-            partitioning = f"months({names.VALID_TO})" if name == spec.target.history else ""
-            create(spark, catalog, name, schema, partitioning, version)
-            continue
-        added, widened = column_changes(spark.table(identifier(catalog, name)).schema, schema)
-        add_columns(spark, catalog, name, (), added)
-        for column in widened:
-            widen_column(spark, catalog, name, (column.name,), column.dataType)
+    stored, renamed = numbered(row) if spec.keys == () else row, spec.history.renamed
+    refuse_taken_names(spec, row)
+    history = T.StructType([T.StructField(renamed.get(f.name, f.name), f.dataType) for f in history_schema(stored)])
+    if not exists(spark, catalog, spec.target.history):
+        partitioning = f"months({quoted(renamed.get(names.VALID_TO, names.VALID_TO))})"
+        create(spark, catalog, spec.target.history, history, partitioning, version | names_property(renamed))
+    else:
+        rename_columns(spark, catalog, spec.target.history, renamed)
+        grow(spark, catalog, spec.target.history, history)
+    if not exists(spark, catalog, spec.target.latest):
+        create(spark, catalog, spec.target.latest, latest_schema(stored), "", version)
+    else:
+        grow(spark, catalog, spec.target.latest, latest_schema(stored))
+
+
+def grow(spark: SparkSession, catalog: str, name: str, schema: T.StructType) -> None:
+    """Add and widen the columns that a table lacks."""
+    added, widened = column_changes(spark.table(identifier(catalog, name)).schema, schema)
+    add_columns(spark, catalog, name, (), added)
+    for column in widened:
+        widen_column(spark, catalog, name, (column.name,), column.dataType)
+
+
+def refuse_taken_names(spec: TableSpec, row: T.StructType) -> None:
+    """See that no column of the source has a name that the spec gives to one of history.
+
+    Raises: SpecError.
+    """
+    taken = {name.casefold() for name in row.names}
+    for own, name in spec.history.names:
+        if name.casefold() in taken:
+            raise SpecError(
+                f"Cannot fold {spec.target.history}: history.names calls {own} {name}, and the source has a column"
+                " of that name.",
+                "take another name",
+            )
 
 
 def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
@@ -170,7 +220,7 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -
     if written is not None and written != fold_fingerprint(spec):
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
-            " snapshot or lateness changed since). Nothing was taken.",
+            " names, snapshot or lateness changed since). Nothing was taken.",
             "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
             f" {spec.target.changes} with the new ones",
         )

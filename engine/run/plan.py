@@ -39,7 +39,7 @@ from engine.run.take import (
     reject_rows,
 )
 from engine.schema.change import change_schema, key_schema
-from engine.schema.history import history_schema, latest_schema
+from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, identifier, quoted, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
@@ -144,7 +144,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
         refuse_rewrites(name, known, column_changes(known, found.shape.row_type)[1])
     before_us = None if known is None else newest_commit_us(spark, catalog, name)
     good = found.rows.where(F.col("reason").isNull())
-    rejected = found.records.count() - good.count()
+    rejected = found.rejected(found.records.count(), good.count())
     if rejected:
         bad = reject_rows(found.rejects(), taker, batch)
         accepted_rejects(spec, bad, found.records.count(), rejected).unpersist()
@@ -160,8 +160,9 @@ def folding_with(
     if known is None and new is None:
         return None
     row = known if new is None else new.decoded.shape.row_type
-    keys = known_keys(spark, catalog, target.changes) if new is None else new.decoded.shape.keys
+    keys = known_keys(spark, catalog, target.changes) if new is None else tuple(new.decoded.shape.key_type.names)
     assert row is not None
+    stored = numbered(row) if spec.keys == () else row
     newest = delivery.consumers[spec.table].newest_batch
     since: dict[str, int] = {}
     parts = [] if new is None else [new.changes]
@@ -171,9 +172,9 @@ def folding_with(
         since |= {field.name: newest + 1 for field in column_changes(known, row)[0]}
         parts.append(read(spark, catalog, target.changes))
     changes = reduce(DataFrame.unionByName, [fitted(part, schema) for part in parts])
-    history, folded = local_frame(spark, [], history_schema(row)), Folded()
+    history, folded = local_frame(spark, [], history_schema(stored)), Folded()
     if exists(spark, catalog, target.history):
-        history = fitted(read(spark, catalog, target.history), history_schema(row))
+        history = fitted(read(spark, catalog, target.history, renamed=spec.history.renamed), history_schema(stored))
         folded = marker_of(spark, catalog, target.history)[0]
     control, control_batch = control_with(project, delivery, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
@@ -265,15 +266,15 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     """How many of the new versions come before one that the table has already, and keeps."""
     if refolded is None:
         return 0
-    identity = [*work.keys, names.POSITION, names.OP, names.CHANGE_HASH]
+    identity = [*work.identity, names.POSITION, names.OP, names.CHANGE_HASH]
     is_new = F.col("change") == INSERT
     keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
     there = versions_of(work, work.rows.history, keys).select(*[quoted(name) for name in identity]).alias("h")
     gone = refolded.where(F.col("change") == DELETE).select(*[quoted(name) for name in identity]).alias("g")
     same = [F.col(f"h.{quoted(name)}").eqNullSafe(F.col(f"g.{quoted(name)}")) for name in identity]
     kept = there.join(gone, on=same, how="left_anti")
-    newest = kept.groupBy(*[quoted(name) for name in work.keys]).agg(F.max(names.POSITION).alias("_newest"))
-    opened = refolded.where(is_new).join(newest, on=list(work.keys), how="inner")  # newest: one row a key
+    newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias("_newest"))
+    opened = refolded.where(is_new).join(newest, on=list(work.identity), how="inner")  # newest: one row a key
     return opened.where(F.col(names.POSITION) < F.col("_newest")).count()
 
 
@@ -281,11 +282,13 @@ def statements(work: Folding) -> tuple[str, ...]:
     """The statements that would write `history` and `latest`; `versions` stands for what the fold found."""
     history = identifier(work.catalog, work.spec.target.history)
     latest = identifier(work.catalog, work.spec.target.latest)
-    columns = history_schema(work.row).names
+    columns = history_schema(work.stored).names
+    renamed = work.spec.history.renamed
     listed = ", ".join(quoted(name) for name in columns)
+    stored = ", ".join(quoted(renamed.get(name, name)) for name in columns)
     return (
-        history_merge(history, "versions", work.keys, columns, OPEN_ROWS),
-        history_merge(history, "versions", work.keys, columns, CLOSED_ROWS),
-        f"INSERT INTO {history} ({listed})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
-        latest_merge(latest, "open_versions", work.keys, latest_schema(work.row).names),
+        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, renamed),
+        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, renamed),
+        f"INSERT INTO {history} ({stored})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
+        latest_merge(latest, "open_versions", work.identity, latest_schema(work.stored).names, work.keyless),
     )

@@ -31,7 +31,7 @@ def stored_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> R
     catalog, target = project.catalog.name, spec.target
     return Rows(
         read_changes(spark, catalog, target.changes),
-        read(spark, catalog, target.history),
+        read(spark, catalog, target.history, renamed=spec.history.renamed),
         read_ledger(spark, project, names.CONTROL),
         column_dates(spark, catalog, target.changes),
     )

@@ -75,6 +75,7 @@ def fold_rules(work: Folding) -> FoldRules:
     defaults = {name: column.default for name, column in declared.items() if column.default is not None}
     return FoldRules(
         keys=work.keys,
+        keyless=work.keyless,
         columns=columns,
         tracked=listed[track.mode],
         partial=tuple(sorted({*work.folded.partial, *work.rows.since})),

@@ -12,6 +12,7 @@ from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.decode import FANNING_OUT, READ_WHOLE, control_rows, decode_rows, discover, envelopes
+from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile
@@ -249,6 +250,11 @@ class Decoded:
     shape: TableShape
     records: DataFrame
     rows: DataFrame
+    fans_out: bool = False
+
+    def rejected(self, records: int, changes: int) -> int:
+        """How many of the records are no changes. Where one can be two changes, the difference does not tell."""
+        return self.rejects().count() if self.fans_out else records - changes
 
     def rejects(self) -> DataFrame:
         """The records that are no changes, with the reasons."""
@@ -270,7 +276,11 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
     shape = discover(events, spec, known)
-    return Decoded(shape, mine, decode_rows(events, shape, spec).transform(hold_filters))
+    rows = decode_rows(events, shape, spec).transform(hold_filters)
+    if spec.keys == ():
+        refuse_new_columns(spec, shape, known)
+        rows = keyless_changes(rows, shape, spec)
+    return Decoded(shape, mine, rows, fans_out=spec.keys == ())
 
 
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
@@ -287,7 +297,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
     shape, decoded = found.shape, found.rows
-    ensure_changes(spark, catalog, name, shape.keys, shape.row_type, batch, spec.target.format_version)
+    ensure_changes(spark, catalog, name, shape.key_type.names, shape.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before_us = newest_commit_us(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
@@ -295,10 +305,10 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
         expected, appended = found.records.count(), branch.newest_count("added-records")
-        rejects = None
-        if expected != appended:
+        rejects, missing = None, found.rejected(expected, appended)
+        if missing:
             bad = reject_rows(found.rejects(), taker, batch)
-            rejects = accepted_rejects(spec, bad, expected, expected - appended)
+            rejects = accepted_rejects(spec, bad, expected, missing)
         # Inputs before rejects: by them the next run knows what a batch that never became real has left.
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
         if rejects is not None:
@@ -307,7 +317,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         branch.publish()
     finally:
         branch.drop()
-    return Taking(batch, appended, expected - appended)
+    return Taking(batch, appended, missing)
 
 
 def hold_filters(decoded: DataFrame) -> DataFrame:

@@ -15,8 +15,10 @@ from engine.spec.rows import RowsSpec
 def fold_fingerprint(spec: TableSpec) -> str:
     """32 hexadecimal digits over every setting that shapes the fold; another one needs a rebuild."""
     rows = {} if spec.source.rows is None else {"rows": _rows(spec.source.rows)}
+    names = {"names": spec.history.names} if spec.history.names else {}
     return _digest(
         rows
+        | names
         | {
             "keys": spec.keys,
             "columns": _columns(spec.columns),

@@ -121,9 +121,15 @@ class TrackSpec:
 
 @dataclass(frozen=True, slots=True)
 class HistorySpec:
-    """How versions are made."""
+    """How versions are made. `names` pairs columns of history with the names they have in the table instead."""
 
     track: TrackSpec = TrackSpec()
+    names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """The columns of history that are called otherwise in the table, and how."""
+        return dict(self.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
 
+import json
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -7,7 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from engine import names
+
 MAIN = "main"
+NOTHING_RENAMED: Mapping[str, str] = {}
 ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
 
 # Deletion vectors instead of rewritten files, and no shuffle before writing: a batch costs what it changes.
@@ -87,13 +91,18 @@ def ddl(data_type: T.DataType) -> str:
     return data_type.simpleString()
 
 
-def read(spark: SparkSession, catalog: str, name: str, branch: str = MAIN) -> DataFrame:
+def read(
+    spark: SparkSession, catalog: str, name: str, branch: str = MAIN, renamed: Mapping[str, str] = NOTHING_RENAMED
+) -> DataFrame:
     """The table as it stands on a branch, with the table's present columns.
+
+    `renamed`: columns that are called otherwise in the table, and how; they come under their own names.
 
     Not read by snapshot id: that would give the columns of the snapshot's time. A run writes to branches of its own, so
     main does not move under a lazy reader until the run publishes, and then the run reads no more.
     """
-    return spark.table(identifier(catalog, name, branch))
+    rows = spark.table(identifier(catalog, name, branch))
+    return rows.withColumnsRenamed({stored: own for own, stored in renamed.items()}) if renamed else rows
 
 
 def snapshot_id(table: Any, branch: str = MAIN) -> int | None:
@@ -117,6 +126,29 @@ def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, 
     """Change a column's type to a wider one. Iceberg refuses what would lose values."""
     column = ".".join(quoted(part) for part in path)
     spark.sql(f"ALTER TABLE {identifier(catalog, name)} ALTER COLUMN {column} TYPE {ddl(to)}")
+
+
+def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
+    """Let columns of history be called as `wanted` says; the table's own property tells how they are called now."""
+    kept = stored_names(dict(load(spark, catalog, name).properties()))
+    if kept == dict(wanted):
+        return
+    for own in sorted({*kept, *wanted}):
+        one, other = kept.get(own, own), wanted.get(own, own)
+        if one != other:
+            spark.sql(f"ALTER TABLE {identifier(catalog, name)} RENAME COLUMN {quoted(one)} TO {quoted(other)}")
+    set_properties(spark, catalog, name, names_property(wanted))
+
+
+def names_property(renamed: Mapping[str, str]) -> dict[str, str]:
+    """The table property that tells how columns are called."""
+    return {names.PROPERTY_NAMES: json.dumps(dict(renamed), sort_keys=True)}
+
+
+def stored_names(properties: Mapping[Any, Any]) -> dict[str, str]:
+    """The columns that are called otherwise, read back from a table's properties."""
+    found = {str(key): str(value) for key, value in properties.items()}.get(names.PROPERTY_NAMES, "{}")
+    return {str(own): str(stored) for own, stored in json.loads(found).items()}
 
 
 def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
-from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
+from engine.table.catalog import MAIN, NOTHING_RENAMED, identifier, load, read, snapshot_id
 
 BRANCH_PREFIX = "siltstone_"
 SUMMARY_OPTION = "snapshot-property."
@@ -28,22 +28,41 @@ class Branch:
     Make it with `Branch.start`, write with `append` and `execute`, then `publish` or `drop`.
     """
 
-    def __init__(self, spark: SparkSession, catalog: str, table: str, name: str, summary: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: str,
+        table: str,
+        name: str,
+        summary: Mapping[str, str],
+        renamed: Mapping[str, str] = NOTHING_RENAMED,
+    ) -> None:
         self.spark = spark
         self.catalog = catalog
         self.table = table
         self.name = name
         self.summary = dict(summary)
+        self.renamed = dict(renamed)
 
     @classmethod
-    def start(cls, spark: SparkSession, catalog: str, table: str, summary: Mapping[str, str]) -> "Branch":
-        """Open a branch at the table's newest snapshot; every commit on it carries `summary`."""
+    def start(
+        cls,
+        spark: SparkSession,
+        catalog: str,
+        table: str,
+        summary: Mapping[str, str],
+        renamed: Mapping[str, str] = NOTHING_RENAMED,
+    ) -> "Branch":
+        """Open a branch at the table's newest snapshot; every commit on it carries `summary`.
+
+        `renamed`: columns that are called otherwise in the table; rows are given and read under their own names.
+        """
         java = load(spark, catalog, table)
         name = BRANCH_PREFIX + uuid.uuid4().hex[:12]
         snapshot = snapshot_id(java)
         manage = java.manageSnapshots()
         (manage.createBranch(name) if snapshot is None else manage.createBranch(name, snapshot)).commit()
-        return cls(spark, catalog, table, name, summary)
+        return cls(spark, catalog, table, name, summary, renamed)
 
     @property
     def identifier(self) -> str:
@@ -62,7 +81,8 @@ class Branch:
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
         """What writes rows to the branch in a commit that carries the marker."""
-        writer = rows.writeTo(self.identifier)
+        stored = rows.withColumnsRenamed(self.renamed) if self.renamed else rows
+        writer = stored.writeTo(self.identifier)
         for key, value in self.summary.items():
             writer = writer.option(SUMMARY_OPTION + key, value)
         return writer
@@ -74,7 +94,7 @@ class Branch:
 
     def read(self) -> DataFrame:
         """The branch as it stands now."""
-        return read(self.spark, self.catalog, self.table, self.name)
+        return read(self.spark, self.catalog, self.table, self.name, self.renamed)
 
     def newest_count(self, key: str) -> int:
         """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``)."""
