@@ -33,6 +33,7 @@ STREAM_TS: Final = "_stream_ts"
 UNKNOWN: Final = "_unknown"
 RESCUED: Final = "_rescued"
 BATCH: Final = "_batch"
+SOURCE: Final = "_source"  # of a table of several sources: which of them a row is from
 COPY: Final = "_copy"  # of a keyless table: which of the equal rows
 
 CONTROL: Final = "control"

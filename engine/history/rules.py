@@ -56,7 +56,7 @@ class Folded:
 
     `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
     greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time. A change at or before
-    them can concern versions already written.
+    them can concern versions already written. `sources` are those of all folded changes.
     """
 
     batch: int = 0
@@ -67,6 +67,7 @@ class Folded:
     truncate_ts: int | None = None
     partial: tuple[str, ...] = ()
     read_ts: int | None = None
+    sources: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The marker as it stands in a snapshot's summary."""
@@ -76,4 +77,5 @@ class Folded:
     def from_json(cls, text: str) -> "Folded":
         """The marker read back."""
         values = json.loads(text)
-        return cls(**{**values, "partial": tuple(values["partial"])})
+        tuples = {name: tuple(values.get(name, ())) for name in ("partial", "sources")}
+        return cls(**{**values, **tuples})

@@ -141,7 +141,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
     found = replace(found, rows=found.rows.localCheckpoint())
     known = known_row(spark, catalog, name)
     if known is not None:
-        refuse_rewrites(name, known, column_changes(known, found.shape.row_type)[1])
+        refuse_rewrites(name, known, column_changes(known, found.row_type)[1])
     before_us = None if known is None else newest_commit_us(spark, catalog, name)
     good = found.rows.where(F.col("reason").isNull())
     rejected = found.rejected(found.records.count(), good.count())
@@ -159,8 +159,8 @@ def folding_with(
     known = known_row(spark, catalog, target.changes)
     if known is None and new is None:
         return None
-    row = known if new is None else new.decoded.shape.row_type
-    keys = known_keys(spark, catalog, target.changes) if new is None else tuple(new.decoded.shape.key_type.names)
+    row = known if new is None else new.decoded.row_type
+    keys = known_keys(spark, catalog, target.changes) if new is None else tuple(new.decoded.key_type.names)
     assert row is not None
     stored = numbered(row) if spec.keys == () else row
     newest = delivery.consumers[spec.table].newest_batch

@@ -13,6 +13,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode.declared import stored_type
+from engine.decode.shards import SHARDS
 from engine.errors import SpecError
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
@@ -115,8 +116,10 @@ def check_decoded(work: Folding) -> None:
     Raises: SpecError.
     """
     wrong = []
-    if work.spec.keys and work.spec.keys != work.keys:
-        wrong.append(f"keys ({', '.join(work.spec.keys)} instead of {', '.join(work.keys)})")
+    shard = (names.SOURCE,) if work.spec.source.several == SHARDS else ()
+    is_sharded, keys = names.SOURCE in work.keys, (*shard, *(work.spec.keys or ()))
+    if (work.spec.keys and keys != work.keys) or is_sharded != bool(shard):
+        wrong.append(f"keys ({', '.join(keys)} instead of {', '.join(work.keys)})")
     wrong += [f"the mask of column {name}" for name in masked_otherwise(work)]
     for name, column in (work.spec.columns or {}).items():
         if name in work.row.names and column.mask is None:

@@ -8,12 +8,14 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.decode import FANNING_OUT, READ_WHOLE, control_rows, decode_rows, discover, envelopes
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
+from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
@@ -250,6 +252,8 @@ class Decoded:
     shape: TableShape
     records: DataFrame
     rows: DataFrame
+    key_type: T.StructType
+    row_type: T.StructType
     fans_out: bool = False
 
     def rejected(self, records: int, changes: int) -> int:
@@ -275,12 +279,16 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
-    shape = discover(events, spec, known)
+    own = known and T.StructType([field for field in known if field.name != names.SOURCE])
+    shape = discover(events, spec, own)
     rows = decode_rows(events, shape, spec).transform(hold_filters)
     if spec.keys == ():
-        refuse_new_columns(spec, shape, known)
+        refuse_new_columns(spec, shape, own)
         rows = keyless_changes(rows, shape, spec)
-    return Decoded(shape, mine, rows, fans_out=spec.keys == ())
+    if spec.source.several != SHARDS:
+        return Decoded(shape, mine, rows, shape.key_type, shape.row_type, spec.keys == ())
+    key, row = with_source(shape.key_type), with_source(shape.row_type)
+    return Decoded(shape, mine, sharded(rows), key, row, spec.keys == ())
 
 
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
@@ -296,8 +304,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         return Taking(taker.newest_batch, 0, 0)
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
-    shape, decoded = found.shape, found.rows
-    ensure_changes(spark, catalog, name, shape.key_type.names, shape.row_type, batch, spec.target.format_version)
+    decoded = found.rows
+    ensure_changes(spark, catalog, name, found.key_type.names, found.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before_us = newest_commit_us(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))

@@ -48,6 +48,7 @@ from engine.spec.model import (
     Mask,
     OnFailure,
     Order,
+    Several,
     Severity,
     SnapshotSpec,
     Times,
@@ -138,6 +139,10 @@ class SourceFace(_Section):
     epoch: tuple[EpochFace, ...] = Field(
         default=(),
         description="Where the log began anew: its epochs from the first on; an event that is in none is in the last.",
+    )
+    several: Annotated[Several, *words("refuse", "shards", "one_log")] | None = Field(
+        default=None,
+        description="Events of several sources: refuse; shards: each has rows of its own; one_log: they are one.",
     )
     images: Annotated[Images, *words("standard", "swapped")] = Field(
         default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."

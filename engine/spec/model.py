@@ -19,6 +19,7 @@ Decimals = Literal["precise", "string", "double"]
 Binaries = Literal["bytes", "base64", "hex"]
 Times = Literal["adaptive", "microseconds", "isostring"]
 Images = Literal["standard", "swapped"]
+Several = Literal["refuse", "shards", "one_log"]
 Order = Literal["auto", "scn", "coordinates"]
 
 
@@ -89,6 +90,7 @@ class SourceSpec:
     images: Images = "standard"
     order: Order = "auto"
     epochs: tuple[EpochSpec, ...] = ()
+    several: Several = "one_log"
 
 
 @dataclass(frozen=True, slots=True)

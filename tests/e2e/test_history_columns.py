@@ -1,4 +1,4 @@
-"""History under other column names, tracked columns, and a table without a key: through every command that reads them."""
+"""History under other column names, tracked columns, and a table without a key: through every command that reads it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
