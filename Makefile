@@ -21,7 +21,7 @@ test-all: java $(READY)
 	@$(VENV)/bin/python -m pytest -m "slow or not slow"
 
 property: java $(READY)
-	@$(VENV)/bin/python tests/property/full.py $(SEEDS)
+	@$(VENV)/bin/python tests/property/full.py
 
 check: $(READY)
 	@$(VENV)/bin/ruff check .

@@ -13,7 +13,7 @@ from tests import oracle
 from tests.property.batched import fold_in_batches
 from tests.property.engine_fold import fold, judged_by_oracle
 from tests.property.histories import COLUMNS, KEYS, SECOND, Case, Row
-from tests.property.profile import BATCHED, DRIFTING, FULL, SEED, SIMULATED
+from tests.property.profile import BATCHED, DRIFTING, FULL, SEED, SIMULATED, SPLITS
 from tests.property.simulated import (
     GUARD,
     MARGIN,
@@ -113,7 +113,7 @@ def test_without_the_guard_the_truth_is_lost(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize(
     ("way", "batches"),
-    [(way, batches) for way in WAYS for batches in (1, 4, 8)] if FULL else [(MARKERS, 3), (TIMES, 3)],
+    [(way, batches) for way in (WAYS if FULL else (MARKERS, TIMES)) for batches in SPLITS],
 )
 def test_any_split_into_batches_gives_the_same(
     spark: SparkSession, project: ProjectSpec, way: str, batches: int
