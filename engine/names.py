@@ -33,6 +33,8 @@ STREAM_TS: Final = "_stream_ts"
 UNKNOWN: Final = "_unknown"
 RESCUED: Final = "_rescued"
 BATCH: Final = "_batch"
+RECORDED_FROM: Final = "_recorded_from"  # when the table began to say a row
+RECORDED_TO: Final = "_recorded_to"  # when it ceased to
 SOURCE: Final = "_source"  # of a table of several sources: which of them a row is from
 COPY: Final = "_copy"  # of a keyless table: which of the equal rows
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.history.diff import INSERT, UPDATE, open_diff
+from engine.history.diff import DELETE, INSERT, UPDATE, open_diff
 from engine.history.links import owed_keys
 from engine.history.reconcile import reconcile
 from engine.history.rules import Folded, FoldRules
@@ -180,7 +180,7 @@ def open_versions(work: Folding, timeline: DataFrame, truncate: str | None) -> D
 def history_branch(work: Folding) -> Branch:
     """A branch of `history` whose commits say what it becomes a fold of."""
     marker = latest_marker(work, work.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec)}
-    return Branch.start(work.spark, work.catalog, work.spec.target.history, marker, work.spec.history.renamed)
+    return Branch.start(work.spark, work.catalog, work.spec.target.history, marker, work.layout)
 
 
 def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
@@ -199,10 +199,11 @@ def write_history(work: Folding, difference: Difference) -> Branch:
             source = diff.where((F.col("change") != INSERT) & (F.col("was_open") == was_open))
             view = temporary_view(source)
             branch.execute(
-                history_merge(branch.identifier, view, work.identity, columns, rows, work.keyless, branch.renamed)
+                history_merge(branch.identifier, view, work.identity, columns, rows, work.keyless, branch.layout)
             )
             work.spark.catalog.dropTempView(view)
-    branch.append(diff.where(F.col("change") == INSERT).select(*[F.col(quoted(name)) for name in columns]))
+    is_added = F.col("change") != DELETE if branch.layout.recorded else F.col("change") == INSERT
+    branch.append(diff.where(is_added).select(*[F.col(quoted(name)) for name in columns]))
     work.versions = {
         "opened": sum(n for (change, _), n in changes.items() if change == INSERT),
         "updated": sum(n for (change, _), n in changes.items() if change == UPDATE),

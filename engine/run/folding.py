@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,7 +14,7 @@ from engine import names
 from engine.errors import InvariantViolation, SpecError
 from engine.history.rules import Folded
 from engine.run.effort import SMALL_ROWS
-from engine.run.rows import Rows, stored_rows
+from engine.run.rows import Rows, layout_of, stored_rows
 from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
@@ -22,13 +23,12 @@ from engine.table.catalog import (
     create,
     exists,
     identifier,
-    names_property,
-    quoted,
     rename_columns,
     widen_column,
 )
 from engine.table.changes import column_changes, known_keys, known_row
 from engine.table.commit import newest_summary
+from engine.table.layout import Layout
 from engine.table.ledger import ledger_name
 
 SUMMARY_FOLDED = "siltstone.folded"
@@ -56,9 +56,15 @@ class Folding:
     seconds: dict[str, float] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
     changes: int = 0
     late: int = 0
     withdrawn: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        """How history's rows lie in its table, with the moment of this fold."""
+        return replace(layout_of(self.spec), at=self.began)
 
     @property
     def keyless(self) -> bool:
@@ -170,14 +176,14 @@ def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, st
 def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
     """Create `history` and `latest`, or let them grow with the columns of `changes`."""
     catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
-    stored, renamed = numbered(row) if spec.keys == () else row, spec.history.renamed
+    stored, layout = numbered(row) if spec.keys == () else row, layout_of(spec)
     refuse_taken_names(spec, row)
-    history = T.StructType([T.StructField(renamed.get(f.name, f.name), f.dataType) for f in history_schema(stored)])
+    history = layout.schema(history_schema(stored))
     if not exists(spark, catalog, spec.target.history):
-        partitioning = f"months({quoted(renamed.get(names.VALID_TO, names.VALID_TO))})"
-        create(spark, catalog, spec.target.history, history, partitioning, version | names_property(renamed))
+        create(spark, catalog, spec.target.history, history, layout.partitioning(), version | layout.properties())
     else:
-        rename_columns(spark, catalog, spec.target.history, renamed)
+        refuse_other_axis(spark, catalog, spec)
+        rename_columns(spark, catalog, spec.target.history, layout.renamed)
         grow(spark, catalog, spec.target.history, history)
     if not exists(spark, catalog, spec.target.latest):
         create(spark, catalog, spec.target.latest, latest_schema(stored), "", version)
@@ -191,6 +197,19 @@ def grow(spark: SparkSession, catalog: str, name: str, schema: T.StructType) -> 
     add_columns(spark, catalog, name, (), added)
     for column in widened:
         widen_column(spark, catalog, name, (column.name,), column.dataType)
+
+
+def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
+    """See that a history that tells when it recorded its rows goes on to, and that another does not begin to.
+
+    Raises: SpecError.
+    """
+    columns = spark.table(identifier(catalog, spec.target.history)).schema.names
+    if (names.RECORDED_TO in columns) != spec.history.recorded:
+        raise SpecError(
+            f"Cannot fold {spec.target.history}: it was made with another history.recorded.",
+            "restore the setting, or name another table as target.history and run `siltstone rebuild`",
+        )
 
 
 def refuse_taken_names(spec: TableSpec, row: T.StructType) -> None:

@@ -22,7 +22,7 @@ from engine.run.fold import Difference, fold_difference
 from engine.run.folding import Folding, check_settings, marker_of, newest_batch
 from engine.run.lock import one_run
 from engine.run.refold import versions_of
-from engine.run.rows import Rows
+from engine.run.rows import Rows, layout_of
 from engine.run.sequence import Progress, by_source, failed
 from engine.run.take import (
     Decoded,
@@ -174,7 +174,7 @@ def folding_with(
     changes = reduce(DataFrame.unionByName, [fitted(part, schema) for part in parts])
     history, folded = local_frame(spark, [], history_schema(stored)), Folded()
     if exists(spark, catalog, target.history):
-        history = fitted(read(spark, catalog, target.history, renamed=spec.history.renamed), history_schema(stored))
+        history = fitted(read(spark, catalog, target.history, layout=layout_of(spec)), history_schema(stored))
         folded = marker_of(spark, catalog, target.history)[0]
     control, control_batch = control_with(project, delivery, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
@@ -283,12 +283,12 @@ def statements(work: Folding) -> tuple[str, ...]:
     history = identifier(work.catalog, work.spec.target.history)
     latest = identifier(work.catalog, work.spec.target.latest)
     columns = history_schema(work.stored).names
-    renamed = work.spec.history.renamed
+    layout = work.layout
     listed = ", ".join(quoted(name) for name in columns)
-    stored = ", ".join(quoted(renamed.get(name, name)) for name in columns)
+    stored = ", ".join(quoted(layout.name(name)) for name in columns)
     return (
-        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, renamed),
-        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, renamed),
+        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, layout),
+        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, layout),
         f"INSERT INTO {history} ({stored})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
         latest_merge(latest, "open_versions", work.identity, latest_schema(work.stored).names, work.keyless),
     )

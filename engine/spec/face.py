@@ -242,6 +242,9 @@ class HistoryFace(_Section):
         default_factory=lambda: HistoryNamesFace(),
         description="Other names of its columns, such as __START_AT or dbt_valid_from.",
     )
+    recorded: bool = Field(
+        default=False, description="Keep what the table said before, with _recorded_from and _recorded_to."
+    )
 
 
 class SnapshotFace(_Section):

@@ -30,7 +30,8 @@ WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
 ENCODINGS: Final = ("decimals", "binaries", "times")
 HISTORY_KEEPS: Final = (
     reserved.OP, reserved.COMMIT_TS, reserved.POSITION, reserved.CHANGE_HASH, reserved.LAST_POSITION,
-    reserved.STREAM_TS, reserved.UNKNOWN, reserved.RESCUED, reserved.BATCH, reserved.COPY,
+    reserved.STREAM_TS, reserved.UNKNOWN, reserved.RESCUED, reserved.BATCH,
+    reserved.COPY, reserved.SOURCE, reserved.RECORDED_FROM, reserved.RECORDED_TO,
 )  # fmt: skip
 UNBOUNDED: Final = "unbounded"
 

@@ -16,6 +16,7 @@ def fold_fingerprint(spec: TableSpec) -> str:
     """32 hexadecimal digits over every setting that shapes the fold; another one needs a rebuild."""
     rows = {} if spec.source.rows is None else {"rows": _rows(spec.source.rows)}
     special: dict[str, object] = {"names": spec.history.names} if spec.history.names else {}
+    special |= {"recorded": True} if spec.history.recorded else {}
     special |= {"several": "shards"} if spec.source.several == "shards" else {}
     return _digest(
         rows

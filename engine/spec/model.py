@@ -123,10 +123,14 @@ class TrackSpec:
 
 @dataclass(frozen=True, slots=True)
 class HistorySpec:
-    """How versions are made. `names` pairs columns of history with the names they have in the table instead."""
+    """How versions are made. `names` pairs columns of history with the names they have in the table instead.
+
+    `recorded`: rows tell when the table said them.
+    """
 
     track: TrackSpec = TrackSpec()
     names: tuple[tuple[str, str], ...] = ()
+    recorded: bool = False
 
     @property
     def renamed(self) -> dict[str, str]:

@@ -67,7 +67,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         keys=face.keys,
         columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
         target=_target(face.target, face.table, project.namespace),
-        history=HistorySpec(face.history.track, _renamed(face.history.names)),
+        history=HistorySpec(face.history.track, _renamed(face.history.names), face.history.recorded),
         snapshot=SnapshotSpec(face.snapshot.guard, face.snapshot.skew, face.snapshot.margin),
         lateness=face.lateness,
         evolution=face.evolution,

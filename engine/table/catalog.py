@@ -1,6 +1,5 @@
 """Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
 
-import json
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -8,10 +7,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine import names
+from engine.table.layout import PLAIN, Layout, stored_names
 
 MAIN = "main"
-NOTHING_RENAMED: Mapping[str, str] = {}
 ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
 
 # Deletion vectors instead of rewritten files, and no shuffle before writing: a batch costs what it changes.
@@ -91,18 +89,15 @@ def ddl(data_type: T.DataType) -> str:
     return data_type.simpleString()
 
 
-def read(
-    spark: SparkSession, catalog: str, name: str, branch: str = MAIN, renamed: Mapping[str, str] = NOTHING_RENAMED
-) -> DataFrame:
+def read(spark: SparkSession, catalog: str, name: str, branch: str = MAIN, layout: Layout = PLAIN) -> DataFrame:
     """The table as it stands on a branch, with the table's present columns.
 
-    `renamed`: columns that are called otherwise in the table, and how; they come under their own names.
+    `layout`: how the rows of a history lie in the table.
 
     Not read by snapshot id: that would give the columns of the snapshot's time. A run writes to branches of its own, so
     main does not move under a lazy reader until the run publishes, and then the run reads no more.
     """
-    rows = spark.table(identifier(catalog, name, branch))
-    return rows.withColumnsRenamed({stored: own for own, stored in renamed.items()}) if renamed else rows
+    return layout.loaded(spark.table(identifier(catalog, name, branch)))
 
 
 def snapshot_id(table: Any, branch: str = MAIN) -> int | None:
@@ -137,18 +132,7 @@ def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping
         one, other = kept.get(own, own), wanted.get(own, own)
         if one != other:
             spark.sql(f"ALTER TABLE {identifier(catalog, name)} RENAME COLUMN {quoted(one)} TO {quoted(other)}")
-    set_properties(spark, catalog, name, names_property(wanted))
-
-
-def names_property(renamed: Mapping[str, str]) -> dict[str, str]:
-    """The table property that tells how columns are called."""
-    return {names.PROPERTY_NAMES: json.dumps(dict(renamed), sort_keys=True)}
-
-
-def stored_names(properties: Mapping[Any, Any]) -> dict[str, str]:
-    """The columns that are called otherwise, read back from a table's properties."""
-    found = {str(key): str(value) for key, value in properties.items()}.get(names.PROPERTY_NAMES, "{}")
-    return {str(own): str(stored) for own, stored in json.loads(found).items()}
+    set_properties(spark, catalog, name, Layout(wanted).properties())
 
 
 def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str]) -> None:

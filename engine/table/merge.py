@@ -1,9 +1,10 @@
 """The statements that write `history` and `latest`: text a person can read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from engine import names
-from engine.table.catalog import NOTHING_RENAMED, quoted
+from engine.table.catalog import quoted
+from engine.table.layout import PLAIN, Layout
 
 OPEN_ROWS = "open"
 CLOSED_ROWS = "closed"
@@ -16,15 +17,15 @@ def history_merge(
     columns: Sequence[str],
     rows: str,
     with_nulls: bool = False,
-    renamed: Mapping[str, str] = NOTHING_RENAMED,
+    layout: Layout = PLAIN,
 ) -> str:
     """Update or delete versions in place.
 
     `rows`: OPEN_ROWS touches the null partition only (a key has one open version there); CLOSED_ROWS the others, where
-    a version is known by its key and the change that opened it. New versions are appended, not merged. `renamed`:
-    columns of the target that are called otherwise than in the source.
+    a version is known by its key and the change that opened it. New versions are appended, not merged. `layout`:
+    how rows lie in the target; where it tells when they were recorded, they are only ended, and added anew.
     """
-    valid_to = quoted(renamed.get(names.VALID_TO, names.VALID_TO))
+    valid_to = quoted(layout.name(names.VALID_TO))
     same = same_key(keys, with_nulls)
     if rows == OPEN_ROWS:
         same.append(f"t.{valid_to} IS NULL")
@@ -35,11 +36,28 @@ def history_merge(
             f"(t.{quoted(names.POSITION)} IS NOT NULL OR t.{quoted(names.COMMIT_TS)} <=> s.{quoted(names.COMMIT_TS)})"
         )
         same.append(f"t.{valid_to} IS NOT NULL")
+    if layout.recorded:
+        return ended(target, source, same, layout)
     return (
         f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {' AND '.join(same)}\n"
         f"WHEN MATCHED AND s.change = 'delete' THEN DELETE\n"
-        f"WHEN MATCHED THEN UPDATE SET {assignments(columns, renamed)}"
+        f"WHEN MATCHED THEN UPDATE SET {assignments(columns, layout)}"
     )
+
+
+def ended(target: str, source: str, same: Sequence[str], layout: Layout) -> str:
+    """Tell until when the table said these rows."""
+    condition = " AND ".join([*same, f"t.{quoted(names.RECORDED_TO)} IS NULL"])
+    return (
+        f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {condition}\n"
+        f"WHEN MATCHED THEN UPDATE SET t.{quoted(names.RECORDED_TO)} = timestamp_micros({layout.micros()})"
+    )
+
+
+def all_recorded(target: str, layout: Layout) -> str:
+    """Tell of every row that the table says it no longer."""
+    column = quoted(names.RECORDED_TO)
+    return f"UPDATE {target} SET {column} = timestamp_micros({layout.micros()}) WHERE {column} IS NULL"
 
 
 def latest_merge(
@@ -57,8 +75,10 @@ def latest_merge(
     )
 
 
-def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool = False) -> str:
+def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool = False, layout: Layout = PLAIN) -> str:
     """Remove all rows of some keys. `source`: one row a key."""
+    if layout.recorded:
+        return ended(target, source, same_key(keys, with_nulls), layout)
     same = " AND ".join(same_key(keys, with_nulls))
     return f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {same}\nWHEN MATCHED THEN DELETE"
 
@@ -69,6 +89,6 @@ def same_key(keys: Sequence[str], with_nulls: bool) -> list[str]:
     return [f"t.{quoted(key)} {equal} s.{quoted(key)}" for key in keys]
 
 
-def assignments(columns: Iterable[str], renamed: Mapping[str, str] = NOTHING_RENAMED) -> str:
+def assignments(columns: Iterable[str], layout: Layout = PLAIN) -> str:
     """Every column from the source row."""
-    return ", ".join(f"t.{quoted(renamed.get(name, name))} = s.{quoted(name)}" for name in columns)
+    return ", ".join(f"t.{quoted(layout.name(name))} = s.{quoted(name)}" for name in columns)

@@ -75,6 +75,39 @@ def test_history_under_other_names(spark: SparkSession, project: ProjectSpec) ->
     assert found.status == EQUAL, found
 
 
+def test_an_auditor_can_ask_what_the_table_said(spark: SparkSession, project: ProjectSpec) -> None:
+    """A late change corrects what the table had said; both are kept, and a rebuild says everything anew."""
+    shop = Shop(spark, project)
+    spec = named(shop, recorded=True)
+    folded(shop, spec, FIRST)
+    said = datetime.now(UTC)
+    shop.write("1.jsonl", SECOND)
+    (table,) = catch_up(project, [spec], spark, checks=checks_of_run).tables
+    failed = [c for c in table.checks or () if c.status == "failed" and c.check != "chain_break"]
+    assert (table.exit_code, failed) == (0, []), table.error
+    (found,) = verify(project, [spec], spark, sample=None, seed=1)
+    assert found.status == EQUAL, found
+    rebuilt_after = datetime.now(UTC)
+    (again,) = rebuild(project, [spec], spark).tables
+    assert again.status == REBUILT, again.error
+    history = load_table(open_catalog(project.catalog), spec.target.history)
+    for then in (rebuilt_after, None):
+        assert told(timeline(history, AlwaysTrue(), then)) == [v[:4] for v in EXPECTED]
+    before = [(1, "Alice", 1, None), (2, "Bob", 2, 4), (2, "Bob", 4, None)]
+    assert told(timeline(history, AlwaysTrue(), said)) == before
+    at_three = datetime.fromtimestamp(START_MS / 1000 + 3, UTC)
+    names = [as_of(history, at_three, AlwaysTrue(), ("id",), then).column("name").to_pylist() for then in (said, None)]
+    assert names == [["Alice", "Bob"], ["late", "Bob"]]
+    assert shop.latest() == [(1, "late", 0), (3, "Carol", 0)]
+    kept = {(r["id"], r["_recorded_to"] is None) for r in shop.rows("shop_things_h")}
+    assert kept == {(1, True), (1, False), (2, True), (2, False), (3, True), (3, False)}
+
+
+def told(found: Any) -> list[tuple[Any, ...]]:
+    rows = [(r["id"], r["name"], second(r["_valid_from"]), second(r["_valid_to"])) for r in found.to_pylist()]
+    return sorted(rows, key=lambda v: (v[0], v[2], v[3] is None, v[3] or 0))
+
+
 def test_rebuild_renames_the_columns(spark: SparkSession, project: ProjectSpec) -> None:
     shop = Shop(spark, project)
     folded(shop, named(shop), FIRST)
