@@ -89,6 +89,11 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [window(30, 9, 60, 12)],
         [(1, 0, 10, "insert"), (None, 10, None, "delete")],
     ),
+    "of two snapshots at once the window that closes last holds a READ": (
+        [change("update", 40, 15, 2), change("read", 70, 40, 1)],
+        [window(30, 10, 90, 60), window(50, 20, 60, 25)],
+        [(2, 15, None, "update")],
+    ),
     "a window that never closes is no window": (
         [change("update", 40, 0, 2), change("read", 50, 11, 1)],
         [("0000-000000000000001E", NOON - SECOND, None, None)],  # type: ignore[list-item]
