@@ -49,3 +49,8 @@ PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: ho
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
+
+
+def quoted(name: str) -> str:
+    """One identifier as Spark's parser takes it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"

@@ -7,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from engine.names import quoted
 from engine.table.layout import PLAIN, Layout, stored_names
 
 MAIN = "main"
@@ -26,11 +27,6 @@ MERGE_ON_READ = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-
-
-def quoted(name: str) -> str:
-    """One identifier as SQL takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def identifier(catalog: str, name: str, branch: str | None = None) -> str:
