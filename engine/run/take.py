@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,11 +16,11 @@ from engine.decode import control_rows, decode_rows, discover
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
-from engine.errors import InvariantViolation, SourceError
+from engine.errors import InvariantViolation, SourceError, SpecError
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.changes import ensure_changes, known_row
+from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
@@ -126,11 +126,13 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     records = new_to(delivery, delivery.consumers[spec.table])
     mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
     events = mine.where(F.col("kind") == "change")
-    known = known_row(spark, project.catalog.name, spec.target.changes)
+    catalog = project.catalog.name
+    known = known_row(spark, catalog, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
-    shape = discover(events, spec, own)
+    known_key = None if known is None else known_keys(spark, catalog, spec.target.changes)
+    shape = keyed(discover(events, spec, own), spec, known_key)
     rows = decode_rows(events, shape, spec).transform(hold_filters)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)
@@ -139,6 +141,21 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
         return Decoded(shape, mine, rows, shape.key_type, shape.row_type, spec.keys == ())
     key, row = with_source(shape.key_type), with_source(shape.row_type)
     return Decoded(shape, mine, sharded(rows), key, row, spec.keys == ())
+
+
+def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
+    """The shape with the key that the spec or the events say; where neither does, with the one that is known.
+
+    Raises: SpecError: nobody says it.
+    """
+    if spec.keys is not None or shape.keys:
+        return shape
+    if known is None:
+        raise SpecError(
+            f"Cannot take {spec.table}: its events carry no key, and the spec names none.",
+            "name the columns that identify a row under keys; keys: [] says that none do, and equal rows are counted",
+        )
+    return replace(shape, keys=tuple(name for name in known if name != names.SOURCE))
 
 
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:

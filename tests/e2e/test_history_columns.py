@@ -143,6 +143,13 @@ def test_only_tracked_columns_open_versions(spark: SparkSession, project: Projec
     assert shop.latest() == [(1, None, 8)]
 
 
+def test_a_table_of_which_nobody_says_the_key_is_refused(spark: SparkSession, project: ProjectSpec) -> None:
+    shop = Shop(spark, project)
+    shop.write("0.jsonl", FIRST)
+    (table,) = shop.run(replace(shop.spec(), keys=None)).tables
+    assert (table.exit_code, "keys: []" in str(table.error)) == (2, True), table.error
+
+
 def test_a_table_without_a_key_through_the_commands(spark: SparkSession, project: ProjectSpec) -> None:
     """Equal rows of one statement, a redelivery of it, an update, and a late delete."""
     shop = Shop(spark, project)
