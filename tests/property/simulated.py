@@ -56,11 +56,14 @@ class Story:
     def tells_truth(self, found: Iterable[Row]) -> bool:
         """Whether history rows hold the images every key went through, from the beginning of the stream on.
 
-        Where READs have a guard, the first READ of a key can yield to a change beside it.
+        Where READs have a guard, the first READ of a key can yield to a change beside it; a truncate then finds no row
+        to end.
         """
         images = images_of(found)
         for key, truth in self.truth.items():
-            begins = range(self.first[key], self.first[key] + 1 + (self.way in STAMPED_EARLY))
+            first, guarded = self.first[key], self.way in STAMPED_EARLY
+            begins = [first, first + 2] if guarded and None in truth[first + 1 : first + 2] else [first]
+            begins += [first + 1] if guarded else []
             if not any(images.get(key, []) == truth[begin:] for begin in begins):
                 return False
         return True
@@ -86,13 +89,21 @@ def rules_of(way: str, rules: oracle.Rules) -> oracle.Rules:
 
 
 def stories(
-    count: int, from_seed: int, ways: Sequence[str] = WAYS, drifting: bool = False, number_from: int = 0
+    count: int,
+    from_seed: int,
+    ways: Sequence[str] = WAYS,
+    drifting: bool = False,
+    number_from: int = 0,
+    truncates: bool = False,
 ) -> list[Story]:
-    """As many sources as asked for, the ways in turn; with `drifting`, each ends with a lost change."""
+    """As many sources as asked for, the ways in turn; with `drifting`, each ends with a lost change.
+
+    `truncates`: some of their transactions truncate the table. (In one table with others, all of these would end.)
+    """
     made = []
     for turn in range(count):
         number = number_from + turn
-        source = Source(number, ways[turn % len(ways)], random.Random(f"{from_seed}:{number}"))
+        source = Source(number, ways[turn % len(ways)], random.Random(f"{from_seed}:{number}"), truncates)
         made.append(source.story(WAITS[turn // len(ways) % len(WAITS)] if drifting else None))
     return made
 
@@ -100,8 +111,8 @@ def stories(
 class Source:
     """A database with one table of a few rows, its log, and its clock."""
 
-    def __init__(self, number: int, way: str, chance: random.Random) -> None:
-        self.number, self.way, self.chance = number, way, chance
+    def __init__(self, number: int, way: str, chance: random.Random, truncates: bool) -> None:
+        self.number, self.way, self.chance, self.truncates = number, way, chance, truncates
         self.keys = list(range(1, chance.randint(2, 5) + 1))
         self.with_before, self.lean = chance.random() < 0.5, chance.random() < 0.5
         self.clock = chance.randrange(-2 * SECOND, 2 * SECOND)
@@ -148,6 +159,8 @@ class Source:
         self.transactions += 1
         at, mine, entries = self.now, set[int](), list[Row]()
         is_long = only is None and self.chance.random() < 0.15
+        if only is None and self.truncates and self.chance.random() < 0.06 and max(self.free.values()) <= at:
+            entries.append(self.truncate(at, mine))
         for _ in range(1 if only else self.chance.choice((1, 1, 2, 3))):
             entries += self.statement(at, mine, only)
             at += self.chance.randrange(60, 250) * SECOND if is_long else self.chance.randrange(200_000)
@@ -182,6 +195,14 @@ class Source:
         moved[1]["serial"] = moved[0]["serial"]
         return moved
 
+    def truncate(self, at: int, mine: set[int]) -> Row:
+        """All rows go at once."""
+        self.serial += 1
+        self.state = dict.fromkeys(self.keys)
+        mine |= {*self.keys}
+        nothing = dict.fromkeys(("key", "row", "present", "before", "old_key", "new_key"))
+        return nothing | {"op": "truncate", "content": 0, "stated": at, "serial": self.serial}
+
     def change(self, op: str, key: int, at: int, old: Image, new: Image) -> Row:
         """A change of one row, as the log has it but for what only the commit tells."""
         self.serial += 1
@@ -205,10 +226,11 @@ class Source:
 
     def commit(self, change: Row, at: int, order: int, is_lost: bool, wrongly_stamped: bool) -> None:
         """Write a change to the log: where it stands, how it is stamped, what became of the row."""
-        key = change["key"][1]
-        image = None if change["op"] == "delete" else self.image_in(change)
-        self.truth[key].append(image)
-        self.committed[key].append((at, len(self.truth[key])))
+        image = None if change["op"] in ("delete", "truncate") else self.image_in(change)
+        for key in self.keys if change["key"] is None else [change["key"][1]]:
+            if image is not None or self.truth[key]:
+                self.truth[key].append(image)
+                self.committed[key].append((at, len(self.truth[key])))
         stamped = change["stated"] if self.way in STAMPED_EARLY else at
         ahead = 3_600 * SECOND if wrongly_stamped and self.way != TIMES and self.chance.random() < 0.03 else 0
         placed = change["stated"] if self.way == STATEMENTS else at
@@ -275,7 +297,8 @@ class Source:
 
     def changed(self, key: int, opened: str, closed: str) -> bool:
         """Whether the log has a change of the key between two positions: Debezium drops the READ itself."""
-        return any(c["key"][1] == key and opened < c["position"] < closed and not c["is_lost"] for c in self.log)
+        about = (None, (self.number, key))
+        return any(c["key"] in about and opened < c["position"] < closed and not c["is_lost"] for c in self.log)
 
     def borrowed(self, bounds: tuple[str, str], asked: int) -> str | None:
         """The position a READ carries: none; that of its snapshot; that of the close, or of a record before it."""
