@@ -33,6 +33,10 @@ STREAM_TS: Final = "_stream_ts"
 UNKNOWN: Final = "_unknown"
 RESCUED: Final = "_rescued"
 BATCH: Final = "_batch"
+RECORDED_FROM: Final = "_recorded_from"  # when the table began to say a row
+RECORDED_TO: Final = "_recorded_to"  # when it ceased to
+SOURCE: Final = "_source"  # of a table of several sources: which of them a row is from
+COPY: Final = "_copy"  # of a keyless table: which of the equal rows
 
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
@@ -40,6 +44,8 @@ INPUTS: Final = "inputs"
 RUNS: Final = "runs"
 CHECKS: Final = "checks"
 LEDGER_TABLES: Final = (CONTROL, REJECTS, INPUTS, RUNS, CHECKS)
+
+PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
