@@ -35,16 +35,21 @@ from engine.table.ledger import (
 SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
+CONTROL_OF = "control:"
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """Somebody who takes a source's files: a table, or the source itself for its control events."""
+    """Somebody who takes a source's files: a table, or the source itself for its control events.
+
+    `masked`: its records hold values that must not be stored.
+    """
 
     name: str
     target: str
     newest_batch: int
     pending: Mapping[str, PendingFile]
+    masked: bool = False
 
 
 @dataclass
@@ -66,7 +71,7 @@ class Delivery:
 
 def control_consumer(source: SourceSpec) -> str:
     """The name under which a source's control events are taken."""
-    return f"control:{source.path}"
+    return f"{CONTROL_OF}{source.path}"
 
 
 def find_consumers(
@@ -81,8 +86,11 @@ def find_consumers(
     }
     look = Look(spark)
     consumers = {}
+    of_tables = {path for name, paths in taken.items() if not name.startswith(CONTROL_OF) for path in paths}
     for name, target in targets.items():
-        pending = pending_files(look, files, taken[name], name)
+        # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
+        replaceable = set(taken[name]) - of_tables if name.startswith(CONTROL_OF) else set()
+        pending = pending_files(look, files, taken[name], name, replaceable)
         consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
     return consumers
 
@@ -103,7 +111,16 @@ def list_delivery(
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
     declared = {spec.table: spec.keys for spec in specs}
-    return Delivery(source, files, find_consumers(spark, project, targets, files, tidy), declared)
+    return Delivery(source, files, with_masks(find_consumers(spark, project, targets, files, tidy), specs), declared)
+
+
+def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) -> dict[str, Consumer]:
+    """The consumers, told whose records hold masked columns. A record of no table may be of any of them."""
+    masked = {spec.table for spec in specs if mask_fingerprints(spec)}
+    return {
+        name: replace(taker, masked=name in masked or (name.startswith(CONTROL_OF) and bool(masked)))
+        for name, taker in consumers.items()
+    }
 
 
 def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:
@@ -177,7 +194,7 @@ def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str
 
 
 def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
-    """Rejected records as the ledger keeps them."""
+    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored."""
     return records.select(
         F.lit(batch).cast("bigint").alias("batch"),
         F.lit(taker.name).alias("consumer"),
@@ -185,7 +202,7 @@ def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
         "file",
         "line",
         "reason",
-        F.col("text").alias("record"),
+        (F.lit(None).cast("string") if taker.masked else F.col("text")).alias("record"),
         F.current_timestamp().alias("rejected_at"),
     )
 
@@ -374,8 +391,9 @@ def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, rec
     return SourceError(
         f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
         f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
-        "mend the spec, or raise rejects.max_fraction to take the others and deliver these again, mended, in another"
-        " file; nothing was taken",
+        "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
+        " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
+        " taken yet can be replaced by a mended one, others are mended by records in another file",
     )
 
 
