@@ -1,7 +1,7 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
@@ -17,6 +17,7 @@ from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
+from engine.recognise import looks_like
 from engine.report import SourceReport
 from engine.run.folding import newest_batch
 from engine.run.records import read_records, source_files
@@ -35,6 +36,7 @@ from engine.table.ledger import (
 SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
+SAMPLE_LINES = 50
 CONTROL_OF = "control:"
 
 
@@ -243,11 +245,21 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned > allowed * read:
+        form = other_format(delivery, declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
-            f" more than rejects.max_fraction {allowed:g} allows. Nothing was taken.",
+            f" more than rejects.max_fraction {allowed:g} allows{f'; they look like {form}' if form else ''}. Nothing"
+            " was taken.",
             "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
         )
+
+
+def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
+    """The format that the records of no table look like; None where they look like nothing that is known."""
+    assert delivery.records is not None
+    unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
+    form = looks_like([row["text"] for row in delivery.records.where(unowned).select("text").head(SAMPLE_LINES)])
+    return None if form == delivery.source.format else form
 
 
 @dataclass(frozen=True)
