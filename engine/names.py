@@ -45,3 +45,8 @@ LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS)
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
+
+
+def quoted(name: str) -> str:
+    """One identifier as Spark's parser takes it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"

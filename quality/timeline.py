@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.table.catalog import quoted
+from engine.names import quoted
 
 KINDS = ("version", "latest", "change", "read")
 READ_SCHEMA = "struct<position: string, low_ts: timestamp>"

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import Folded, FoldRules
+from engine.names import quoted
 from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, whole_key
 
 
@@ -235,11 +236,6 @@ def key_of(rules: FoldRules) -> Column:
 def whole_row(struct: str, columns: tuple[str, ...]) -> Column:
     """A struct's fields in the table's order; a null struct stays null."""
     return F.when(F.col(struct).isNotNull(), F.struct(*[F.col(struct)[name].alias(name) for name in columns]))
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark's parser takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def undo_key_swaps(rows: DataFrame) -> DataFrame:

@@ -16,12 +16,12 @@ from engine.history.reconcile import reconcile
 from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
+from engine.names import quoted
 from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
 from engine.run.refold import keys_to_refold, refold
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
-from engine.table.catalog import quoted
 from engine.table.changes import with_unknown
 from engine.table.commit import Branch, drop_stale_branches
 from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge

@@ -13,35 +13,33 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode import control_rows
 from engine.frames import local_frame
-from engine.history.diff import DELETE, INSERT
+from engine.history.diff import DELETE, INSERT, same_version
 from engine.history.judge import REDELIVERED
 from engine.history.rules import Folded
+from engine.names import quoted
 from engine.report import NOTHING_NEW, PLANNED, TablePlan
+from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference
 from engine.run.folding import Folding, check_settings, marker_of, newest_batch
 from engine.run.lock import one_run
 from engine.run.refold import versions_of
 from engine.run.rows import Rows
-from engine.run.sequence import Progress, by_source, failed
+from engine.run.sequence import Progress, by_source, failed, silent
 from engine.run.take import (
     Decoded,
-    Delivery,
     accepted_rejects,
     change_columns,
     check_unowned,
-    control_consumer,
     decode_table,
-    list_delivery,
-    new_to,
     newest_commit_us,
-    read_delivery,
     reject_rows,
 )
 from engine.schema.change import change_schema, key_schema
 from engine.schema.history import history_schema, latest_schema
+from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.catalog import exists, identifier, quoted, read
+from engine.table.catalog import exists, identifier, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
 from engine.table.ledger import ledger_name, ledger_schema, read_ledger
 from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
@@ -68,8 +66,8 @@ def plan(
 
     Raises: LockedError: a run is at work. What would stop one table is in its plan.
     """
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    tell = progress or (lambda _table, _step: None)
+    set_fold_conf(spark)
+    tell = progress or silent
     until_ms = None if until is None else int(until.timestamp() * 1000)
     with one_run(project, wait):
         return [
@@ -265,13 +263,11 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     """How many of the new versions come before one that the table has already, and keeps."""
     if refolded is None:
         return 0
-    identity = [*work.keys, names.POSITION, names.OP, names.CHANGE_HASH]
     is_new = F.col("change") == INSERT
     keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
-    there = versions_of(work, work.rows.history, keys).select(*[quoted(name) for name in identity]).alias("h")
-    gone = refolded.where(F.col("change") == DELETE).select(*[quoted(name) for name in identity]).alias("g")
-    same = [F.col(f"h.{quoted(name)}").eqNullSafe(F.col(f"g.{quoted(name)}")) for name in identity]
-    kept = there.join(gone, on=same, how="left_anti")
+    there = versions_of(work, work.rows.history, keys).alias("h")
+    gone = refolded.where(F.col("change") == DELETE).alias("g")
+    kept = there.join(gone, on=same_version(work.keys, "h", "g"), how="left_anti")
     newest = kept.groupBy(*[quoted(name) for name in work.keys]).agg(F.max(names.POSITION).alias("_newest"))
     opened = refolded.where(is_new).join(newest, on=list(work.keys), how="inner")  # newest: one row a key
     return opened.where(F.col(names.POSITION) < F.col("_newest")).count()

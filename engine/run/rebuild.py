@@ -17,6 +17,7 @@ from engine.errors import SpecError
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
+from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
 from engine.run.effort import light_planning
 from engine.run.fold import (
@@ -32,15 +33,16 @@ from engine.run.folding import TOTAL_RECORDS, Folding, check_settings, marker_of
 from engine.run.lock import one_run
 from engine.run.part import Part
 from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
-from engine.run.sequence import Progress, failed, run_rows
+from engine.run.sequence import Progress, failed, run_rows, silent
 from engine.run.survey import fold_rules, known_windows, survey
 from engine.run.take import SUMMARY_MASKS
 from engine.schema.evolve import promotes
 from engine.schema.history import history_schema
+from engine.session import set_fold_conf
 from engine.spec.columns import parse_column_type
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import quoted, read
+from engine.table.catalog import read
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_rows
 from engine.table.merge import keys_delete
@@ -63,8 +65,8 @@ def rebuild(
     """
     if part is not None and len(specs) != 1:
         raise SpecError(f"Cannot rebuild a part of {len(specs)} tables: a key belongs to one.", "name one spec")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    tell = progress or (lambda _table, _step: None)
+    set_fold_conf(spark)
+    tell = progress or silent
     started_at, began = datetime.now(UTC), time.monotonic()
     with one_run(project, wait):
         tables = tuple(rebuild_table(project, spec, spark, tell, part) for spec in specs)

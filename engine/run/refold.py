@@ -13,10 +13,10 @@ from engine.history.links import carry_over, linked_keys, owing_inserts
 from engine.history.reconcile import reconcile
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, truncate_rows
+from engine.names import quoted
 from engine.ordering.chronology import whole_key
 from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
-from engine.table.catalog import quoted
 
 MAX_LINKS = 100
 

@@ -12,9 +12,9 @@ from engine.decode import READ_WHOLE, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
+from engine.run.delivery import Consumer, Delivery, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.records import read_records
-from engine.run.take import Consumer, Delivery, control_consumer, with_masks
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, read_ledger, taken_inputs
 

@@ -15,6 +15,7 @@ from engine import names
 from engine.decode import control_rows, decode_rows, discover
 from engine.errors import InvariantViolation
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
 from engine.run.effort import light_planning
 from engine.run.folding import open_folding, other_settings
 from engine.run.lock import one_run
@@ -22,17 +23,13 @@ from engine.run.rebuild import rebuild_table
 from engine.run.rejected import PLACE, Rejected, moved_lines, rejected_delivery
 from engine.run.sequence import Checks, Progress, Run, failed
 from engine.run.take import (
-    Consumer,
     Decoded,
-    Delivery,
     Taking,
     change_columns,
     change_summary,
-    control_consumer,
     hold_filters,
     newest_commit_us,
     reject_rows,
-    source_report,
 )
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read

@@ -7,6 +7,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from engine.names import quoted
+
 MAIN = "main"
 ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
 
@@ -24,11 +26,6 @@ MERGE_ON_READ = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-
-
-def quoted(name: str) -> str:
-    """One identifier as SQL takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def identifier(catalog: str, name: str, branch: str | None = None) -> str:

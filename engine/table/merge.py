@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from engine import names
-from engine.table.catalog import quoted
+from engine.names import quoted
 
 OPEN_ROWS = "open"
 CLOSED_ROWS = "closed"
