@@ -48,7 +48,7 @@ def list_rejects(
     )
     console().print(grid(("table", "reason", "status", "records", "first at"), cells))
     total = sum(group.count for group in groups)
-    write_line(f"{total} records in {len(groups)} groups" if groups else "no rejects")
+    write_line(f"{total} {'record' if total == 1 else 'records'}" if groups else "no rejects")
 
 
 def show_rejects(

@@ -218,10 +218,13 @@ def common_path(files: Iterable[Path], root: Path, events: Iterable[Path] = ()) 
 
 
 def _patterns(wanted: list[Path], events: Iterable[Path]) -> Iterator[Path]:
-    """Patterns from the best on. The engine reads folders to the bottom, and knows `*` and `{a,b}`."""
-    if len(wanted) == 1:
+    """Patterns from the best on: those of a folder that was named take its next files, too.
+
+    The engine reads folders to the bottom, and knows `*` and `{a,b}`.
+    """
+    folders = [folder for folder in events if folder.is_dir()]
+    if len(wanted) == 1 and wanted[0].parent not in folders:
         yield wanted[0]
-        return
     above = Path(os.path.commonpath([file.parent for file in wanted]))
     if all(file.parent == above for file in wanted):
         beside = sorted(file for file in above.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
@@ -229,10 +232,10 @@ def _patterns(wanted: list[Path], events: Iterable[Path]) -> Iterator[Path]:
         for suffix in ("".join(suffixes[first:]) for first in range(len(suffixes))):
             if [file for file in beside if file.name.endswith(suffix)] == wanted:
                 yield above / f"*{suffix}"
-    for folder in events:
-        if folder.is_dir() and _visible_files(folder) == wanted:
-            yield folder
-    if len(wanted) <= LISTED_FILES and not any(set(",{}") & set(str(file)) for file in wanted):
+    yield from (folder for folder in folders if _visible_files(folder) == wanted)
+    if len(wanted) == 1:
+        yield wanted[0]
+    elif len(wanted) <= LISTED_FILES and not any(set(",{}") & set(str(file)) for file in wanted):
         yield above / ("{" + ",".join(str(file.relative_to(above)) for file in wanted) + "}")
 
 

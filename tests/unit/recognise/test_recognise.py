@@ -204,7 +204,8 @@ def test_an_unknown_file_is_told_with_all_that_was_looked_for(place: Place, tmp_
     remarks: list[str] = []
     assert [table.name for table in find_tables([flat.parent], remarks.append)] == ["shop.items"]
     assert remarks == [f"{notes} is passed over: neither lines of JSON nor CSV, Avro or Parquet"]
-    assert "path: events/a.jsonl" in written(tmp_path, flat.parent)["shop.items.yaml"]
+    assert "path: events/*.jsonl" in written(tmp_path, flat.parent)["shop.items.yaml"]
+    assert "path: events/a.jsonl" in written(tmp_path, flat, force=True)["shop.items.yaml"]
     document = tmp_path / "one.json"
     document.write_text(json.dumps([{"a": 1}], indent=1))
     with pytest.raises(SourceError, match="one JSON document; siltstone reads one record a line"):
