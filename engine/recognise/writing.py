@@ -98,22 +98,14 @@ def project_root(folder: Path) -> tuple[Path, bool]:
 
 
 def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
-    keys, questions = _keys(table), []
+    keys, questions = _keys(table), [] if table.format != ROWS else ["sequence_by"]
     lines = [
         f"# Written by `siltstone init` from {_counted(table)}.",
         f"# Changes are in the order of {table.order}.",
     ]
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
-    lines += [f"table: {_scalar(name)}", "source:", f"  format: {table.format}"]
-    lines.append(f"  path: {_scalar(path)}")
-    if table.delimiter != ",":
-        lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
-    if table.format == ROWS:
-        ordering = table.columns.order_candidates()
-        lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
-        lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
-        questions.append("sequence_by")
+    lines += [f"table: {_scalar(name)}", *_source(table, path)]
     if not keys and table.keyless and _takes_keyless():
         lines.append("keys: [] # the events say that there is no key: the whole row is one")
     elif len(keys) == 1:
@@ -122,10 +114,20 @@ def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
         several = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
         lines.append(f"keys: {_decide('the columns that identify a row', table.columns.key_candidates())}{several}")
         questions.append("keys")
-    lines += _columns(table)
-    text = "\n".join(lines) + "\n"
+    text = "\n".join([*lines, *_columns(table)]) + "\n"
     key = keys[0] if len(keys) == 1 else ()
     return WrittenSpec(file, name, table.format, key, len(table.columns.types()), tuple(questions), text)
+
+
+def _source(table: FoundTable, path: str) -> list[str]:
+    lines = ["source:", f"  format: {table.format}", f"  path: {_scalar(path)}"]
+    if table.delimiter != ",":
+        lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
+    if table.format == ROWS:
+        ordering = table.columns.order_candidates()
+        lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
+        lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
+    return lines
 
 
 def _takes_keyless() -> bool:

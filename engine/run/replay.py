@@ -6,13 +6,14 @@ records came good, and those that are rejected for another reason now. A reject 
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import control_rows, decode_rows, discover
+from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
@@ -108,6 +109,16 @@ class Replay(Run):
         return replace(report, rejected=taking.rejected, seconds=seconds, source=source.path)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a table's rejects: changes, records that are rejected still, and the lines to be closed."""
+
+    shape: TableShape
+    good: DataFrame
+    bad: DataFrame
+    moved: DataFrame
+
+
 def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, run_id: str) -> Taking:
     """Append to a table's changes what came good of its rejects, in one batch; close what changed.
 
@@ -116,41 +127,48 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     """
     assert delivery.records is not None
     assert delivery.waiting is not None
-    taker, name = delivery.consumers[spec.table], spec.target.changes
+    newest, catalog, name = delivery.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
     mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
     decoded = decoded_again(spark, project, mine, spec)
     if decoded is None:
-        return Taking(taker.newest_batch, 0, mine.count())
-    catalog, batch = project.catalog.name, taker.newest_batch + 1
+        return Taking(newest, 0, mine.count())
     bad, good = decoded.rejects(), decoded.rows.where(F.col("reason").isNull())
     if exists(spark, catalog, name):
         good = without(good, read(spark, catalog, name), delivery.waiting)
     good = good.localCheckpoint()
     moved = moved_lines(delivery.waiting, good, bad)
     if moved.isEmpty():
-        return Taking(taker.newest_batch, 0, bad.count())
-    shape = decoded.shape
+        return Taking(newest, 0, bad.count())
+    appended = append_replayed(spark, project, delivery, spec, Outcome(decoded.shape, good, bad, moved), run_id)
+    return Taking(newest + 1, appended, bad.count())
+
+
+def append_replayed(
+    spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, found: Outcome, run_id: str
+) -> int:
+    """Commit what came good to a table's changes, and what says so beside it. Gives: how many changes."""
+    taker, catalog, name, shape = delivery.consumers[spec.table], project.catalog.name, spec.target.changes, found.shape
+    batch = taker.newest_batch + 1
     ensure_changes(spark, catalog, name, shape.keys, shape.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before_us = newest_commit_us(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
     try:
         # Never too late: they had arrived in time, and waited.
-        branch.append(good.select(*change_columns(good, replace(spec, lateness=None), batch, before_us)))
-        expected, appended = good.count(), branch.newest_count("added-records")
+        branch.append(found.good.select(*change_columns(found.good, replace(spec, lateness=None), batch, before_us)))
+        expected, appended = found.good.count(), branch.newest_count("added-records")
         if expected != appended:
             raise InvariantViolation(
                 f"Cannot replay the rejects of {spec.table}: {expected} came good, {appended} were appended. Nothing"
                 " was taken.",
                 "report this with the rejects; running again will not help",
             )
-        close_rejects(spark, project, delivery, taker, with_outcome(moved, APPLIED), run_id)
-        still = bad.join(F.broadcast(moved.select(*PLACE)), on=PLACE, how="left_semi")
-        append_frame(spark, project, names.REJECTS, reject_rows(still, taker, batch))
+        close_rejects(spark, project, delivery, taker, with_outcome(found.moved, APPLIED), run_id)
+        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(found.bad, found.moved), taker, batch))
         branch.publish()
     finally:
         branch.drop()
-    return Taking(batch, appended, bad.count())
+    return appended
 
 
 def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
@@ -195,11 +213,15 @@ def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected
         outcome = F.when(F.col("applied") > 0, told).otherwise(REJECTED)
         closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row a line
         close_rejects(spark, project, delivery, taker, closed, run_id)
-        still = bad.join(F.broadcast(moved.select(*PLACE)), on=PLACE, how="left_semi")
-        append_frame(spark, project, names.REJECTS, reject_rows(still, taker, batch))
+        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), taker, batch))
         branch.publish()
     finally:
         branch.drop()
+
+
+def of_lines(records: DataFrame, lines: DataFrame) -> DataFrame:
+    """The records that stand in these lines."""
+    return records.join(F.broadcast(lines.select(*PLACE)), on=PLACE, how="left_semi")
 
 
 def with_outcome(moved: DataFrame, applied: str) -> DataFrame:
