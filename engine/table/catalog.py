@@ -116,11 +116,14 @@ def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, 
     spark.sql(f"ALTER TABLE {identifier(catalog, name)} ALTER COLUMN {column} TYPE {ddl(to)}")
 
 
-def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str]) -> None:
-    """Set table properties."""
+def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str | None]) -> None:
+    """Set table properties; None removes one."""
     if not properties:
         return
     update = load(spark, catalog, name).updateProperties()
     for key, value in properties.items():
-        update.set(key, value)
+        if value is None:
+            update.remove(key)
+        else:
+            update.set(key, value)
     update.commit()
