@@ -1,5 +1,6 @@
 """Make the report of a project: read the tables, write the page beside Great Expectations' own."""
 
+import logging
 import os
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from quality.docs import docs_folder
 from quality.report.collect import collect
 from quality.report.facts import Facts
 from quality.report.page import page
+
+LOG = logging.getLogger("siltstone")
 
 
 def page_file(root: Path) -> Path:
@@ -40,6 +43,17 @@ def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
         return load_specs(None, project)
     except SpecError:
         return ()
+
+
+def report_after(project: ProjectSpec, checked: bool) -> Path | None:
+    """The page after a run, where checks ran. None where none did, or where the catalog needs a JVM to be read."""
+    if not checked:
+        return None
+    try:
+        return write_page(project, facts_of(project))
+    except SpecError as error:
+        LOG.warning("No report was written: %s", error)
+        return None
 
 
 def write_page(project: ProjectSpec, facts: Facts) -> Path:

@@ -1,5 +1,6 @@
 """Gaps have a life: a dropped change opens one, its late arrival heals it, a person can acknowledge it."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from engine.look.gaps import acknowledge, gaps_of
 from engine.report import NOTHING_NEW, RunReport
 from engine.run import catch_up, sequence
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from engine.spec import load_specs
 from engine.spec.model import ProjectSpec
 from engine.table.gaps import update_gaps
 from quality import validate
@@ -185,3 +187,60 @@ def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypa
     (both,) = gaps(shop)
     assert asked == ["hanna", "ines"]
     assert (both.acknowledged_by, both.last_seen_run) == ("ines", "y")
+
+
+def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    keys, secret = ["anna@zqxj.example", "otto@zqxj.example"], "4711-ZQXJ"
+    events = [event("c", 10, None, person(keys[0], secret, 1)), event("c", 11, None, person(keys[1], secret, 1))]
+    broken = event("u", 30, person(keys[0], secret, 2), person(keys[0], "other-" + secret, 3))
+    shop.write("a.jsonl", [*events, broken])
+    (shop.project.root / "specs").mkdir()
+    (shop.project.root / "specs" / "people.yaml").write_text(PEOPLE.format(namespace=shop.project.namespace))
+    (spec,) = load_specs(None, shop.project)
+    assert catch_up(shop.project, [spec], shop.spark, checks=checks_of_run).exit_code == 5
+
+    (gap,) = gaps(shop)
+    said = json.loads(command(shop, capsys, "report", "--json"))
+    assert said["verdict"]["headline"] == "No: 1 table of 1 cannot be trusted"
+    (table,) = said["tables"]
+    assert [one["keys"] for one in table["troubles"]] == [[gap.key]]
+    assert (table["rows"], table["versions"], table["changes"]) == (2, 3, 3)
+    (run_fact,) = table["runs"]
+    assert run_fact["outcomes"] == {"opened": 3}
+    assert run_fact["lag_seconds"] > 86_400
+    assert sum(table["log"]["counts"]) == 3
+    summary = command(shop, capsys, "report", "--markdown")
+    page = (shop.project.root / "report" / "index.html").read_text(encoding="utf-8")
+    for text in (summary, page):
+        assert gap.position_from in text
+        assert hashlib.sha256(keys[0].encode()).hexdigest() in text
+    assert "data-docs/index.html" in page
+    everything = [path.read_bytes() for path in (shop.project.root / "report").rglob("*") if path.is_file()]
+    told = "".join([summary, json.dumps(said), command(shop, capsys, "gaps", "list"), json.dumps(shop_rows(shop))])
+    assert not [text for text in [*everything, told.encode()] if b"zqxj" in text.lower()]
+    assert "open gaps: 1" in shown(shop, capsys)
+
+
+def person(mail: str, ssn: str, n: int) -> dict[str, Any]:
+    return {"mail": mail, "ssn": ssn, "n": n}
+
+
+PEOPLE = """
+table: shop.things
+source: {{format: debezium-json, path: events}}
+keys: [mail]
+columns: {{mail: {{type: string, mask: sha256}}, ssn: {{type: string, mask: redact}}, n: int}}
+target: {{latest: {namespace}.people, history: {namespace}.people_h}}
+"""
+
+
+def shop_rows(shop: Shop) -> list[str]:
+    """The rows of the ledgers, as text."""
+    return [str(found) for name in ("runs", "checks", "gaps") for found in shop.rows(name)]
+
+
+def shown(shop: Shop, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `siltstone show` says beside the rows."""
+    with pytest.raises(SystemExit):
+        main(["show", f"{shop.project.namespace}.people", "--project", str(shop.project.root / "siltstone.yaml")])
+    return capsys.readouterr().err
