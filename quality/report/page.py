@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 
 from engine.report import BLOCKED, FAILED, NOTHING_NEW
@@ -11,10 +11,11 @@ from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from quality.report.pictures import OUTCOMES, drawn, duration
 from quality.report.verdict import GRAVITY, Level, Trouble, counted, level_of, troubles, verdict
 
-TROUBLES_SHOWN = 20
+TROUBLES_SHOWN = 12
 PICTURED = 24  # the page stays small and quick to make, however many tables there are
 OPEN_AT_MOST = 4
 KNOWN_SHOWN = 10
+SAME_YEAR = timedelta(days=300)
 TOLD = {Level.BAD: "cannot be trusted", Level.LOOK: "to be looked at", Level.GOOD: "good", Level.NONE: "never ran"}
 STATUS_ORDER = ("failed", "acknowledged", "passed", "not available")
 Bar = tuple[str, int, float]
@@ -55,8 +56,9 @@ def page(facts: Facts) -> str:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {
-        "moment": moment,
+        "moment": lambda at: moment(at, facts.at),
         "exactly": exactly,
+        "whole": moment,
         "iso": iso,
         "number": number,
         "duration": duration,
@@ -90,7 +92,8 @@ def table_views(facts: Facts) -> list[TableView]:
     order = sorted(facts.tables, key=lambda table: (GRAVITY[level_of(table)], -changes_of(table), table.table))
     to_open = [table.table for table in order if level_of(table) in (Level.BAD, Level.LOOK)][:OPEN_AT_MOST]
     opened = set(to_open or ([order[0].table] if len(order) == 1 else []))
-    return [table_view(table, n, table.table in opened, min(len(order), PICTURED)) for n, table in enumerate(order)]
+    pictured = min(len(order), PICTURED)
+    return [table_view(table, n, table.table in opened, pictured, facts.at) for n, table in enumerate(order)]
 
 
 def changes_of(table: TableFacts) -> int:
@@ -98,8 +101,8 @@ def changes_of(table: TableFacts) -> int:
     return sum(run.changes for run in table.runs)
 
 
-def table_view(table: TableFacts, place: int, is_open: bool, pictured: int) -> TableView:
-    """One table as the page shows it."""
+def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now: datetime) -> TableView:
+    """One table as the page shows it. `place`: among all tables, of which the first `pictured` have pictures."""
     from markupsafe import Markup
 
     anchor, level = f"table-{place + 1}", level_of(table)
@@ -115,14 +118,14 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int) -> T
         anchor,
         level,
         found,
-        state(table, found),
+        state(table, found, now),
         is_open,
         tuple((kind_of(run), strip_word(run)) for run in table.runs),
         f"The last {len(table.runs)} runs: " + ", ".join(strip_counts(table.runs)),
         table.runs[-1],
         next((run.lag_seconds for run in reversed(table.runs) if run.lag_seconds is not None), None),
         tuple(gaps[ACKNOWLEDGED][:KNOWN_SHOWN]),
-        tuple(healed_words(gaps[HEALED])),
+        tuple(healed_words(gaps[HEALED], now)),
         {name: Markup(draws[name]) if name in draws else None for name in ("log", "outcomes", "lag")},
         0 if place < pictured else pictured,
         marks_of(table),
@@ -147,7 +150,7 @@ def marks_of(table: TableFacts) -> Legend:
     return tuple((word, colour) for word, colour, is_there in marks if is_there)
 
 
-def state(table: TableFacts, found: Sequence[Trouble]) -> str:
+def state(table: TableFacts, found: Sequence[Trouble], now: datetime) -> str:
     """One line on a table: what is wrong, or how fresh it is."""
     grave = [one for one in found if one.level != Level.GOOD]
     if grave:
@@ -155,8 +158,8 @@ def state(table: TableFacts, found: Sequence[Trouble]) -> str:
         places = f"{one.places:,} x " if (one := grave[0]).places > 1 else ""
         return f"{places}{words(one.what).lower()}{more}"
     if table.complete_through is None:
-        return f"last run {moment(table.runs[-1].at)}"
-    return f"complete through {moment(table.complete_through)}"
+        return f"last run {moment(table.runs[-1].at, now)}"
+    return f"complete through {moment(table.complete_through, now)}"
 
 
 def figures(facts: Facts) -> list[tuple[str, str, str]]:
@@ -172,14 +175,14 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
     sealed = [table.sealed_up_to for table in ran]
     whole = [one for one in sealed if one is not None]
     shown = [
-        ("Last run", moment(last.at), f"{counted(len(of_last), 'table')}, run {last.run_id}"),
+        ("Last run", moment(last.at, facts.at), f"{counted(len(of_last), 'table')}, run {last.run_id}"),
         ("Changes in it", number(sum(run.changes for run in of_last)), rejected_words(of_last)),
         ("Open gaps", number(open_gaps), f"{number(known)} acknowledged" if known else ""),
     ]
     if through:
-        shown.append(("Complete through", moment(min(through)), "all tables" if len(ran) > 1 else ""))
+        shown.append(("Complete through", moment(min(through), facts.at), "all tables" if len(ran) > 1 else ""))
         nothing = "nothing is, in some table" if len(ran) > 1 else ""
-        least = moment(min(whole)) if len(whole) == len(sealed) else "nothing"
+        least = moment(min(whole), facts.at) if len(whole) == len(sealed) else "nothing"
         shown.append(("Sealed up to", least, "" if len(whole) == len(sealed) else nothing))
     return shown
 
@@ -218,14 +221,14 @@ def strip_counts(runs: Sequence[RunFact]) -> list[str]:
     return [f"{kinds.count(kind)} {word}" for kind, word in told.items() if kind in kinds]
 
 
-def healed_words(gaps: Sequence[Gap]) -> list[str]:
+def healed_words(gaps: Sequence[Gap], now: datetime) -> list[str]:
     """The healed gaps, a line a check and run."""
     groups: dict[tuple[str, str | None], list[Gap]] = {}
     for gap in sorted(gaps, key=lambda one: (one.healed_at or one.opened_at, one.check), reverse=True):
         groups.setdefault((gap.check, gap.healed_run), []).append(gap)
     return [
         f"{sum(gap.findings for gap in group):,} x {words(check).lower()}, by run {run}"
-        + (f" on {moment(group[0].healed_at)}" if group[0].healed_at else "")
+        + (f" on {moment(group[0].healed_at, now)}" if group[0].healed_at else "")
         for (check, run), group in list(groups.items())[:KNOWN_SHOWN]
     ]
 
@@ -236,9 +239,10 @@ def checks_told(checks: Sequence[CheckFact]) -> str:
     return ", ".join(f"{statuses.count(status)} {status}" for status in STATUS_ORDER if status in statuses)
 
 
-def moment(at: datetime) -> str:
-    """A moment as people read it, in UTC."""
-    return f"{at.astimezone(UTC):%d %b %Y, %H:%M}"
+def moment(at: datetime, now: datetime | None = None) -> str:
+    """A moment as people read it, in UTC; of the months around `now` without the year."""
+    near = now is not None and abs(now - at) < SAME_YEAR
+    return f"{at.astimezone(UTC):%d %b, %H:%M}" if near else f"{at.astimezone(UTC):%d %b %Y, %H:%M}"
 
 
 def exactly(at: datetime) -> str:

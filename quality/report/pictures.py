@@ -28,7 +28,7 @@ VARIABLES: Final = {
 } | {stand_in: f"var(--{name})" for name, stand_in in STAND_INS.items()}
 Box = tuple[float, float, float, float]
 WIDTH, HEIGHT = 5.0, 1.75  # inches: 360 points, so that words stay readable on a phone
-SIZE = 9.5
+SIZE = 11.0
 UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 ROUND: Final = (1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400)
 
@@ -105,7 +105,7 @@ def blank() -> "tuple[Figure, Axes]":
 
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "siltstone", "font.size": SIZE})
     figure = Figure(figsize=(WIDTH, HEIGHT))
-    axes = figure.add_axes((0.115, 0.16, 0.87, 0.8))
+    axes = figure.add_axes((0.13, 0.175, 0.855, 0.785))
     figure.patch.set_visible(False)
     axes.patch.set_visible(False)
     for side, spine in axes.spines.items():

@@ -160,9 +160,7 @@ def verdict(facts: Facts) -> Verdict:
     """Can the data be trusted?"""
     levels = {table.table: level_of(table) for table in facts.tables}
     if all(level == Level.NONE for level in levels.values()):
-        return Verdict(
-            Level.NONE, "Nothing has run yet", "Run `siltstone catch-up`, and this page tells what it found."
-        )
+        return Verdict(Level.NONE, "Nothing has run yet", "Run siltstone catch-up, and this page tells what it found.")
     bad = [table for table, level in levels.items() if level == Level.BAD]
     look = [table for table, level in levels.items() if level == Level.LOOK]
     never = [table for table, level in levels.items() if level == Level.NONE]
