@@ -11,20 +11,19 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.report import CheckReport
-from engine.run.delivery import control_consumer
 from engine.run.folding import Folding
 from engine.run.take import newest_commit_us
+from engine.run.watermarks import own_control, partitions_through
 from engine.schema.gap import OPEN, Gap, iso, sealed_up_to
 from engine.table.catalog import load, set_properties
 from engine.table.gaps import read_gaps
-from engine.table.ledger import read_ledger
 
 LAST_COMMIT: Final = "last commit"
+PARTITIONS: Final = "partitions"
 # What a control event of these kinds says: through its time, its source has handed out everything.
 VOUCHERS: Final[Mapping[str, Mapping[str, str]]] = {
     "debezium-json": {"heartbeat": "heartbeat", "transaction_end": "transaction end"},
@@ -62,40 +61,33 @@ def trust(batch: int, through: datetime | None, by: str | None, gaps: Sequence[G
 def complete_through(work: Folding) -> tuple[datetime | None, str | None]:
     """Up to when the source vouches for its changes, and by what; the last commit time where it does not vouch.
 
+    In a log, everything before the last commit that was seen has arrived; not so beside partitions that lag behind it.
     Never later than now: a commit time in the future is a clock that is wrong.
     """
     last = newest_commit_us(work.spark, work.catalog, work.spec.target.changes)
-    moments = [(moment_of(last), LAST_COMMIT)] if last is not None else []
-    before = properties_of(work)
-    if names.COMPLETE_THROUGH in before:
-        moments.append((datetime.fromisoformat(before[names.COMPLETE_THROUGH]), before[names.COMPLETE_THROUGH_BY]))
-    moments += [(moment_of(us), by) for by, us in vouched(work).items()]
+    told, known = properties_of(work), [(moment_of(us), by) for by, us in vouched(work).items()]
+    if names.COMPLETE_THROUGH in told:
+        known.append((datetime.fromisoformat(told[names.COMPLETE_THROUGH]), told[names.COMPLETE_THROUGH_BY]))
+    moments = [one for one in known if one[1] == PARTITIONS]
+    if not moments:
+        moments = known if last is None else [*known, (moment_of(last), LAST_COMMIT)]
     through, by = max(moments, key=lambda one: (one[0], one[1] != LAST_COMMIT), default=(None, None))
     return (None if through is None else min(through, datetime.now(UTC))), by
 
 
 def vouched(work: Folding) -> dict[str, int]:
     """The latest time, in microseconds, that the control events of this fold's batches vouch for, by their kind."""
+    if work.spec.source.format == "spanner-json":
+        through = partitions_through(work)
+        return {} if through is None else {PARTITIONS: through}
     kinds = VOUCHERS.get(work.spec.source.format, {})
-    control = own_control(work) if kinds else None
+    control = own_control(work, work.folded.control_batch) if kinds else None
     if control is None:
         return {}
     told = control.where(F.col("kind").isin(*kinds)).groupBy("kind")
     at = F.coalesce("commit_ts", "ingest_ts")
     rows = told.agg(F.unix_micros(F.max(at)).alias("at")).where(F.col("at").isNotNull()).collect()
     return {kinds[row["kind"]]: row["at"] for row in rows}
-
-
-def own_control(work: Folding) -> DataFrame | None:
-    """The control events of the table's source that arrived since the fold before. Rows: filters."""
-    if work.target.control_batch == work.folded.control_batch:
-        return None
-    control = read_ledger(work.spark, work.project, names.CONTROL)
-    inputs = read_ledger(work.spark, work.project, names.INPUTS)
-    if control is None or inputs is None:
-        return None
-    own = inputs.where(F.col("consumer") == control_consumer(work.spec.source)).select("batch")
-    return control.where(F.col("batch") > work.folded.control_batch).join(F.broadcast(own), "batch", "left_semi")
 
 
 def properties_of(work: Folding) -> dict[str, str]:

@@ -83,13 +83,14 @@ def test_a_dropped_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
     seen = {"last_seen_run": second.run_id, "last_seen_at": gaps(shop)[0].last_seen_at, "since_batch": -1}
     assert gaps(shop) == [replace(opened, **seen)]
 
-    shop.write("c.jsonl", MISSING)
+    end = {"status": "END", "id": "t1", "event_count": 1, "ts_ms": START_MS + 45_000}
+    shop.write("c.jsonl", [*MISSING, json.dumps(end) + "\n"])
     third = run(shop)
     (healed,) = gaps(shop)
     assert (third.exit_code, checked(third)["chain_break"]) == (0, "passed")
     assert (healed.gap_id, healed.status, healed.healed_run) == (opened.gap_id, HEALED, third.run_id)
-    assert told(shop)["sealed-up-to"] == told(shop)["complete-through"] == at(40)
-    assert told(shop)["open-gaps"] == "0"
+    assert told(shop)["sealed-up-to"] == told(shop)["complete-through"] == at(45)
+    assert (told(shop)["complete-through-by"], told(shop)["open-gaps"]) == ("transaction end", "0")
 
 
 def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(

@@ -23,6 +23,25 @@ def find_browser() -> str:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What was seen of a page: `requests` are addresses outside of it, `wide` is all of it, `window` its room."""
+
+    console: tuple[str, ...]
+    requests: tuple[str, ...]
+    wide: int
+    window: int
+
+
+def requests(log: Path) -> list[str]:
+    """The addresses that a page asked for. What the browser asks for on its own has no initiator."""
+    text = log.read_text(encoding="utf-8").rstrip().removesuffix(",")
+    events = json.loads(text if text.endswith("}") else text + "]}")["events"]
+    asked = [event["params"] for event in events if "initiator" in event.get("params", {})]
+    urls = {str(one.get("url", "")) for one in asked if one["initiator"] != "not an origin"}
+    return sorted(url for url in urls if url and not url.startswith(INSIDE))
+
+
+@dataclass(frozen=True)
 class Browser:
     """Chromium with a profile of its own."""
 
@@ -41,33 +60,20 @@ class Browser:
         done = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=True)
         return done.stdout, done.stderr
 
-    def console(self, page: Path, *options: str) -> list[str]:
-        """What the page writes to the console, refused requests among it."""
-        _, log = self.run(page.as_uri(), "--dump-dom", *options)
-        return [line for line in log.splitlines() if ":CONSOLE" in line]
-
-    def requests(self, page: Path) -> list[str]:
-        """All addresses that the page asks for. What the browser asks for on its own has no initiator."""
-        log = self.folder / "net.json"
-        self.run(page.as_uri(), "--dump-dom", f"--log-net-log={log}")
-        text = log.read_text(encoding="utf-8").rstrip().removesuffix(",")
-        events = json.loads(text if text.endswith("}") else text + "]}")["events"]
-        asked = [event["params"] for event in events if "initiator" in event.get("params", {})]
-        urls = {str(one.get("url", "")) for one in asked if one["initiator"] != "not an origin"}
-        return sorted(url for url in urls if url and not url.startswith(INSIDE))
-
-    def widths(self, page: Path, width: int) -> tuple[int, int]:
-        """How wide the page is in a window of this width: (all of it, the window)."""
-        frame = self.folder / "frame.html"
+    def look(self, page: Path, width: int) -> "Seen":
+        """Open a page in a window of this width, with everything in it unfolded."""
+        frame, log = self.folder / "frame.html", self.folder / "net.json"
         frame.write_text(
             f"<iframe id=f width={width} height=800 style='border:0' src='{page.as_uri()}'></iframe><pre id=told></pre>"
             "<script>f.onload = () => { const d = f.contentDocument.documentElement;"
             " for (const one of d.querySelectorAll('details')) one.open = true;"
             " told.textContent = `widths:${d.scrollWidth},${d.clientWidth};` }</script>"
         )
-        dom, _ = self.run(frame.as_uri(), "--dump-dom", "--allow-file-access-from-files", "--window-size=1200,900")
+        options = ("--dump-dom", f"--log-net-log={log}", "--allow-file-access-from-files", "--window-size=1200,900")
+        dom, said = self.run(frame.as_uri(), *options)
         whole, window = dom.split("widths:")[1].split(";")[0].split(",")
-        return int(whole), int(window)
+        console = tuple(line for line in said.splitlines() if ":CONSOLE" in line)
+        return Seen(console, tuple(requests(log)), int(whole), int(window))
 
     def picture(self, page: Path, name: str, width: int, height: int, *options: str) -> Path:
         """A screenshot beside the page."""

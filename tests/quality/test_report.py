@@ -18,7 +18,7 @@ from quality.report.page import PICTURED, page
 from quality.report.pictures import drawn
 from quality.report.summary import markdown, plain
 from quality.report.verdict import Level, level_of, troubles, verdict
-from tests.quality.browser import DARK, Browser, find_browser
+from tests.quality.browser import DARK, Browser, Seen, find_browser
 from tests.quality.reported import NOW, facts, failed, gap, good, with_gaps
 
 NEVER = TableFacts("shop.new", "shop.new")
@@ -172,10 +172,7 @@ def test_in_a_browser_nothing_is_asked_for_refused_or_wider_than_a_phone(
 ) -> None:
     file = tmp_path / "index.html"
     file.write_text(made(case), encoding="utf-8")
-    assert browser.console(file) == []
-    assert browser.requests(file) == []
-    whole, window = browser.widths(file, 380)
-    assert (whole, window) == (380, 380)
+    assert browser.look(file, 380) == Seen(console=(), requests=(), wide=380, window=380)
 
 
 def test_a_browser_shows_it_dark_and_prints_what_is_folded(browser: Browser, tmp_path: Path) -> None:
@@ -195,6 +192,7 @@ def test_the_browser_would_see_a_request_and_an_error(browser: Browser, tmp_path
         "<!DOCTYPE html><div style='width: 900px'>wide</div><img src='http://127.0.0.1:9/x.png'>"
         "<script>console.error('seen')</script>"
     )
-    assert browser.requests(file) == ["http://127.0.0.1:9/x.png"]
-    assert any("seen" in line for line in browser.console(file))
-    assert browser.widths(file, 380)[0] > 380
+    seen = browser.look(file, 380)
+    assert (seen.requests, seen.window) == (("http://127.0.0.1:9/x.png",), 380)
+    assert any("seen" in line for line in seen.console)
+    assert seen.wide > 380
