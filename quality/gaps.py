@@ -13,7 +13,17 @@ from quality.catalogue import CHECKS
 from quality.results import Finding, Found
 
 # What happened in one delivery or one run: nothing that comes later could mend it, so it has no life.
-EVENTS: Final = frozenset({catalogue.POSITIONS_BACKWARDS, catalogue.SUMS_CLOSE})
+EVENTS: Final = frozenset(
+    {
+        catalogue.POSITIONS_BACKWARDS,
+        catalogue.SUMS_CLOSE,
+        "time_against_order",
+        "rejects",
+        "duplicates",
+        "late_changes",
+        "snapshot_reads",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,10 @@ def is_cut(found: Found) -> bool:
 
 
 def identity(spec: TableSpec, one: Finding) -> str:
-    """The id of the gap that a finding tells of."""
+    """The id of the gap that a finding tells of. A transaction is known by its own: its range grows as it arrives."""
+    transaction = getattr(one, "tx_id", None) if one.key is None else None
+    if transaction is not None:
+        return gap_id(spec.table, one.check, None, None, transaction)
     return id_of_finding(spec.table, one.check, one.key, one.position_from, one.position_to, one.message)
 
 
@@ -150,7 +163,14 @@ def merged(first: Found, again: Found, spec: TableSpec) -> Found:
     highs = [high for high in (first.position_to, again.position_to) if high is not None]
     beyond = max(first.observed - len(first.sample), again.observed - len(again.sample))
     sample = (*first.sample, *more)
-    return Found(len(sample) + beyond, min(lows, default=None), max(highs, default=None), sample)
+    return replace(
+        first,
+        observed=len(sample) + beyond,
+        position_from=min(lows, default=None),
+        position_to=max(highs, default=None),
+        sample=sample,
+        unavailable=None,
+    )
 
 
 def is_acknowledged(check: str, found: Found, gaps: Sequence[Gap], spec: TableSpec) -> bool:
