@@ -1,6 +1,6 @@
 """What the newest changes of a table say of the stream: how late they came, and where in the log they lie."""
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -93,7 +93,7 @@ def lateness(rows: "pa.Table", commits: Mapping[int, Commits]) -> tuple[LateFact
         times = mine.filter(pc.invert(refused))["commit_ts"].drop_null().cast("int64")
         behind = pc.subtract(int(before.timestamp() * 1_000_000), times)
         for value in behind.filter(pc.greater(behind, 0)).to_pylist():
-            counts[LABELS[bisect_right(STEPS, timedelta(microseconds=value))]] += 1
+            counts[LABELS[bisect_left(STEPS, timedelta(microseconds=value))]] += 1
     return tuple(LateFact(label, count) for label, count in counts.items() if count)
 
 
