@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from engine.decode import discover, envelopes
 from engine.inputs.pending import PendingFile
 from engine.recognise import FoundTable, find_tables, write_specs, written_specs
+from engine.recognise.datastream import ROW_ID
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_specs, table_spec
@@ -34,11 +35,12 @@ RECORDED = (
 
 def spec_of(project: ProjectSpec, table: FoundTable, path: str) -> TableSpec:
     """A spec that leaves the types to the engine."""
-    mapping = {
+    mapping: dict[str, object] = {
         "table": table.name,
         "source": {"format": table.format, "path": path},
-        "keys": sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))],
     }
+    if table.keys != {(ROW_ID,)}:  # that one stands beside the row
+        mapping["keys"] = sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))]
     return table_spec(mapping, project)
 
 
