@@ -232,14 +232,19 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -
 
     Raises: SpecError.
     """
-    if not exists(spark, project.catalog.name, spec.target.history):
-        return
-    summary = newest_summary(spark, project.catalog.name, spec.target.history)
-    written = summary.get(names.SUMMARY_FINGERPRINT)
-    if written is not None and written != fold_fingerprint(spec):
+    if other_settings(spark, project, spec):
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
             " names, snapshot or lateness changed since). Nothing was taken.",
             "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
             f" {spec.target.changes} with the new ones",
         )
+
+
+def other_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether the versions written so far were folded with other settings than the spec has."""
+    if not exists(spark, project.catalog.name, spec.target.history):
+        return False
+    summary = newest_summary(spark, project.catalog.name, spec.target.history)
+    written = summary.get(names.SUMMARY_FINGERPRINT)
+    return written is not None and written != fold_fingerprint(spec)

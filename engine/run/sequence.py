@@ -22,6 +22,7 @@ from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, open_folding
 from engine.run.lock import one_run
 from engine.run.take import Taking, take_control, take_table
+from engine.run.trust import checked_batch, tell_trust
 from engine.session import set_fold_conf, sibling
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
@@ -164,7 +165,7 @@ class Run:
         try:
             self.progress(spec.table, "taking")
             check_settings(spark, self.project, spec)
-            taking = take_table(spark, self.project, delivery, spec)
+            taking = self.take(spark, delivery, spec)
             taken_seconds = time.monotonic() - began
             work = open_folding(spark, self.project, spec)
             if work is None:
@@ -176,11 +177,16 @@ class Run:
         phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
         return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
 
+    def take(self, spark: SparkSession, delivery: Delivery, spec: TableSpec) -> Taking:
+        """Append what is new to a table's changes."""
+        return take_table(spark, self.project, delivery, spec)
+
     def fold_table(self, work: Folding, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
         spec = work.spec
         self.progress(spec.table, "folding")
-        since = work.folded.batch
+        # A run that died between the tables and the checks left batches that nobody has looked at.
+        since = min(work.folded.batch, checked_batch(work)) if self.checks is not None else work.folded.batch
         history = fold_history(work)
         with work.phase("latest"):
             latest = follow_latest(work, history)
@@ -193,8 +199,10 @@ class Run:
         for branch in (history, latest):
             if branch is not None:
                 branch.publish()
-        if results is None and status == OK:
+        if results is None and (status == OK or since < work.folded.batch):
             results = self.run_checks(work, taking, source, since, None, None)
+        if results is not None:
+            tell_trust(work, results)
         return table_report(work, taking, status, results)
 
     def run_checks(

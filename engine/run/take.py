@@ -1,7 +1,7 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -17,9 +17,11 @@ from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
+from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import exists
 from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
@@ -27,10 +29,11 @@ from engine.table.ledger import append_frame, append_rows, ensure_ledger
 SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
+SAMPLE_LINES = 50
 
 
 def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
-    """Rejected records as the ledger keeps them."""
+    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored."""
     return records.select(
         F.lit(batch).cast("bigint").alias("batch"),
         F.lit(taker.name).alias("consumer"),
@@ -38,7 +41,7 @@ def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
         "file",
         "line",
         "reason",
-        F.col("text").alias("record"),
+        (F.lit(None).cast("string") if taker.masked else F.col("text")).alias("record"),
         F.current_timestamp().alias("rejected_at"),
     )
 
@@ -79,11 +82,21 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned > allowed * read:
+        form = other_format(delivery, declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
-            f" more than rejects.max_fraction {allowed:g} allows. Nothing was taken.",
+            f" more than rejects.max_fraction {allowed:g} allows{f'; they look like {form}' if form else ''}. Nothing"
+            " was taken.",
             "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
         )
+
+
+def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
+    """The format that the records of no table look like; None where they look like nothing that is known."""
+    assert delivery.records is not None
+    unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
+    form = looks_like([row["text"] for row in delivery.records.where(unowned).select("text").head(SAMPLE_LINES)])
+    return None if form == delivery.source.format else form
 
 
 @dataclass(frozen=True)
@@ -125,11 +138,19 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     # A control event (a schema change) can name the table too; it is the source's.
     records = new_to(delivery, delivery.consumers[spec.table])
     mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
-    events = mine.where(F.col("kind") == "change")
-    catalog = project.catalog.name
-    known = known_row(spark, catalog, spec.target.changes)
-    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
+    is_known = exists(spark, project.catalog.name, spec.target.changes)
+    if not is_known and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
+    return decode_records(spark, project, mine, spec)
+
+
+def decode_records(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded:
+    """Decode a table's records as its spec says, lazily but for its shape.
+
+    Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
+    """
+    catalog, events = project.catalog.name, records.where(F.col("kind") == "change")
+    known = known_row(spark, catalog, spec.target.changes)
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     known_key = None if known is None else known_keys(spark, catalog, spec.target.changes)
     shape = keyed(discover(events, spec, own), spec, known_key)
@@ -138,9 +159,9 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
         refuse_new_columns(spec, shape, own)
         rows = keyless_changes(rows, shape, spec)
     if spec.source.several != SHARDS:
-        return Decoded(shape, mine, rows, shape.key_type, shape.row_type, spec.keys == ())
+        return Decoded(shape, records, rows, shape.key_type, shape.row_type, spec.keys == ())
     key, row = with_source(shape.key_type), with_source(shape.row_type)
-    return Decoded(shape, mine, sharded(rows), key, row, spec.keys == ())
+    return Decoded(shape, records, sharded(rows), key, row, spec.keys == ())
 
 
 def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
@@ -259,8 +280,9 @@ def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, rec
     return SourceError(
         f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
         f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
-        "mend the spec, or raise rejects.max_fraction to take the others and deliver these again, mended, in another"
-        " file; nothing was taken",
+        "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
+        " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
+        " taken yet can be replaced by a mended one, others are mended by records in another file",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.spec.rows import row_disagreements
+from engine.spec.rows import ROWS, row_disagreements
 from engine.spec.wording import Place, shown
 
 Disagreement = tuple[Place, str, str | None]
@@ -21,6 +21,8 @@ def disagreements(value: object) -> Iterator[Disagreement]:
     columns = _mapping(spec.get("columns"))
     yield from _same_names(columns)
     yield from row_disagreements(spec)
+    if "keys" in spec and spec["keys"] is None and _mapping(spec.get("source")).get("format") != ROWS:
+        yield ("keys",), "says nothing", "name the columns that identify a row, or leave keys out: the events may know."
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
     history = _mapping(spec.get("history"))
     yield from _track_and_columns(history.get("track"), columns)

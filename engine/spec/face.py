@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
@@ -99,10 +99,10 @@ class SourceFace(_Section):
     decimals: Annotated[Decimals, *words("precise", "string", "double")] = Field(
         default="precise", description="How events without a schema carry decimals (decimal.handling.mode)."
     )
-    binaries: Annotated[Binaries, *words("bytes", "base64", "hex")] = Field(
+    binaries: Annotated[Binaries, *words(*get_args(Binaries))] = Field(
         default="bytes", description="How events without a schema carry binary values (binary.handling.mode)."
     )
-    times: Annotated[Times, *words("adaptive", "microseconds", "isostring")] = Field(
+    times: Annotated[Times, *words(*get_args(Times))] = Field(
         default="adaptive", description="How events without a schema carry times (time.precision.mode)."
     )
     table: TableName | None = Field(
@@ -149,12 +149,14 @@ class SourceFace(_Section):
     )
     order: Annotated[Order, *words("auto", "scn", "coordinates")] = Field(
         default="auto",
-        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one.",
+        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one."
+        " Debezium on Oracle: scn orders by the SCN of statements; auto: by commit SCN from connector 2.0 on.",
     )
 
     @model_validator(mode="after")
     def _settings_fit(self) -> SourceFace:
         fields.settings_fit(self.format, self.model_fields_set)
+        fields.order_fits(self.format, self.order)
         return self
 
 

@@ -25,7 +25,7 @@ FORMATS: Final = (
     "debezium-json", "datastream-json", "datastream-avro", "canal-json", "spanner-json", "shareplex-json", "rows",
 )  # fmt: skip
 LATER_FORMATS: Final = ("debezium-avro", "dts-avro")
-SETTING_OF: Final = {"images": "canal-json", "order": "shareplex-json"}
+SETTING_OF: Final = {"images": ("canal-json",), "order": ("shareplex-json", "debezium-json")}
 WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
 ENCODINGS: Final = ("decimals", "binaries", "times")
 HISTORY_KEEPS: Final = (
@@ -236,11 +236,19 @@ def delimiter(value: object) -> str:
 def settings_fit(form: str, said: Iterable[str]) -> None:
     """Refuses settings of a source that mean nothing to its format."""
     for name in sorted(said):
-        owner = SETTING_OF.get(name, form)
-        if owner != form:
-            refuse(f"{name} is a setting of {owner}, not of {form}", f"leave {name} out.")
+        owners = SETTING_OF.get(name, (form,))
+        if form not in owners:
+            refuse(f"{name} is a setting of {' and '.join(owners)}, not of {form}", f"leave {name} out.")
         if name in ENCODINGS and form in WRITTEN_FORMATS:
             refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
+
+
+def order_fits(form: str, order: str) -> None:
+    """Refuses coordinates as the order of a format whose changes all have a position."""
+    if form == "debezium-json" and order == "coordinates":
+        refuse(
+            "order: coordinates is for shareplex-json: Debezium's changes have positions", "write scn, or leave it out."
+        )
 
 
 def format_version(value: object) -> int:

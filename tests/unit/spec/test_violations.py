@@ -15,7 +15,12 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"source": source(format="debezim-json")}, "$.source.format", "is not known", "'debezium-json'"),
     ({"source": source(time_zone="Europe/Berln")}, "$.source.time_zone", "not a time zone", "'Europe/Berlin'"),
     ({"source": source(decimals="presice")}, "$.source.decimals", "is not known", "'precise'"),
-    ({"source": source(times="nano")}, "$.source.times", "is not known", "adaptive, microseconds or isostring"),
+    (
+        {"source": source(times="nano")},
+        "$.source.times",
+        "is not known",
+        "adaptive, adaptive_time_microseconds, connect",
+    ),
     ({"source": source(images="swapped")}, "$.source", "images is a setting of canal-json, not of debezium-json", None),
     (
         {"source": source(format="spanner-json", times="adaptive")},
