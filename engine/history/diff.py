@@ -57,13 +57,15 @@ def full_diff(judged: DataFrame, existing: DataFrame, rules: FoldRules, batch: i
                          R [7, 9)         delete: a READ that a late change superseded
     """
     wanted = version_rows(judged, batch).drop("action")
-    same = same_version(rules.keys, "w", "e")
+    same = same_version(rules.identity, "w", "e")
     both = wanted.alias("w").join(existing.alias("e"), on=same, how="full_outer")  # one row a version
     is_wanted, is_there = side("w", names.VALID_FROM).isNotNull(), side("e", names.VALID_FROM).isNotNull()
     compared = [name for name in wanted.columns if name != names.BATCH]
     equal = F.struct(*[side("w", c) for c in compared]).eqNullSafe(F.struct(*[side("e", c) for c in compared]))
     change = F.when(is_wanted & ~is_there, INSERT).when(is_wanted & ~equal, UPDATE).when(~is_wanted, DELETE)
-    columns = [F.coalesce(side("w", c), side("e", c)) if c in rules.keys else picked(c, is_wanted) for c in compared]
+    columns = [
+        F.coalesce(side("w", c), side("e", c)) if c in rules.identity else picked(c, is_wanted) for c in compared
+    ]
     return both.select(
         *[column.alias(name) for column, name in zip(columns, compared, strict=True)],
         F.lit(batch).alias(names.BATCH),
@@ -83,8 +85,9 @@ def same_version(keys: Sequence[str], left: str, right: str) -> Column:
 
 
 def same_key(keys: Sequence[str], left: str, right: str) -> Column:
-    """True for rows of one key."""
-    return reduce(and_, [side(left, name) == side(right, name) for name in keys])
+    """True for rows of one key. Where the whole row is the key, nulls are values of it, too."""
+    pairs = [(side(left, name), side(right, name)) for name in keys]
+    return reduce(and_, [one.eqNullSafe(other) if names.COPY in keys else one == other for one, other in pairs])
 
 
 def same_opening(left: str, right: str) -> Column:

@@ -15,18 +15,25 @@ from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.folding import newest_batch
 from engine.run.records import read_records, source_files
+from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, taken_inputs
+
+CONTROL_OF = "control:"
 
 
 @dataclass(frozen=True)
 class Consumer:
-    """Somebody who takes a source's files: a table, or the source itself for its control events."""
+    """Somebody who takes a source's files: a table, or the source itself for its control events.
+
+    `masked`: its records hold values that must not be stored.
+    """
 
     name: str
     target: str
     newest_batch: int
     pending: Mapping[str, PendingFile]
+    masked: bool = False
 
 
 @dataclass
@@ -48,7 +55,7 @@ class Delivery:
 
 def control_consumer(source: SourceSpec) -> str:
     """The name under which a source's control events are taken."""
-    return f"control:{source.path}"
+    return f"{CONTROL_OF}{source.path}"
 
 
 def find_consumers(
@@ -63,8 +70,11 @@ def find_consumers(
     }
     look = Look(spark)
     consumers = {}
+    of_tables = {path for name, paths in taken.items() if not name.startswith(CONTROL_OF) for path in paths}
     for name, target in targets.items():
-        pending = pending_files(look, files, taken[name], name)
+        # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
+        replaceable = set(taken[name]) - of_tables if name.startswith(CONTROL_OF) else set()
+        pending = pending_files(look, files, taken[name], name, replaceable)
         consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
     return consumers
 
@@ -85,7 +95,16 @@ def list_delivery(
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
     declared = {spec.table: spec.keys for spec in specs}
-    return Delivery(source, files, find_consumers(spark, project, targets, files, tidy), declared)
+    return Delivery(source, files, with_masks(find_consumers(spark, project, targets, files, tidy), specs), declared)
+
+
+def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) -> dict[str, Consumer]:
+    """The consumers, told whose records hold masked columns. A record of no table may be of any of them."""
+    masked = {spec.table for spec in specs if mask_fingerprints(spec)}
+    return {
+        name: replace(taker, masked=name in masked or (name.startswith(CONTROL_OF) and bool(masked)))
+        for name, taker in consumers.items()
+    }
 
 
 def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:

@@ -165,7 +165,7 @@ class Run:
         try:
             self.progress(spec.table, "taking")
             check_settings(spark, self.project, spec)
-            taking = take_table(spark, self.project, delivery, spec)
+            taking = self.take(spark, delivery, spec)
             taken_seconds = time.monotonic() - began
             work = open_folding(spark, self.project, spec)
             if work is None:
@@ -176,6 +176,10 @@ class Run:
             return failed(spec, error, time.monotonic() - began)
         phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
         return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
+
+    def take(self, spark: SparkSession, delivery: Delivery, spec: TableSpec) -> Taking:
+        """Append what is new to a table's changes."""
+        return take_table(spark, self.project, delivery, spec)
 
     def fold_table(self, work: Folding, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""

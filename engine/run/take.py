@@ -1,33 +1,39 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.decode import control_rows, decode_rows, discover
+from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
-from engine.errors import InvariantViolation, SourceError
+from engine.decode.shards import SHARDS, sharded, with_source
+from engine.errors import InvariantViolation, SourceError, SpecError
+from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.changes import ensure_changes, known_row
+from engine.table.catalog import exists
+from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
 SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
+SAMPLE_LINES = 50
 
 
 def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
-    """Rejected records as the ledger keeps them."""
+    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored."""
     return records.select(
         F.lit(batch).cast("bigint").alias("batch"),
         F.lit(taker.name).alias("consumer"),
@@ -35,7 +41,7 @@ def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
         "file",
         "line",
         "reason",
-        F.col("text").alias("record"),
+        (F.lit(None).cast("string") if taker.masked else F.col("text")).alias("record"),
         F.current_timestamp().alias("rejected_at"),
     )
 
@@ -76,11 +82,21 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned > allowed * read:
+        form = other_format(delivery, declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
-            f" more than rejects.max_fraction {allowed:g} allows. Nothing was taken.",
+            f" more than rejects.max_fraction {allowed:g} allows{f'; they look like {form}' if form else ''}. Nothing"
+            " was taken.",
             "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
         )
+
+
+def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
+    """The format that the records of no table look like; None where they look like nothing that is known."""
+    assert delivery.records is not None
+    unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
+    form = looks_like([row["text"] for row in delivery.records.where(unowned).select("text").head(SAMPLE_LINES)])
+    return None if form == delivery.source.format else form
 
 
 @dataclass(frozen=True)
@@ -99,6 +115,13 @@ class Decoded:
     shape: TableShape
     records: DataFrame
     rows: DataFrame
+    key_type: T.StructType
+    row_type: T.StructType
+    fans_out: bool = False
+
+    def rejected(self, records: int, changes: int) -> int:
+        """How many of the records are no changes. Where one can be two changes, the difference does not tell."""
+        return self.rejects().count() if self.fans_out else records - changes
 
     def rejects(self) -> DataFrame:
         """The records that are no changes, with the reasons."""
@@ -115,12 +138,45 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     # A control event (a schema change) can name the table too; it is the source's.
     records = new_to(delivery, delivery.consumers[spec.table])
     mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
-    events = mine.where(F.col("kind") == "change")
-    known = known_row(spark, project.catalog.name, spec.target.changes)
-    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
+    is_known = exists(spark, project.catalog.name, spec.target.changes)
+    if not is_known and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
-    shape = discover(events, spec, known)
-    return Decoded(shape, mine, decode_rows(events, shape, spec).transform(hold_filters))
+    return decode_records(spark, project, mine, spec)
+
+
+def decode_records(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded:
+    """Decode a table's records as its spec says, lazily but for its shape.
+
+    Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
+    """
+    catalog, events = project.catalog.name, records.where(F.col("kind") == "change")
+    known = known_row(spark, catalog, spec.target.changes)
+    own = known and T.StructType([field for field in known if field.name != names.SOURCE])
+    known_key = None if known is None else known_keys(spark, catalog, spec.target.changes)
+    shape = keyed(discover(events, spec, own), spec, known_key)
+    rows = decode_rows(events, shape, spec).transform(hold_filters)
+    if spec.keys == ():
+        refuse_new_columns(spec, shape, own)
+        rows = keyless_changes(rows, shape, spec)
+    if spec.source.several != SHARDS:
+        return Decoded(shape, records, rows, shape.key_type, shape.row_type, spec.keys == ())
+    key, row = with_source(shape.key_type), with_source(shape.row_type)
+    return Decoded(shape, records, sharded(rows), key, row, spec.keys == ())
+
+
+def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
+    """The shape with the key that the spec or the events say; where neither does, with the one that is known.
+
+    Raises: SpecError: nobody says it.
+    """
+    if spec.keys is not None or shape.keys:
+        return shape
+    if known is None:
+        raise SpecError(
+            f"Cannot take {spec.table}: its events carry no key, and the spec names none.",
+            "name the columns that identify a row under keys; keys: [] says that none do, and equal rows are counted",
+        )
+    return replace(shape, keys=tuple(name for name in known if name != names.SOURCE))
 
 
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
@@ -136,8 +192,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         return Taking(taker.newest_batch, 0, 0)
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
-    shape, decoded = found.shape, found.rows
-    ensure_changes(spark, catalog, name, shape.keys, shape.row_type, batch, spec.target.format_version)
+    decoded = found.rows
+    ensure_changes(spark, catalog, name, found.key_type.names, found.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before_us = newest_commit_us(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
@@ -145,10 +201,10 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
         expected, appended = found.records.count(), branch.newest_count("added-records")
-        rejects = None
-        if expected != appended:
+        rejects, missing = None, found.rejected(expected, appended)
+        if missing:
             bad = reject_rows(found.rejects(), taker, batch)
-            rejects = accepted_rejects(spec, bad, expected, expected - appended)
+            rejects = accepted_rejects(spec, bad, expected, missing)
         # Inputs before rejects: by them the next run knows what a batch that never became real has left.
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
         if rejects is not None:
@@ -157,7 +213,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         branch.publish()
     finally:
         branch.drop()
-    return Taking(batch, appended, expected - appended)
+    return Taking(batch, appended, missing)
 
 
 def hold_filters(decoded: DataFrame) -> DataFrame:
@@ -224,8 +280,9 @@ def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, rec
     return SourceError(
         f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
         f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
-        "mend the spec, or raise rejects.max_fraction to take the others and deliver these again, mended, in another"
-        " file; nothing was taken",
+        "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
+        " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
+        " taken yet can be replaced by a mended one, others are mended by records in another file",
     )
 
 

@@ -155,7 +155,7 @@ def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
 
 def nothing_folded(work: Folding) -> DataFrame:
     """A history without rows."""
-    return local_frame(work.spark, [], history_schema(work.row))
+    return local_frame(work.spark, [], history_schema(work.stored))
 
 
 def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFrame:
@@ -163,12 +163,13 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
 
     Gives: history's columns. Computed. Rows: one a version.
     """
-    columns = [F.col(quoted(name)) for name in history_schema(work.row).names]
+    columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
     rows = difference.rows.localCheckpoint()
     gone = rows.where(F.col("change") != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
     is_open = side("h", names.VALID_TO).isNull()
     written = F.when(F.col("g.was_open"), is_open).otherwise(~is_open & same_opening("h", "g"))
-    kept = history.alias("h").join(gone, on=same_key(work.keys, "h", "g") & written, how="left_anti").select(*columns)
+    same = same_key(work.identity, "h", "g") & written
+    kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
     return kept.unionByName(rows.where(F.col("change") != DELETE).select(*columns)).localCheckpoint()
 
 
@@ -202,7 +203,7 @@ def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> 
         sides.append(told)
     both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
     odd = both.agg(F.sum("_side").alias("_side")).where(F.col("_side") != 0).localCheckpoint()
-    order = [quoted(name) for name in (*work.keys, names.VALID_FROM, names.POSITION)]
+    order = [quoted(name) for name in (*work.identity, names.VALID_FROM, names.POSITION)]
     # As text: whatever the types are, the report is for people and for JSON.
     shown = odd.orderBy(*order, "_side").select(
         *[F.col(quoted(name)).cast("string").alias(name) for name in columns], "_side"
@@ -222,7 +223,7 @@ def comparable(work: Folding, name: str) -> Column:
 def first_difference(work: Folding, table: str, columns: Sequence[str], found: Sequence[Row]) -> FirstDifference:
     """The first row that differs, beside the row of the other side that is the same version, if there is one."""
     first = found[0]
-    identity = [*work.keys, names.POSITION]
+    identity = [*work.identity, names.POSITION]
     others = [row for row in found[1:] if row["_side"] * first["_side"] < 0]
     other = next((row for row in others if all(row[name] == first[name] for name in identity)), None)
     stands, should = (first, other) if first["_side"] > 0 else (other, first)
