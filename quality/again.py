@@ -32,6 +32,8 @@ def look_again(
     known = [gap for gap in asked if gap.status != OPEN]
     if known and not reaches_back(tables, since, known):
         asked = [gap for gap in asked if gap.status == OPEN]
+    if not asked:
+        return []
     can_ask = keeps_its_value_in_json(tables.changes.schema["key"].dataType)
     by_key = [gap for gap in asked if can_ask and gap.key is not None and gap.check in KEY_CHECKS]
     by_batch = [gap for gap in asked if gap not in by_key]
