@@ -77,13 +77,13 @@ def test_a_key_that_json_would_change_is_looked_at_since_its_batch(spark: SparkS
     assert [gap.status for gap in book] == [OPEN]
 
 
-class Looking(Exception):
+class LookError(Exception):
     """Somebody looked at a table."""
 
 
 def test_where_nothing_is_open_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     def looked(*_: Any) -> None:
-        raise Looking
+        raise LookError
 
     (gap,) = updated([], [Looked(found_one(), 4)], SPEC, VISIT)
     monkeypatch.setattr(again, "find", looked)
