@@ -185,6 +185,13 @@ def verdict(facts: Facts) -> Verdict:
     return Verdict(Level.GOOD, "Yes, the data can be trusted", f"{whole}; no gap is open.")
 
 
+def distrust(bad: int, number: int) -> str:
+    """How many tables cannot be trusted, in words."""
+    if bad < number:
+        return f"Not all of it: {counted(bad, 'table')} of {number} cannot be trusted"
+    return "No, the data cannot be trusted" if number == 1 else f"No: none of {number} tables can be trusted"
+
+
 def rest_of(number: int) -> str:
     """A word on the other tables."""
     return "" if not number else "The other can be used." if number == 1 else f"The other {number} can be used."
