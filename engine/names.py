@@ -43,3 +43,4 @@ LEDGER_TABLES: Final = (CONTROL, REJECTS, INPUTS, RUNS, CHECKS)
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
+SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"

@@ -259,7 +259,7 @@ def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
 
 
 def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, int]:
-    """The numbers that must close, for the check that says whether they do."""
+    """The numbers of a run for its checks: those that must close, the outcomes, and from where on control is new."""
     return {
         "read": source.read,
         "taken": sum(source.taken.values()),
@@ -270,6 +270,8 @@ def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, i
         "outcomes": sum(work.outcomes.values()),
         "appended": taking.changes,
         "table_rejected": taking.rejected,
+        "control_since": work.folded.control_batch,
+        **{f"outcome:{name}": number for name, number in work.outcomes.items()},
     }
 
 

@@ -11,13 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import FANNING_OUT, READ_WHOLE, control_rows, decode_rows, discover, envelopes
+from engine.decode import FANNING_OUT, READ_WHOLE, decode_rows, discover, envelopes
 from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SourceError
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
+from engine.run.evidence import evidence, evidence_counts
 from engine.run.folding import newest_batch
 from engine.run.records import read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
@@ -32,7 +33,7 @@ from engine.table.ledger import (
     taken_inputs,
 )
 
-SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
+SUMMARY_MAX_COMMIT = names.SUMMARY_MAX_COMMIT
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
 
@@ -126,7 +127,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
-        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"), *evidence_counts())
         .collect()
     )
 
@@ -205,7 +206,7 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     batch = taker.newest_batch + 1
     records = new_to(delivery, taker)
     branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
-    events = control_rows(records.where(F.col("kind") == "control"))
+    events = evidence(spark, records, delivery.classes)
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
     declared = [spec.table for spec in specs]
     append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
