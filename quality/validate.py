@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -13,11 +13,14 @@ from engine.report import CheckReport
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
+from engine.table.commit import summary_of_batch
 from engine.table.ledger import append_rows, read_ledger
 from quality import catalogue
-from quality.catalogue import CHECKS
+from quality.catalogue import CHECKS, SUMMARIES
 from quality.docs import build_pages, judge, open_context
+from quality.expected import run_expectations
 from quality.findings import find
+from quality.outcomes import NO_RUN, found_in_outcomes
 from quality.results import FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
 from quality.scope import Tables
 from quality.suite import batch, build_suite, verdicts
@@ -38,30 +41,59 @@ def run_checks(
     latest_ref: str | None = None,
     sums: Sums | None = None,
     append: Append = append_rows,
+    numbers: Mapping[str, int] | None = None,
 ) -> tuple[CheckResult, ...]:
     """Check what the batches after `since_batch` did to a table, in the order the spec names the checks.
 
     `history_ref`, `latest_ref`: the branch that holds the tables before they are published (None: as published).
-    `sums`: the run's numbers; without them that check is not available. `append` writes the rows of the ledger.
+    `sums`: the run's numbers that must close; `numbers`: all its numbers, with control_since and the outcomes. Without
+    them the checks that need them are not available. `append` writes the rows of the ledger.
 
     Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
     """
-    checks = spec.quality.checks
+    tables = None
     if has_tables(spark, project, spec):
-        found = find(read_tables(spark, project, spec, history_ref, latest_ref), spec, since_batch, checks)
-    else:
-        found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
-    found[catalogue.SUMS_CLOSE] = found_in_sums(sums)
-    asked = {check: found[check] for check in checks}
+        tables = read_tables(spark, project, spec, history_ref, latest_ref, since_batch, numbers)
+    asked = found_by_checks(tables, spec, since_batch, sums, numbers)
     checked_at = datetime.now(UTC)
     suite = build_suite(spec, asked)
     with ONE_CONTEXT:
         context = open_context(project.root)
         passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
-    results = tuple(result(spec, run_id, checked_at, check, what, passed) for check, what in asked.items())
+        own = results_of_own(context, project, spec, tables, run_id, checked_at)
+    results = (*(result(spec, run_id, checked_at, check, what, passed) for check, what in asked.items()), *own)
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results
+
+
+def found_by_checks(
+    tables: Tables | None, spec: TableSpec, since: int, sums: Sums | None, numbers: Mapping[str, int] | None
+) -> dict[str, Found]:
+    """What each check found, in the order the spec names them."""
+    checks = spec.quality.checks
+    if tables is None:
+        found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
+    else:
+        found = find(tables, spec, since, checks)
+        told = found_in_outcomes(numbers) if numbers is not None else {}
+        # What a format cannot carry stays so, whatever the numbers are.
+        found |= {check: what for check, what in told.items() if found.get(check) == NO_RUN}
+    return {check: found_in_sums(sums) if check == catalogue.SUMS_CLOSE else found[check] for check in checks}
+
+
+def results_of_own(
+    context: Any, project: ProjectSpec, spec: TableSpec, tables: Tables | None, run_id: str, checked_at: datetime
+) -> list[CheckResult]:
+    """The results of the spec's own expectations."""
+    if tables is None:
+        why = "the tables have not been written yet"
+        return [
+            CheckResult(run_id, checked_at, spec.table, one.label, one.severity, NOT_AVAILABLE, 0, why)
+            for one in spec.quality.expectations
+        ]
+    frames = {"latest": tables.latest, "history": tables.history, "changes": tables.changes}
+    return run_expectations(context, project.root, spec, frames, run_id, checked_at)
 
 
 def checks_of_run(
@@ -75,10 +107,18 @@ def checks_of_run(
     latest_ref: str | None = None,
 ) -> tuple[CheckReport, ...]:
     """`run_checks` as `engine.run.catch_up` calls it: `catch_up(..., checks=checks_of_run)`."""
-    results = run_checks(spark, project, spec, run_id, since_batch, history_ref, latest_ref, Sums.of(sums))
+    given = Sums.of(sums)
+    results = run_checks(
+        spark, project, spec, run_id, since_batch, history_ref, latest_ref, given, numbers=outcomes_of(sums)
+    )
     return tuple(
         CheckReport(one.check, one.severity, one.status, one.observed, one.message, one.hint) for one in results
     )
+
+
+def outcomes_of(numbers: Mapping[str, int]) -> Mapping[str, int] | None:
+    """A run's numbers where they tell the outcomes, not only how many there are."""
+    return numbers if "control_since" in numbers else None
 
 
 def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
@@ -89,9 +129,15 @@ def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bo
 
 
 def read_tables(
-    spark: SparkSession, project: ProjectSpec, spec: TableSpec, history_ref: str | None, latest_ref: str | None
+    spark: SparkSession,
+    project: ProjectSpec,
+    spec: TableSpec,
+    history_ref: str | None,
+    latest_ref: str | None,
+    since: int = -1,
+    numbers: Mapping[str, int] | None = None,
 ) -> Tables:
-    """The tables as they stand now, or on the branches that will be published."""
+    """The tables as they stand now, or on the branches that will be published. `since`, `numbers`: as `run_checks`."""
     catalog, target = project.catalog.name, spec.target
     history = read(spark, catalog, target.history, history_ref or MAIN)
     return Tables(
@@ -99,7 +145,21 @@ def read_tables(
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
         latest=read(spark, catalog, target.latest, latest_ref or MAIN),
         control=read_ledger(spark, project, names.CONTROL),
+        since=since,
+        control_since=None if numbers is None else numbers.get("control_since"),
+        rejects=None
+        if numbers is not None and not numbers["table_rejected"]
+        else read_ledger(spark, project, names.REJECTS),
+        reached=reached_before(spark, catalog, target.changes, since),
     )
+
+
+def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> datetime | None:
+    """The greatest commit time that the batches up to `since` brought; None where that was not written down."""
+    summary = summary_of_batch(spark, catalog, name, since, names.SUMMARY_MAX_COMMIT) if since > 0 else {}
+    if names.SUMMARY_MAX_COMMIT not in summary:
+        return None
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(summary[names.SUMMARY_MAX_COMMIT]))
 
 
 def result(
@@ -115,7 +175,7 @@ def result(
         severity=spec.quality.severity[check],
         status=status,
         observed=found.observed,
-        message=found.unavailable or message(found),
+        message=found.unavailable or message(check, found),
         position_from=found.position_from,
         position_to=found.position_to,
         keys=tuple(dict.fromkeys(one.key for one in found.sample if one.key is not None))[:KEYS_KEPT],
@@ -123,9 +183,11 @@ def result(
     )
 
 
-def message(found: Found) -> str:
-    """The first finding in words, and how many more there are."""
+def message(check: str, found: Found) -> str:
+    """The first finding in words, and how many more there are; of a check that sums up, all of them."""
     if not found.sample:
-        return "nothing found"
+        return found.note or "nothing found"
+    if check in SUMMARIES:
+        return "; ".join(one.message for one in found.sample)
     rest = found.observed - 1
     return found.sample[0].message + (f", and {rest} more" if rest else "")

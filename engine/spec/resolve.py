@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from engine.spec.checks import CHECK_SEVERITY
+from engine.spec.checks import CHECK_SEVERITY, COMPACTED
 from engine.spec.face import ColumnFace, ProjectFace, SourceFace, TableFace, TableQualityFace, TargetFace
 from engine.spec.interpolation import like
 from engine.spec.model import (
@@ -63,7 +63,8 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         lateness=face.lateness,
         evolution=face.evolution,
         rejects_max_fraction=face.rejects.max_fraction,
-        quality=_checks(face.quality, project.quality.on_failure),
+        quality=_checks(face.quality, project.quality.on_failure, face.compacted),
+        compacted=face.compacted,
     )
 
 
@@ -115,6 +116,7 @@ def _target(face: TargetFace, table: str, namespace: str) -> TargetSpec:
     return TargetSpec(latest, history, changes, face.format_version)
 
 
-def _checks(face: TableQualityFace, on_failure: OnFailure) -> ChecksSpec:
-    severity = {name: face.severity.get(name, CHECK_SEVERITY[name]) for name in face.checks}
-    return ChecksSpec(face.checks, severity, face.on_failure or on_failure)
+def _checks(face: TableQualityFace, on_failure: OnFailure, compacted: bool) -> ChecksSpec:
+    usual = CHECK_SEVERITY | (COMPACTED if compacted else {})
+    severity = {name: face.severity.get(name, usual[name]) for name in face.checks}
+    return ChecksSpec(face.checks, severity, face.on_failure or on_failure, face.grace, face.expectations)

@@ -81,7 +81,6 @@ LATER: list[tuple[dict[str, Any], str]] = [
     ({"source": source(kafka={"topic": "x"})}, "$.source.kafka"),
     ({"keys": []}, "$.keys"),
     ({"history": {"names": {"valid_from": "__START_AT"}}}, "$.history.names"),
-    ({"compacted": True}, "$.compacted"),
 ]
 
 
