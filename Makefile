@@ -1,6 +1,7 @@
 # make demo    the whole story on bundled events          make test    all tests but the slow ones
 # make check   lint, format, types                        make bench   measure catch-up against the usual recipe
 # make faults  put faults into the recorded streams, and write what the checks find of them (half an hour)
+# make property  thousands of drawn cases (half an hour); the result goes to tests/property/RESULT.md
 # Each works from a clean clone: the first run makes .venv and installs everything into it.
 
 SHELL := /bin/sh
@@ -8,7 +9,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-all check faults bench java clean
+.PHONY: demo test test-all property check faults bench java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -19,6 +20,9 @@ test: java $(READY)
 
 test-all: java $(READY)
 	@$(VENV)/bin/python -m pytest -m "slow or not slow"
+
+property: java $(READY)
+	@$(VENV)/bin/python tests/property/full.py
 
 check: $(READY)
 	@$(VENV)/bin/ruff check .

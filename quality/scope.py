@@ -183,9 +183,9 @@ def unavailable(scope: Scope) -> Iterator[tuple[str, str]]:
     """The checks that the judged changes cannot carry, each with its reason; the first reason counts."""
     yield from not_carried(scope.sources)
     of_changes = (catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT, catalogue.TIME_AGAINST_ORDER)
-    if not scope.columns.keys:
-        of_tables = (catalogue.VERSIONS_TILE_TIME, catalogue.LATEST_EQUALS_OPEN_VERSIONS, catalogue.GHOST_ROW)
-        yield from ((check, "the table has no key") for check in (*of_changes, *of_tables, catalogue.SHORT_SNAPSHOT))
+    if scope.columns.keyless:
+        of_keys = (*of_changes, catalogue.GHOST_ROW, catalogue.SHORT_SNAPSHOT)
+        yield from ((check, "the table has no key") for check in of_keys)
     elif not scope.streamed:
         yield from ((check, "no streamed change to look at") for check in of_changes)
     elif not scope.befores:

@@ -14,6 +14,7 @@ from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
 from engine.table.commit import summary_of_batch
+from engine.table.layout import Layout
 from engine.table.ledger import append_rows, read_ledger
 from quality import catalogue
 from quality.catalogue import CHECKS, SUMMARIES
@@ -139,7 +140,8 @@ def read_tables(
 ) -> Tables:
     """The tables as they stand now, or on the branches that will be published. `since`, `numbers`: as `run_checks`."""
     catalog, target = project.catalog.name, spec.target
-    history = read(spark, catalog, target.history, history_ref or MAIN)
+    layout = Layout(spec.history.renamed, spec.history.recorded)
+    history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     return Tables(
         changes=read_changes(spark, catalog, target.changes),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),

@@ -26,7 +26,7 @@ class Arrival:
 ARRIVALS = (
     Arrival(
         "inventory-1.jsonl.gz",
-        "The first file: a snapshot of two PostgreSQL tables, and the changes streamed after it.",
+        "The first file: a snapshot of a PostgreSQL table, and the changes streamed after it, beside another table's.",
     ),
     Arrival(
         "inventory-2.jsonl.gz",

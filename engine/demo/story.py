@@ -84,9 +84,9 @@ def tell_ways_on(root: Path, pages: Path) -> None:
     write_line("\nTry:")
     for command in (
         f"siltstone show {CUSTOMERS} --key id={KEY['id']} {project}",
-        f"siltstone show inventory.orders --as-of {MOMENT:%Y-%m-%dT%H:%M:%SZ} {project}",
         f"siltstone export {CUSTOMERS} --history --format csv {project}",
-        f"siltstone catch-up {project}",
+        f"siltstone explain {CUSTOMERS} --key id={KEY['id']} {project}",
+        f"siltstone catch-up {shlex.quote(str(root / 'more' / 'inventory.orders.yaml'))} {project}",
     ):
         write_line(f"  {command}")
 

@@ -1,4 +1,4 @@
-"""The tables beside the data: control, rejects, inputs, runs, checks. Small, append only, one a namespace."""
+"""The tables beside the data: control, rejects, replays, inputs, runs, checks. Small, append only, one a namespace."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -25,6 +25,10 @@ SCHEMAS: Mapping[str, str] = {
     names.REJECTS: (
         "batch bigint, consumer string, `table` string, file string, line bigint, reason string, record string,"
         " rejected_at timestamp"
+    ),
+    names.REPLAYS: (
+        "batch bigint, consumer string, of_consumer string, of_batch bigint, file string, line bigint, outcome string,"
+        " run_id string, replayed_at timestamp"
     ),
     names.INPUTS: (
         "batch bigint, consumer string, path string, size bigint, mtime bigint, fingerprint string,"
@@ -91,6 +95,9 @@ def taken_inputs(
     without `tidy` it is passed over, and nothing is written.
     """
     found: dict[str, list[Row]] = {consumer: [] for consumer in newest}
+    if tidy:
+        for consumer in unreal_replays(spark, project, newest):
+            forget_unreal(spark, project, consumer, newest[consumer])
     inputs = read_ledger(spark, project, names.INPUTS)
     if inputs is None:
         return found
@@ -110,9 +117,18 @@ def taken_inputs(
     return found
 
 
+def unreal_replays(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> list[str]:
+    """The consumers whose replays wrote marks for a batch that never became real."""
+    replays = read_ledger(spark, project, names.REPLAYS)
+    if replays is None:
+        return []
+    last = replays.where(F.col("consumer").isin(*newest)).groupBy("consumer").agg(F.max("batch").alias("batch"))
+    return [row["consumer"] for row in last.collect() if row["batch"] > newest[row["consumer"]]]
+
+
 def forget_unreal(spark: SparkSession, project: ProjectSpec, consumer: str, newest_batch: int) -> None:
-    """Remove what a consumer's runs wrote for batches that never became real: inputs last, they tell of the rest."""
-    for table in (names.REJECTS, names.INPUTS):
+    """Remove what a consumer's runs wrote for batches that never became real: rejects first, the others tell of it."""
+    for table in (names.REJECTS, names.REPLAYS, names.INPUTS):
         if read_ledger(spark, project, table) is not None:
             target = identifier(project.catalog.name, ledger_name(project, table))
             spark.sql(
