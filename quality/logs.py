@@ -22,6 +22,7 @@ def skipped_logs(control: DataFrame, since: int, key: T.DataType) -> DataFrame:
     epoch, number = F.substring("position", 1, 4), F.conv(F.substring("position", 6, 8), HEX, DECIMAL).cast("bigint")
     files = (
         control.where(F.col("kind") == LOG_FILE)
+        .coalesce(1)  # a few rows a batch: no shuffle is worth it
         .groupBy("source", "position")
         .agg(F.min("batch").alias("batch"))
         .select("*", epoch.alias("epoch"), number.alias("number"))

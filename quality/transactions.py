@@ -109,8 +109,11 @@ def counted_lanes(told: DataFrame) -> DataFrame:
     Rows: one a table and partition; one without them for a transaction of which only the end came.
     """
     part = F.explode_outer("told.parts").alias("part")
-    opened = told.select("source", "tx_id", "position", "commit_ts", "told", part).select(
-        "*", F.explode_outer("part.spans").alias("span")
+    # Everything that follows is of one transaction: one shuffle serves it all.
+    opened = (
+        told.repartition("source", "tx_id")
+        .select("source", "tx_id", "position", "commit_ts", "told", part)
+        .select("*", F.explode_outer("part.spans").alias("span"))
     )
     lane = Window.partitionBy("source", "tx_id", "part.table", "part.partition").orderBy("span.lo", "span.hi")
     before = F.max("span.hi").over(lane.rowsBetween(Window.unboundedPreceding, -1))

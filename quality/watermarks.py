@@ -32,7 +32,7 @@ def silent_heartbeats(
     recent = F.col("batch") > since
     if before is not None:
         recent = recent | (F.col("ingest_ts") >= F.lit(before - grace))
-    beats = control.where((F.col("kind") == HEARTBEAT) & F.col("ingest_ts").isNotNull() & recent)
+    beats = control.where((F.col("kind") == HEARTBEAT) & F.col("ingest_ts").isNotNull() & recent).coalesce(1)
     following = F.lead("ingest_ts").over(Window.partitionBy("source", "channel").orderBy("ingest_ts"))
     until = F.coalesce(following, F.lit(newest))
     is_told = following.isNull() | F.lit(since >= 0)
@@ -80,7 +80,7 @@ def stalled_partitions(control: DataFrame, before: datetime | None, grace: timed
     A partition lives until it names its children; what was behind already when these batches came is not told again.
     """
     is_recent = F.lit(True) if before is None else F.coalesce("commit_ts", "ingest_ts") >= F.lit(before - grace)
-    rows = control.where(F.col("kind").isin(WATERMARK, *ENDS) & is_recent)
+    rows = control.where(F.col("kind").isin(WATERMARK, *ENDS) & is_recent).coalesce(1)
     is_mark = F.col("kind") == WATERMARK
     children = F.from_json(F.when(F.col("kind") == CHILDREN, F.col("payload")), PAYLOAD)
     lived = rows.where(F.coalesce("channel", F.lit("")) != "").select(

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.ordering.windows import WINDOW_OPEN, chunk_windows
+from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, chunk_windows
 from quality import catalogue
 
 
@@ -17,7 +17,7 @@ def unclosed_windows(control: DataFrame, since: int, key: T.DataType) -> DataFra
     """
     is_judged = (F.col("kind") != WINDOW_OPEN) | (F.col("batch") > since)
     return (
-        chunk_windows(control.where(is_judged))
+        chunk_windows(control.where(is_judged & F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE)).coalesce(1))
         .where(F.col("close_position").isNull())
         .select(
             F.lit(catalogue.OPEN_WINDOW).alias("check"),
