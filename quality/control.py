@@ -89,7 +89,7 @@ def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[st
     announcing = [scan for scan in found if scan.rows is not None]
     if catalogue.SHORT_SNAPSHOT in asked and announcing:
         parts.append(short_snapshots(changes, told.control, announcing, told.key, margin))
-    covering = [scan for scan in found if scan.whole or is_ordered(told.key)]
+    covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(told.key))]
     if catalogue.GHOST_ROW in asked and covering:
         parts.append(ghost_rows(changes, tables.latest, covering, scope.columns, margin))
     return parts

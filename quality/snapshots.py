@@ -30,7 +30,7 @@ class Scan:
     """One scan of the table: from when to when, how many rows it announced (None: it announced nothing).
 
     `whole`: it went over all rows, or said so when it ended; otherwise it covers the keys from its first to its last
-    READ. `windowed`: its READs stand in windows, where changes supersede them.
+    READ. `windowed`: its READs stand in windows, where changes supersede them. `partial`: it was asked for some rows.
     """
 
     begins: datetime
@@ -38,6 +38,7 @@ class Scan:
     rows: int | None
     whole: bool
     windowed: bool
+    partial: bool = False
 
 
 def scans(control: DataFrame, since: int, table: str, with_reads: bool) -> list[Scan]:
@@ -97,18 +98,18 @@ def noticed(notices: list[dict[str, Any]], signals: dict[str, Any], since: int, 
             continue
         before = [other["at"] for other in notices if other["of"] == one["of"] and other["at"] < one["at"]]
         partial = signals.get(one["id"], {}).get("partial", False)
-        if before and not partial:
+        if before:
             windowed = "Incremental" in str(one["of"])
-            found.append(Scan(max(before), one["at"], int(one["rows"] or 0), whole=True, windowed=windowed))
+            found.append(Scan(max(before), one["at"], int(one["rows"] or 0), True, windowed, partial))
     return found
 
 
 def signalled(signals: list[dict[str, Any]], table: str) -> list[Scan]:
     """The newest scan of the table that a signal asked for, where nobody tells how it ended."""
     asked = sorted((one for one in signals if names_table(one["of"], table)), key=lambda one: one["at"])
-    if not asked or asked[-1]["partial"]:
-        return []
-    return [Scan(asked[-1]["at"], datetime.max.replace(tzinfo=UTC) - timedelta(days=1), None, False, True)]
+    newest = asked[-1] if asked else None
+    end = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
+    return [Scan(newest["at"], end, None, False, True, newest["partial"])] if newest else []
 
 
 def names_table(collections: Sequence[str], table: str) -> bool:
