@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -171,7 +171,7 @@ def ghosts_of(changes: DataFrame, latest: DataFrame, scan: Scan, columns: Column
 
 
 def short_snapshots(
-    changes: DataFrame, control: DataFrame, found: Sequence[Scan], key: T.DataType, margin: timedelta
+    changes: DataFrame, control: DataFrame, found: Sequence[Scan], key: T.StructType, margin: timedelta
 ) -> DataFrame:
     """Scans of which fewer rows came than they announced.
 
@@ -182,18 +182,16 @@ def short_snapshots(
     return reduce(DataFrame.unionByName, [shortness_of(changes, control, scan, key, margin) for scan in found])
 
 
-def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.DataType, margin: timedelta) -> DataFrame:
+def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.StructType, margin: timedelta) -> DataFrame:
     """The same of one scan."""
-    came = reads_of(changes, scan).select("key", "position")
+    came = reads_of(changes, scan)
+    told = came.select("key", "position")
     if scan.windowed:
-        changed = changed_since(changes, scan, margin).where(F.col("commit_ts") <= F.lit(scan.ends + EMISSION))
         near = F.col("open_ts").between(F.lit(scan.begins - margin), F.lit(scan.ends + margin))
-        asked = changed.select("source", "position").distinct()
-        inside = enclosing_windows(asked, chunk_windows(control).where(near)).select("position")
-        came = came.unionByName(
-            changed.select("key", "position").join(inside, "position", "left_semi").select("key", "position")
-        )
-    counted = came.agg(
+        windows = chunk_windows(control).where(near & F.col("close_position").isNotNull())
+        changed = changed_since(changes, scan, margin).where(F.col("commit_ts") <= F.lit(scan.ends + EMISSION))
+        told = told.unionByName(standing_for_reads(came, changed, windows, is_ordered(key)))
+    counted = told.agg(
         F.count_distinct("key").alias("rows"), F.min("position").alias("low"), F.max("position").alias("high")
     )
     text = F.concat(
@@ -208,6 +206,53 @@ def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.Data
         F.lit(None).cast(key).alias("key"),
         text.alias("message"),
     )
+
+
+def standing_for_reads(reads: DataFrame, changed: DataFrame, windows: DataFrame, ordered: bool) -> DataFrame:
+    """The changes inside of windows that can have superseded a READ of that window.
+
+    Needs: READs and streamed changes of one scan; its closed windows as `chunk_windows` gives them.
+    Gives: key, position.
+    Rows: filters. A chunk reads its keys in their order, so (where that order is known here) a change of a window
+        stands for a READ only if its key lies between those of the windows around it.
+
+        window   READs     changes      stands for a READ
+        first    1 2 4     3, 9         3
+        second   5 8       6, 9         6, 9: it may have been the last one
+    """
+    placed = in_windows(changed, windows)
+    if not ordered:
+        return placed.select("key", "position")
+    chunk = in_windows(reads, windows).groupBy("source", "open_position").agg(F.min("key"), F.max("key"))
+    known = windows.select("source", "open_position").join(
+        chunk.toDF("source", "open_position", "first", "last"), ["source", "open_position"], "left"
+    )
+    in_order = Window.partitionBy("source").orderBy("open_position")
+    before, behind = (
+        in_order.rowsBetween(Window.unboundedPreceding, -1),
+        in_order.rowsBetween(1, Window.unboundedFollowing),
+    )
+    around = known.select(
+        "source",
+        "open_position",
+        F.last("last", ignorenulls=True).over(before).alias("above"),
+        F.first("first", ignorenulls=True).over(behind).alias("below"),
+    )
+    between = F.coalesce(F.col("key") > F.col("above"), F.lit(True)) & F.coalesce(
+        F.col("key") < F.col("below"), F.lit(True)
+    )
+    beside = placed.join(F.broadcast(around), ["source", "open_position"], "inner")  # one row a window
+    return beside.where(between).select("key", "position")
+
+
+def in_windows(rows: DataFrame, windows: DataFrame) -> DataFrame:
+    """Rows that stand inside of a window, and which.
+
+    Gives: key, position, source, open_position.
+    Rows: filters; the windows of one source do not overlap.
+    """
+    found = enclosing_windows(rows.select("source", "position").distinct(), windows)
+    return rows.join(found, ["source", "position"], "inner").select("key", "position", "source", "open_position")
 
 
 def is_ordered(key: T.StructType) -> bool:

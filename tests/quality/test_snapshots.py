@@ -95,6 +95,15 @@ def test_a_live_row_that_a_scan_did_not_see_is_a_ghost_and_missing_rows_make_it_
     assert [one.message.partition("announced ")[2] for one in told["short_snapshot"].sample] == ["4 rows; 2 came"]
 
 
+def test_a_change_stands_for_a_read_only_where_its_key_lies_in_the_chunk(spark: SparkSession) -> None:
+    rows = [notice("STARTED", BEGINS), *window(102, 104), *window(105, 107), notice("TABLE_SCAN_COMPLETED", ENDS, 6)]
+    reads = [read(1, 103, 103), read(2, 103, 103), read(4, 103, 103), read(8, 106, 106)]
+    told = found(spark, [*live(3, 9), *reads, updated(3, 103), updated(9, 106)], rows)
+    assert told["short_snapshot"].observed == 0
+    short = found(spark, [*live(3, 9), *reads, updated(3, 103), updated(9, 103)], rows)
+    assert [one.message.partition("announced ")[2] for one in short["short_snapshot"].sample] == ["6 rows; 5 came"]
+
+
 def test_without_notices_a_scan_covers_the_keys_between_its_reads(spark: SparkSession) -> None:
     changes = [*live(1, 2, 3, 4, 5), read(2), read(4)]
     told = found(spark, changes, [request(BEGINS), *window(104, 106)])
