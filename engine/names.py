@@ -45,13 +45,21 @@ REPLAYS: Final = "replays"
 INPUTS: Final = "inputs"
 RUNS: Final = "runs"
 CHECKS: Final = "checks"
-LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS)
+GAPS: Final = "gaps"
+LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS)
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
 SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"
+
+# Properties of `history` and `latest`: how far they can be relied on.
+CHECKED_BATCH: Final = "siltstone.checked-batch"
+COMPLETE_THROUGH: Final = "siltstone.complete-through"
+COMPLETE_THROUGH_BY: Final = "siltstone.complete-through-by"
+SEALED_UP_TO: Final = "siltstone.sealed-up-to"
+OPEN_GAPS: Final = "siltstone.open-gaps"
 
 
 def quoted(name: str) -> str:

@@ -10,19 +10,23 @@ from pyspark.sql import SparkSession
 
 from engine import names
 from engine.report import CheckReport
+from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
 from engine.table.commit import summary_of_batch
+from engine.table.gaps import read_gaps, update_gaps
 from engine.table.layout import Layout
 from engine.table.ledger import append_rows, read_ledger
 from quality import catalogue
+from quality.again import dated, look_again
 from quality.catalogue import CHECKS, SUMMARIES
 from quality.docs import build_pages, judge, open_context
 from quality.expected import run_expectations
 from quality.findings import find
+from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, is_acknowledged, updated
 from quality.outcomes import NO_RUN, found_in_outcomes
-from quality.results import FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
+from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
 from quality.scope import Tables
 from quality.suite import batch, build_suite, verdicts
 from quality.sums import found_in_sums
@@ -52,31 +56,37 @@ def run_checks(
 
     Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
     """
-    tables = None
+    visit, tables = Visit(run_id, datetime.now(UTC)), None
+    looks: list[Looked] = []
+    gaps: Sequence[Gap] = ()
     if has_tables(spark, project, spec):
         tables = read_tables(spark, project, spec, history_ref, latest_ref, since_batch, numbers)
-    asked = found_by_checks(tables, spec, since_batch, sums, numbers)
-    checked_at = datetime.now(UTC)
+        looks = look(spark, project, spec, tables, since_batch)
+        gaps = record(spark, project, spec, tables, looks, visit)
+    asked = found_by_checks(looks, spec, sums, numbers)
+    checked_at = visit.at
     suite = build_suite(spec, asked)
     with ONE_CONTEXT:
         context = open_context(project.root)
         passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
         own = results_of_own(context, project, spec, tables, run_id, checked_at)
-    results = (*(result(spec, run_id, checked_at, check, what, passed) for check, what in asked.items()), *own)
+    known = {check for check, what in asked.items() if is_acknowledged(check, what, gaps, spec)}
+    judged = (result(spec, visit, check, what, passed, check in known) for check, what in asked.items())
+    results = (*judged, *own)
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results
 
 
 def found_by_checks(
-    tables: Tables | None, spec: TableSpec, since: int, sums: Sums | None, numbers: Mapping[str, int] | None
+    looks: Sequence[Looked], spec: TableSpec, sums: Sums | None, numbers: Mapping[str, int] | None
 ) -> dict[str, Found]:
-    """What each check found, in the order the spec names them."""
+    """What each check found, in the order the spec names them. `looks`: none where there are no tables yet."""
     checks = spec.quality.checks
-    if tables is None:
+    if not looks:
         found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
     else:
-        found = find(tables, spec, since, checks)
+        found = {check: found_in_all(check, looks, spec) for check in checks}
         told = found_in_outcomes(numbers) if numbers is not None else {}
         # What a format cannot carry stays so, whatever the numbers are.
         found |= {check: what for check, what in told.items() if found.get(check) == NO_RUN}
@@ -119,7 +129,7 @@ def checks_of_run(
 
 def outcomes_of(numbers: Mapping[str, int]) -> Mapping[str, int] | None:
     """A run's numbers where they tell the outcomes, not only how many there are."""
-    return numbers if "control_since" in numbers else None
+    return numbers if "table_rejected" in numbers else None
 
 
 def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
@@ -149,11 +159,14 @@ def read_tables(
         control=read_ledger(spark, project, names.CONTROL),
         since=since,
         control_since=None if numbers is None else numbers.get("control_since"),
-        rejects=None
-        if numbers is not None and not numbers["table_rejected"]
-        else read_ledger(spark, project, names.REJECTS),
+        rejects=None if is_clean(numbers) else read_ledger(spark, project, names.REJECTS),
         reached=reached_before(spark, catalog, target.changes, since),
     )
+
+
+def is_clean(numbers: Mapping[str, int] | None) -> bool:
+    """Whether a run that looks at its own batches only has rejected nothing."""
+    return numbers is not None and "control_since" in numbers and not numbers["table_rejected"]
 
 
 def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> datetime | None:
@@ -164,14 +177,32 @@ def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> 
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(summary[names.SUMMARY_MAX_COMMIT]))
 
 
+def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int) -> list[Looked]:
+    """Look at what the batches after `since` did, then at the gaps that are open from before."""
+    book = read_gaps(spark, project, spec.table)
+    first = Looked(find(tables, spec, since, spec.quality.checks), since, covered(book, since))
+    return [first, *look_again(tables, spec, book, since, spec.quality.checks)]
+
+
+def record(
+    spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, looks: Sequence[Looked], visit: Visit
+) -> Sequence[Gap]:
+    """Write down what the looks open, renew and heal. Gives the table's gaps. No gap, no write."""
+    if not any(one.covers or gaps_of(one, spec, visit) for one in looks):
+        return ()
+    return update_gaps(spark, project, spec.table, lambda book: dated(updated(book, looks, spec, visit), tables))
+
+
 def result(
-    spec: TableSpec, run_id: str, checked_at: datetime, check: str, found: Found, passed: Mapping[str, bool]
+    spec: TableSpec, visit: Visit, check: str, found: Found, passed: Mapping[str, bool], is_known: bool
 ) -> CheckResult:
-    """One check's result as the ledger keeps it."""
+    """One check's result as the ledger keeps it. `is_known`: all that it found is acknowledged."""
     status: Status = NOT_AVAILABLE if found.unavailable else PASSED if passed[check] else FAILED
+    if status == FAILED and is_known:
+        status = ACKNOWLEDGED
     return CheckResult(
-        run_id=run_id,
-        checked_at=checked_at,
+        run_id=visit.run_id,
+        checked_at=visit.at,
         table=spec.table,
         check=check,
         severity=spec.quality.severity[check],
@@ -181,7 +212,7 @@ def result(
         position_from=found.position_from,
         position_to=found.position_to,
         keys=tuple(dict.fromkeys(one.key for one in found.sample if one.key is not None))[:KEYS_KEPT],
-        hint=CHECKS[check].hint if status == FAILED else None,
+        hint=CHECKS[check].hint if status in (FAILED, ACKNOWLEDGED) else None,
     )
 
 

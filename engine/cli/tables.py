@@ -21,15 +21,20 @@ from engine.errors import SpecError
 from engine.names import (
     BATCH,
     CHANGE_HASH,
+    CHECKED_BATCH,
     COMMIT_TS,
+    COMPLETE_THROUGH,
+    COMPLETE_THROUGH_BY,
     IS_CURRENT,
     LAST_POSITION,
     OP,
+    OPEN_GAPS,
     POSITION,
     RECORDED_FROM,
     RECORDED_TO,
     RESCUED,
     RUNS,
+    SEALED_UP_TO,
     STREAM_TS,
     UNKNOWN,
     VALID_FROM,
@@ -97,6 +102,19 @@ def show(
     shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
     columns = found.column_names if everything else shown
     _print(found.select(columns), limit, ShowFormat.json if json else form)
+    if form is ShowFormat.table and not json and (told := trusted(source.properties)):
+        note(told)
+
+
+def trusted(properties: Mapping[str, str]) -> str:
+    """How far a table can be relied on, as its last checked run said; empty where none did."""
+    if CHECKED_BATCH not in properties:
+        return ""
+    through, by = properties.get(COMPLETE_THROUGH, "nobody knows when"), properties.get(COMPLETE_THROUGH_BY)
+    gaps = int(properties.get(OPEN_GAPS, "0"))
+    told = f"complete through {through}" + (f" (by {by})" if by else "")
+    told += f", sealed up to {properties.get(SEALED_UP_TO, 'nothing')}"
+    return told + (f"; open gaps: {gaps}, see `siltstone gaps list`" if gaps else "")
 
 
 def export(

@@ -22,6 +22,7 @@ from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, open_folding
 from engine.run.lock import one_run
 from engine.run.take import Taking, take_control, take_table
+from engine.run.trust import checked_batch, tell_trust
 from engine.session import set_fold_conf, sibling
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
@@ -184,7 +185,8 @@ class Run:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
         spec = work.spec
         self.progress(spec.table, "folding")
-        since = work.folded.batch
+        # A run that died between the tables and the checks left batches that nobody has looked at.
+        since = min(work.folded.batch, checked_batch(work)) if self.checks is not None else work.folded.batch
         history = fold_history(work)
         with work.phase("latest"):
             latest = follow_latest(work, history)
@@ -197,8 +199,10 @@ class Run:
         for branch in (history, latest):
             if branch is not None:
                 branch.publish()
-        if results is None and status == OK:
+        if results is None and (status == OK or since < work.folded.batch):
             results = self.run_checks(work, taking, source, since, None, None)
+        if results is not None:
+            tell_trust(work, results)
         return table_report(work, taking, status, results)
 
     def run_checks(
@@ -215,6 +219,8 @@ class Run:
             return None
         self.progress(work.spec.table, "checking")
         sums = run_sums(work, taking, source)
+        if since == work.folded.batch:  # else control events of older batches were not looked at either
+            sums["control_since"] = work.folded.control_batch
         branches = [None if branch is None else branch.name for branch in (history, latest)]
         with work.phase("checks"):
             return self.checks(work.spark, self.project, work.spec, self.run_id, since, sums, *branches)
@@ -262,7 +268,7 @@ def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
 
 
 def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, int]:
-    """The numbers of a run for its checks: those that must close, the outcomes, and from where on control is new."""
+    """The numbers of a run for its checks: those that must close, and each outcome."""
     return {
         "read": source.read,
         "taken": sum(source.taken.values()),
@@ -273,7 +279,6 @@ def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, i
         "outcomes": sum(work.outcomes.values()),
         "appended": taking.changes,
         "table_rejected": taking.rejected,
-        "control_since": work.folded.control_batch,
         **{f"outcome:{name}": number for name, number in work.outcomes.items()},
     }
 

@@ -131,11 +131,14 @@ def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping
     set_properties(spark, catalog, name, Layout(wanted).properties())
 
 
-def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str]) -> None:
-    """Set table properties."""
+def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str | None]) -> None:
+    """Set table properties; None removes one."""
     if not properties:
         return
     update = load(spark, catalog, name).updateProperties()
     for key, value in properties.items():
-        update.set(key, value)
+        if value is None:
+            update.remove(key)
+        else:
+            update.set(key, value)
     update.commit()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
@@ -76,14 +76,15 @@ class Branch:
         with one_boundary(self.table):
             self.writer(rows).append()
 
-    def replace(self, rows: DataFrame) -> None:
-        """Put these rows in the place of all there are, in one commit; in two where nothing is ever deleted."""
-        if self.layout.recorded:
+    def replace(self, rows: DataFrame, where: Column | None = None) -> None:
+        """Put these rows in the place of all there are, or of a partition, which `where` names, in one commit; in two
+        where nothing is ever deleted."""
+        if self.layout.recorded and where is None:
             self.execute(all_recorded(self.identifier, self.layout))
             self.append(rows)
             return
         with one_boundary(self.table):
-            self.writer(rows).overwrite(F.lit(True))
+            self.writer(rows).overwrite(F.lit(True) if where is None else where)
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
         """What writes rows to the branch in a commit that carries the marker."""

@@ -1,4 +1,4 @@
-"""The tables beside the data: control, rejects, replays, inputs, runs, checks. Small, append only, one a namespace."""
+"""The tables beside the data: control, rejects, replays, inputs, runs, checks, gaps. All but gaps are append only."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -42,6 +42,13 @@ SCHEMAS: Mapping[str, str] = {
     names.CHECKS: (
         "run_id string, checked_at timestamp, `table` string, `check` string, severity string, status string,"
         " observed bigint, message string, position_from string, position_to string, `keys` array<string>, hint string"
+    ),
+    names.GAPS: (
+        "gap_id string, `table` string, `check` string, severity string, status string, `key` string,"
+        " position_from string, position_to string, committed_from timestamp, committed_to timestamp, message string,"
+        " hint string, findings bigint, since_batch bigint, opened_run string, opened_at timestamp,"
+        " last_seen_run string, last_seen_at timestamp, healed_run string, healed_at timestamp,"
+        " acknowledged_by string, acknowledged_reason string, acknowledged_at timestamp"
     ),
 }
 

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from engine.run import catch_up
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec
+from quality.findings import find
+from quality.gaps import Looked
 from quality.results import Finding, Found
 from quality.validate import found_by_checks, read_tables
 from tests.quality.fault_streams import Event, Stream
@@ -62,7 +64,8 @@ def collector(into: Findings) -> Any:
         spark: SparkSession, project: ProjectSpec, spec: Any, run_id: str, since: int, sums: Any, *_: Any
     ) -> tuple[()]:
         tables = read_tables(spark, project, spec, None, None, since, sums)
-        into[spec.table] = found_by_checks(tables, spec, since, None, sums)
+        first = Looked(find(tables, spec, since, spec.quality.checks), since)
+        into[spec.table] = found_by_checks([first], spec, None, sums)
         return ()
 
     return checks
