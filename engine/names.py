@@ -52,6 +52,7 @@ PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: ho
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
+SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"
 
 # Properties of `history` and `latest`: how far they can be relied on.
 CHECKED_BATCH: Final = "siltstone.checked-batch"

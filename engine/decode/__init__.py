@@ -9,12 +9,22 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from engine.decode import canal_json, datastream, debezium_json, plain_rows, shareplex_json, spanner_json
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
-from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, REJECT
+from engine.decode.envelope import (
+    ANNOUNCED,
+    ANNOUNCED_TYPE,
+    CHANGE,
+    CONTROL,
+    ENVELOPE_COLUMNS,
+    ENVELOPE_SCHEMA,
+    REJECT,
+)
 from engine.decode.epochs import with_epochs
+from engine.decode.ledgers import transaction_rows, watermark_rows
 from engine.decode.rows import decode_rows
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SpecError
@@ -43,7 +53,7 @@ def envelopes(
     """What each line is, read as the source's format says. `declared`: the tables that specs name, and their keys.
 
     Needs: file string, line bigint, text string.
-    Gives: the columns of ENVELOPE_COLUMNS.
+    Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:1; 1:n for the formats in FANNING_OUT.
     Raises: SpecError for a format that has no decoder.
     """
@@ -52,6 +62,8 @@ def envelopes(
         listed = ", ".join(FORMATS)
         raise SpecError(f"Cannot decode {source.format}: no decoder for it ({listed} has one).")
     found = decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
+    if ANNOUNCED not in found.columns:
+        found = found.select("*", F.lit(None).cast(ANNOUNCED_TYPE).alias(ANNOUNCED))
     return with_epochs(found, source.epochs)
 
 
@@ -60,9 +72,12 @@ __all__ = [
     "discover",
     "decode_rows",
     "control_rows",
+    "transaction_rows",
+    "watermark_rows",
     "TableShape",
     "ColumnShape",
     "Encoding",
+    "ANNOUNCED",
     "ENVELOPE_COLUMNS",
     "ENVELOPE_SCHEMA",
     "CHANGE",

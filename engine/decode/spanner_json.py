@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import position, spanner_kinds
-from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
 from engine.decode.json_lines import CORRUPT, wrapped
 from engine.decode.spanner_time import micros, nanos, seconds
@@ -32,6 +32,9 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "mod_type": ("modType",),
     "value_capture_type": ("valueCaptureType",),
     "partition_token": ("partitionToken",),
+    "number_of_records_in_transaction": ("numberOfRecordsInTransaction",),
+    "number_of_partitions_in_transaction": ("numberOfPartitionsInTransaction",),
+    "is_last_record_in_transaction_in_partition": ("isLastRecordInTransactionInPartition",),
     "timestamp": (),
     "start_timestamp": ("startTimestamp",),
     "end_timestamp": ("endTimestamp",),
@@ -64,7 +67,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
     """What each record is, and each of its mods.
 
     Needs: file, line, text.
-    Gives: the columns of ENVELOPE_COLUMNS.
+    Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:n, one a mod of a data record, one for every other record; one for a line without any.
     """
     return lines.transform(_parsed).transform(_records).transform(_judged).transform(_mods).transform(_completed)
@@ -145,7 +148,8 @@ def _judged(records: DataFrame) -> DataFrame:
     fielded = records.select(
         "*",
         F.struct(*_known_as(spelled, _FIELDS)).alias("_record"),
-        F.coalesce("_topic", token).alias("channel"),
+        token.alias("_token"),
+        F.coalesce(F.when(token != "", token), "_topic", token).alias("channel"),
         F.when(F.col("_kind") != "data_change", F.col("_kind")).alias("control_kind"),
     )
     record = F.col("_record")
@@ -231,5 +235,16 @@ def _completed(mods: DataFrame) -> DataFrame:
             if name in absent or name not in there
             else F.col(name)
             for name in ENVELOPE_COLUMNS
-        ]
+        ],
+        F.when(F.col("reason").isNull(), _announced(record)).alias(ANNOUNCED),
+    )
+
+
+def _announced(record: Column) -> Column:
+    """What a data record says of its transaction."""
+    return F.struct(
+        record["number_of_records_in_transaction"].try_cast("bigint").alias("size"),
+        record["number_of_partitions_in_transaction"].try_cast("bigint").alias("partitions"),
+        F.col("_token").alias("partition"),
+        record["is_last_record_in_transaction_in_partition"].try_cast("boolean").alias("is_last"),
     )

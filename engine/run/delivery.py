@@ -13,6 +13,7 @@ from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
+from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
 from engine.run.records import read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
@@ -127,7 +128,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
-        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"), *evidence_counts())
         .collect()
     )
 

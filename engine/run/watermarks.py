@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode.ledgers import LOG_FILE, TRANSACTION
 from engine.run.delivery import control_consumer
 from engine.run.folding import Folding
 from engine.table.ledger import read_ledger
@@ -44,8 +45,9 @@ def partitions_through(work: Folding) -> int | None:
     lineage = control.where(F.col("kind").isin(*LINEAGE)).select("kind", "channel", at, "payload").distinct().collect()
     since, beats = F.col("batch") > work.folded.control_batch, F.col("kind") == "heartbeat"
     new = F.col("batch") > work.folded.batch
+    of_ledger = F.col("kind").isin(TRANSACTION, LOG_FILE)  # of no partition
     strict = [
-        control.where(since & ~beats).select("channel", (at - 1).alias("at")),
+        control.where(since & ~beats & ~of_ledger).select("channel", (at - 1).alias("at")),
         work.rows.changes.where(new).select("channel", (at - 1).alias("at")),
     ]
     told = control.where(since & beats).select("channel", at)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec import fields
@@ -21,6 +21,7 @@ from engine.spec.kinds import (
     Delimiter,
     DottedName,
     Duration,
+    Expectations,
     Format,
     FormatVersion,
     Fraction,
@@ -38,10 +39,12 @@ from engine.spec.kinds import (
     Text,
     TimeZone,
     Track,
+    Truth,
     words,
 )
 from engine.spec.model import (
     Binaries,
+    ChecksSpec,
     Decimals,
     Evolution,
     Images,
@@ -59,6 +62,7 @@ from engine.spec.wording import shown
 
 _OnFailure = Annotated[OnFailure, *words("warn", "block")]
 _SNAPSHOT = SnapshotSpec()
+_GRACE = ChecksSpec((), {}).grace
 
 
 class _Section(BaseModel):
@@ -273,6 +277,12 @@ class TableQualityFace(_Section):
         default_factory=dict, description="How grave a failed check is, where it differs from the usual."
     )
     on_failure: _OnFailure | None = Field(default=None, description="What a failed check does. Default: the project's.")
+    grace: Duration = Field(
+        default=_GRACE, description="How long a transaction may stay incomplete, a partition or a heartbeat silent."
+    )
+    expectations: Expectations = Field(
+        default=(), description="Expectations of Great Expectations on latest, history or changes, by their names."
+    )
 
     @model_validator(mode="after")
     def _severity_is_used(self) -> TableQualityFace:
@@ -280,12 +290,6 @@ class TableQualityFace(_Section):
         if unused:
             fields.refuse(f"severity names {unused[0]}, which checks leaves out")
         return self
-
-
-def _never_compacted(given: object) -> bool:
-    if given is not False:
-        fields.refuse_until_later("a log-compacted source (compacted)")
-    return False
 
 
 class TableFace(_Section):
@@ -315,8 +319,8 @@ class TableFace(_Section):
     )
     rejects: RejectsFace = Field(default_factory=lambda: RejectsFace())
     quality: TableQualityFace = Field(default_factory=lambda: TableQualityFace())
-    compacted: Annotated[bool, PlainValidator(_never_compacted), WithJsonSchema({"const": False})] = Field(
-        default=False, description="A log-compacted source; not supported yet."
+    compacted: Truth = Field(
+        default=False, description="A log-compacted source: it has lost events on purpose, so missing ones only inform."
     )
 
 

@@ -280,6 +280,13 @@ def setting(value: object) -> str:
     return value
 
 
+def truth(value: object) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, (bool, str)) or value not in (True, False, "true", "false"):
+        refuse(f"must be true or false, not {shown(value)}")
+    return value in (True, "true")
+
+
 def default_value(value: object) -> str | int | float | bool:
     """One plain value."""
     if not isinstance(value, (str, int, float)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from engine.spec.rows import RowsSpec
@@ -148,12 +148,31 @@ class SnapshotSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectationSpec:
+    """An expectation of Great Expectations on one of the tables: `latest`, `history` or `changes`.
+
+    `label`: what the ledger calls it.
+    """
+
+    on: str
+    name: str
+    arguments: dict[str, Any]
+    severity: Severity
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChecksSpec:
-    """The checks of one table in their order, the severity of each, and what a failed one does."""
+    """The checks of one table in their order, the severity of each, and what a failed one does.
+
+    `grace`: how long a transaction may stay incomplete, and a partition or a heartbeat silent.
+    """
 
     checks: tuple[str, ...]
     severity: dict[str, Severity]
     on_failure: OnFailure = "warn"
+    grace: timedelta = timedelta(minutes=15)
+    expectations: tuple[ExpectationSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +191,4 @@ class TableSpec:
     evolution: Evolution
     rejects_max_fraction: float
     quality: ChecksSpec
+    compacted: bool = False

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
-from engine.spec.checks import CHECK_SEVERITY
+from engine.spec.checks import CHECK_SEVERITY, COMPACTED
 from engine.spec.face import (
     ColumnFace,
     HistoryNamesFace,
@@ -72,7 +72,8 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         lateness=face.lateness,
         evolution=face.evolution,
         rejects_max_fraction=face.rejects.max_fraction,
-        quality=_checks(face.quality, project.quality.on_failure),
+        quality=_checks(face.quality, project.quality.on_failure, face.compacted),
+        compacted=face.compacted,
     )
 
 
@@ -131,6 +132,7 @@ def _renamed(face: HistoryNamesFace) -> tuple[tuple[str, str], ...]:
     return tuple((name, to) for name, to in said if name != to)
 
 
-def _checks(face: TableQualityFace, on_failure: OnFailure) -> ChecksSpec:
-    severity = {name: face.severity.get(name, CHECK_SEVERITY[name]) for name in face.checks}
-    return ChecksSpec(face.checks, severity, face.on_failure or on_failure)
+def _checks(face: TableQualityFace, on_failure: OnFailure, compacted: bool) -> ChecksSpec:
+    usual = CHECK_SEVERITY | (COMPACTED if compacted else {})
+    severity = {name: face.severity.get(name, usual[name]) for name in face.checks}
+    return ChecksSpec(face.checks, severity, face.on_failure or on_failure, face.grace, face.expectations)

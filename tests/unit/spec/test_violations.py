@@ -87,7 +87,6 @@ LATER: list[tuple[dict[str, Any], str]] = [
     ({"source": source(format="debezium-avro")}, "$.source.format"),
     ({"source": source(format="dts-avro")}, "$.source.format"),
     ({"source": source(kafka={"topic": "x"})}, "$.source.kafka"),
-    ({"compacted": True}, "$.compacted"),
 ]
 
 
