@@ -1,0 +1,48 @@
+"""A record with something wrong in it is rejected with a reason that says what; the records around it are taken."""
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import decode_rows, discover, envelopes
+from engine.spec.model import ProjectSpec
+from tests.conformance.decoded import spec_of
+from tests.conformance.formats import BY_NAME
+from tests.conformance.malformed import FAMILIES, GOOD, THINGS, broken_lines
+from tests.conformance.teller import LineTeller
+
+LINE_TELLERS = ("postgresql_bare", "mysql_bare", "canal", "spanner_new_values_array", "spanner_old_and_new_values_object")
+LINE_TELLERS += ("shareplex", "datastream_json_postgresql", "datastream_json_sqlserver")
+
+
+def test_every_format_of_lines_is_broken_somewhere() -> None:
+    assert {BY_NAME[name].format for name in LINE_TELLERS} == set(FAMILIES)
+
+
+@pytest.mark.parametrize("name", LINE_TELLERS)
+def test_what_is_wrong_is_said_and_the_rest_goes_on(name: str, spark: SparkSession, project: ProjectSpec) -> None:
+    teller = BY_NAME[name]
+    assert isinstance(teller, LineTeller)
+    good, broken = broken_lines(teller)
+    # Good ones before, between and behind the broken ones.
+    texts = [*good[:2], *[one.line for one in broken], *good[2:]]
+    spec = spec_of(project, teller, THINGS, project.root)
+    rows = [("events.jsonl", number, text) for number, text in enumerate(texts)]
+    lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
+    records = envelopes(lines, spec.source, {spec.table: spec.keys}).localCheckpoint()
+    mine = records.where((F.col("kind") == "change") & (F.col("table") == spec.table))
+    decoded = decode_rows(mine, discover(mine, spec), spec)
+    reasons = by_line(records.where("kind = 'reject'")) | by_line(decoded.where(F.col("reason").isNotNull()))
+    taken = {row["line"] for row in decoded.where(F.col("reason").isNull()).select("line").collect()}
+    assert taken == {0, 1, len(texts) - 2, len(texts) - 1}
+    problems = [
+        f"{one.what}: {reasons.get(number)}"
+        for number, one in enumerate(broken, 2)
+        if not all(word in reasons.get(number, "") for word in one.words)
+    ]
+    assert not problems, "\n".join(problems)
+    assert len(taken) == GOOD
+
+
+def by_line(rejects: DataFrame) -> dict[int, str]:
+    return {row["line"]: row["reason"] for row in rejects.select("line", "reason").collect()}
