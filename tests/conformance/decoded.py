@@ -6,7 +6,7 @@ Values come back in the kit's own form (see `wire`), whatever type they are stor
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -140,25 +140,12 @@ def kit_value(kind: str, value: Any) -> Any:
     """A stored value in the form of the story's."""
     if value is None:
         return None
-    match wire.base(kind):
-        case "boolean":
-            return value if isinstance(value, bool) else {0: False, 1: True, "0": False, "1": True}.get(value, value)
-        case "smallint" | "int" | "bigint" | "ubigint":
-            return int(value)
-        case "decimal" | "numeric":
-            return Decimal(value)
-        case "float":
-            return single(float(value))
-        case "double":
-            return float(value)
-        case "bytes":
-            return bytes.fromhex(value) if isinstance(value, str) else bytes(value)
-        case "time":
-            return micros_of_clock(value) if isinstance(value, str) else value
-        case "json":
-            return json.loads(value, parse_float=Decimal)
-        case "array":
-            return [kit_value(wire.item(kind), one) for one in (json.loads(value) if isinstance(value, str) else value)]
+    if wire.base(kind) == "array":
+        return [kit_value(wire.item(kind), one) for one in (json.loads(value) if isinstance(value, str) else value)]
+    return _FORMS.get(wire.base(kind), _as_it_is)(value)
+
+
+def _as_it_is(value: Any) -> Any:
     return value
 
 
@@ -168,6 +155,22 @@ def micros_of_clock(text: str) -> int:
     return -whole if text.startswith("-") else whole
 
 
+def _flag(value: Any) -> Any:
+    return value if isinstance(value, bool) else {0: False, 1: True, "0": False, "1": True}.get(value, value)
+
+
 def single(value: float) -> float:
     """The nearest number that a float of four bytes holds."""
     return value if math.isnan(value) or math.isinf(value) else float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+_FORMS: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": _flag,
+    **dict.fromkeys(("smallint", "int", "bigint", "ubigint"), int),
+    **dict.fromkeys(("decimal", "numeric"), Decimal),
+    "float": lambda value: single(float(value)),
+    "double": float,
+    "bytes": lambda value: bytes.fromhex(value) if isinstance(value, str) else bytes(value),
+    "time": lambda value: micros_of_clock(value) if isinstance(value, str) else value,
+    "json": lambda value: json.loads(value, parse_float=Decimal),
+}

@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
-from tests.conformance.story import NOON, Author, Event, Row, Step, Story, Table
+from tests.conformance.story import NOON, Event, Row, Step, Story, Table
 from tests.conformance.teller import LineTeller
 from tests.conformance.wire import SECOND
 
@@ -27,7 +26,9 @@ class Broken:
 def a_story() -> Story:
     """Some rows, each inserted by a transaction of its own."""
     rows: list[Row] = [{"id": n, "name": f"n{n}", "size": n, "price": Decimal(n)} for n in range(1, GOOD + 20)]
-    steps = [Step("stream", n, NOON + n * SECOND, (Event("insert", THINGS, None, row),)) for n, row in enumerate(rows, 1)]
+    steps = [
+        Step("stream", n, NOON + n * SECOND, (Event("insert", THINGS, None, row),)) for n, row in enumerate(rows, 1)
+    ]
     return Story((THINGS,), steps)
 
 
@@ -41,7 +42,9 @@ def broken_lines(teller: LineTeller) -> tuple[list[str], list[Broken]]:
     found = [
         Broken("half a line", (line := next(spare))[: len(line) // 2], ("not JSON",)),
         Broken("no JSON", "this is no event", ("not JSON",)),
-        Broken("an array", "[1, 2]", ("JSON object",)) if teller.format != "spanner-json" else Broken("a number", "12", ("neither",)),
+        Broken("an array", "[1, 2]", ("JSON object",))
+        if teller.format != "spanner-json"
+        else Broken("a number", "12", ("neither",)),
         Broken("two values", next(spare) + " {}", ("not JSON",)),
     ]
     for what, change, words in family.changes(teller):
@@ -62,7 +65,8 @@ class Family:
 def value_of(record: Row) -> Row:
     """Debezium's value, without a schema."""
     value: Row = record["value"]
-    return value["payload"] if "payload" in value else value
+    inner: Row = value.get("payload", value)
+    return inner
 
 
 def debezium(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:

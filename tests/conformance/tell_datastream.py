@@ -22,6 +22,17 @@ _METHODS = {
     "postgresql": ("postgresql-backfill", "postgresql-cdc"),
     "sqlserver": ("sqlserver-backfill", "sqlserver-cdc"),
 }
+_MICROS = {"logicalType": "timestamp-micros", "type": "long"}
+_AVRO: dict[str, Any] = {
+    "smallint": "int",
+    "bigint": "long",
+    "ubigint": {"logicalType": "number", "type": "string"},
+    "numeric": {"logicalType": "number", "type": "string"},
+    "uuid": "string",
+    "json": {"logicalType": "json", "type": "string"},
+    "date": _MICROS,
+    "datetime": _MICROS,
+}
 _LACKS = {
     "mysql": {"boolean", "numeric", "uuid", "array"},
     "oracle": {"boolean", "ubigint", "uuid", "array", "time", "json", "smallint"},
@@ -85,7 +96,8 @@ class Datastream(Teller):
         schema = {"schema": self.name} | table
         if self.database == "postgresql":
             lsn = "" if is_read else f"16/{0xFFFF0000 + place:X}" if place < 0x10000 else f"17/{place:X}"
-            return schema | {k: change[k] for k in ("is_deleted", "change_type")} | {"tx_id": step.number, "lsn": lsn} | keys  # fmt: skip
+            told = {"is_deleted": change["is_deleted"], "change_type": word, "tx_id": step.number, "lsn": lsn}
+            return schema | told | keys
         if self.database == "sqlserver":
             lsn = "" if is_read else f"00000025:{place:08X}:0003"
             return schema | {"database": "mydb", "lsn": lsn, "tx_id": str(step.number)} | change | keys
@@ -125,8 +137,7 @@ class DatastreamJson(Datastream, LineTeller):
             case "decimal" | "numeric":
                 return wire.number(Decimal(value))
             case "double" | "float":
-                special = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
-                return special.get(str(value), value)
+                return wire.SPECIAL.get(str(value), value)
             case "bytes":
                 return value.hex()
             case "date":
@@ -187,42 +198,39 @@ class DatastreamAvro(Datastream):
             log = [("log_file", maybe("string")), ("log_position", maybe("long"))]
             return [("table", "string"), ("database", "string"), ("primary_keys", keys), *log, *change[::-1]]
         if self.database == "postgresql":
-            return [*owner, *change, ("tx_id", maybe("long")), ("lsn", maybe("string")), ("primary_keys", ["null", keys])]  # fmt: skip
+            log = [("tx_id", maybe("long")), ("lsn", maybe("string"))]
+            return [*owner, *change, *log, ("primary_keys", ["null", keys])]
         if self.database == "sqlserver":
             place = [("database", "string"), ("lsn", maybe("string")), ("tx_id", maybe("string"))]
             return [*owner, *place, *change, ("primary_keys", ["null", keys])]
         place = [("database", "string"), ("row_id", maybe("string")), ("scn", maybe("long"))]
-        log = [("ssn", maybe("long")), ("rs_id", maybe("string")), ("tx_id", maybe("string")), ("log_file", maybe("string"))]  # fmt: skip
-        return [*owner, *place, *change, *log, ("primary_keys", ["null", keys])]
+        log = [("ssn", maybe("long")), ("rs_id", maybe("string")), ("tx_id", maybe("string"))]
+        return [*owner, *place, *change, *log, ("log_file", maybe("string")), ("primary_keys", ["null", keys])]
 
     def type(self, kind: str, name: str) -> Any:
-        micros = {"logicalType": "timestamp-micros", "type": "long"}
+        if kind in _AVRO:
+            return _AVRO[kind]
         match base(kind):
             case "decimal":
                 precision, scale = wire.sizes(kind)
                 return {"logicalType": "decimal", "precision": precision, "scale": scale, "type": "bytes"}
-            case "numeric" | "ubigint":
-                return {"logicalType": "number", "type": "string"}
             case "text" if self.database == "oracle":
                 return {"logicalType": "varchar", "length": 4000, "type": "string"}
-            case "text" | "uuid":
+            case "text":
                 return "string"
-            case "json":
-                return {"logicalType": "json", "type": "string"}
             case "bytes":
                 return "bytes" if self.database == "postgresql" else "string"
-            case "date" | "datetime":
-                return micros
             case "timestamp":
                 offset = {"name": "offset", "type": {"logicalType": "time-millis", "type": "int"}}
-                zoned = {"type": "record", "name": f"timestampTz_{name}", "fields": [{"name": "timestamp", "type": micros}, offset]}  # fmt: skip
-                return zoned if self.database == "postgresql" else micros
+                fields = [{"name": "timestamp", "type": _MICROS}, offset]
+                zoned = {"type": "record", "name": f"timestampTz_{name}", "fields": fields}
+                return zoned if self.database == "postgresql" else _MICROS
             case "time":
                 interval = "time-interval-micros" if self.database == "mysql" else "time-micros"
                 return {"logicalType": interval, "type": "long"}
             case "array":
                 return _array(name, self.type(wire.item(kind), name))
-        return {"smallint": "int", "bigint": "long"}.get(kind, kind)
+        return kind
 
     def value(self, kind: str, value: Any) -> Any:
         if value is None:
@@ -251,4 +259,5 @@ def _record(name: str, fields: list[tuple[str, Any]]) -> Row:
 def _array(name: str, element: Any) -> Row:
     own = f"multidimensionalArray_{name}"
     nested = {"default": None, "name": "nestedArray", "type": ["null", {"type": "array", "items": own}]}
-    return {"type": "record", "name": own, "fields": [nested, {"default": None, "name": "elementValue", "type": ["null", element]}]}  # fmt: skip
+    value = {"default": None, "name": "elementValue", "type": ["null", element]}
+    return {"type": "record", "name": own, "fields": [nested, value]}

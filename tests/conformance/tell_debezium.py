@@ -139,7 +139,7 @@ class Debezium(LineTeller):
                 scale = -int(value.as_tuple().exponent)
                 return {"scale": scale, "value": wire.decimal_base64(value, scale)}
             case "float" | "double":
-                return value if value == value and abs(value) != float("inf") else str(value).replace("inf", "Infinity").replace("nan", "NaN")  # fmt: skip
+                return value if math.isfinite(value) else wire.SPECIAL[str(value)]
             case "bytes":
                 return wire.base64_of(value)
             case "timestamp":

@@ -67,7 +67,7 @@ class Canal(LineTeller):
                 batches.append(messages)
             if number % 8 == 7:
                 self.sent_again.append(len(batches))
-                batches.append(list(batches[-1]) + [self.message(step, "QUERY", None, sql="COMMIT")])
+                batches.append([*batches[-1], self.message(step, "QUERY", None, sql="COMMIT")])
         return [
             json.dumps(
                 message | {"id": number, "ts": message["es"] + number},
@@ -193,8 +193,7 @@ class Shareplex(LineTeller):
             case "decimal" | "numeric":
                 return wire.digits_of(Decimal(value))
             case "double" | "float":
-                special = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
-                return special.get(str(value), str(value))
+                return wire.SPECIAL.get(str(value), str(value))
             case "bytes":
                 return wire.base64_of(value)
             case "date":

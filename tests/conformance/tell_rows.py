@@ -131,7 +131,8 @@ class Rows(Teller):
         pq.write_table(pa.table(dict(zip(columns, arrays, strict=True))), path)
 
     def _avro(self, path: Path, columns: Row, rows: list[Row]) -> None:
-        fields = [{"name": name, "type": ["null", self.avro_type(kind)], "default": None} for name, kind in columns.items()]  # fmt: skip
+        types = {name: ["null", self.avro_type(kind)] for name, kind in columns.items()}
+        fields = [{"name": name, "type": kind, "default": None} for name, kind in types.items()]
         schema = fastavro.parse_schema({"type": "record", "name": "row", "fields": fields})
         records = [{name: self.avro_value(kind, row.get(name)) for name, kind in columns.items()} for row in rows]
         with path.open("wb") as out:
@@ -157,8 +158,7 @@ class Rows(Teller):
             case "decimal" | "numeric":
                 return wire.number(Decimal(value))
             case "double" | "float":
-                special = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
-                return special.get(str(value), value)
+                return wire.SPECIAL.get(str(value), value)
             case "bytes":
                 return wire.base64_of(value)
             case "date":

@@ -38,7 +38,7 @@ class Spanner(LineTeller):
         self.name = f"spanner_{capture.lower()}_{shape}"
         partial = capture in ("NEW_VALUES", "OLD_AND_NEW_VALUES")
         self.can = Can(
-            before=capture == "NEW_ROW_AND_OLD_VALUES", deleted_row=capture in ("OLD_AND_NEW_VALUES", "NEW_ROW_AND_OLD_VALUES"),
+            before=capture == "NEW_ROW_AND_OLD_VALUES", deleted_row="OLD" in capture,
             partial=partial, transactions=True, commit_places=True, keys=True, types=True,
         )  # fmt: skip
         self.lacks = self.lacks | ({"numeric", "decimal(38,10)", "decimal(65,30)"} if shape == "array" else {"float"})
@@ -125,7 +125,8 @@ class Spanner(LineTeller):
             old = [n for n in others if n in changed(event)]
         if self.capture in ("NEW_VALUES", "NEW_ROW"):
             old = []
-        return {"keys": keys, "new_values": self.part(table, event.after, new), "old_values": self.part(table, event.before, old)}  # fmt: skip
+        images = {"new_values": self.part(table, event.after, new), "old_values": self.part(table, event.before, old)}
+        return {"keys": keys} | images
 
     def part(self, table: Table, row: Row | None, names: list[str]) -> Row:
         return {name: self.value(table.columns[name], (row or {})[name]) for name in names}
@@ -159,8 +160,7 @@ class Spanner(LineTeller):
             case "decimal" | "numeric":
                 return wire.digits_of(Decimal(value))
             case "double" | "float":
-                special = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
-                return special.get(str(value), value)
+                return wire.SPECIAL.get(str(value), value)
             case "bytes":
                 return wire.base64_of(value)
             case "date":

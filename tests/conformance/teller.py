@@ -134,4 +134,4 @@ class LineTeller(Teller):
 def changed(event: Event) -> Row:
     """The columns of an update that have another value than before."""
     before, after = event.before or {}, event.after or {}
-    return {name: value for name, value in after.items() if before[name] != value or type(before[name]) != type(value)}
+    return {name: value for name, value in after.items() if before[name] != value}

@@ -23,7 +23,13 @@ def datastream(method: str, owner: dict[str, str]) -> Callable[[Place], str]:
         at = datetime.fromtimestamp(place["ts"], UTC).isoformat()
         log = {"log_position" if k == "log_position" else k: v for k, v in place.items() if k != "ts"}
         meta = {"table": "t", "change_type": "INSERT", "is_deleted": False, "primary_keys": ["id"]} | owner | log
-        told = {"uuid": "u", "read_timestamp": at, "source_timestamp": at, "read_method": method, "source_metadata": meta}
+        told = {
+            "uuid": "u",
+            "read_timestamp": at,
+            "source_timestamp": at,
+            "read_method": method,
+            "source_metadata": meta,
+        }
         return json.dumps(told | {"payload": {"id": 1}})
 
     return event
@@ -45,7 +51,10 @@ def mysql(place: str) -> str:
 SOURCES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "datastream-mysql": ("datastream-json", datastream("mysql-cdc-binlog", {"database": "d"})),
     "datastream-postgresql": ("datastream-json", datastream("postgresql-cdc", {"schema": "s"})),
-    "datastream-oracle": ("datastream-json", datastream("oracle-cdc-logminer", {"schema": "s", "database": "d", "tx_id": "1"})),
+    "datastream-oracle": (
+        "datastream-json",
+        datastream("oracle-cdc-logminer", {"schema": "s", "database": "d", "tx_id": "1"}),
+    ),
     "spanner": ("spanner-json", spanner),
     "debezium-mysql-seq": ("debezium-json", mysql),
 }

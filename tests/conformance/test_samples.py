@@ -119,7 +119,9 @@ def test_canal() -> None:
 
 
 def test_spanner() -> None:
-    everything = [event for path in sorted((DATA / "spanner").glob("*.jsonl")) for event in real(f"spanner/{path.name}")]
+    everything = [
+        event for path in sorted((DATA / "spanner").glob("*.jsonl")) for event in real(f"spanner/{path.name}")
+    ]
 
     def kind(event: Row) -> Any:
         return "bare" if "commit_timestamp" in event else "array" if "change_record" in event else next(iter(event))
@@ -175,7 +177,7 @@ def without_payload(schema: Row) -> list[Row]:
 
 
 def plain_times(record: Row) -> Row:
-    return record | {name: 0 for name in ("read_timestamp", "source_timestamp")}
+    return record | dict.fromkeys(("read_timestamp", "source_timestamp"), 0)
 
 
 def test_samples_are_compared_with_care(tmp_path: Path) -> None:

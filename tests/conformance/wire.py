@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 SECOND = 1_000_000
+SPECIAL = {"inf": "Infinity", "-inf": "-Infinity", "nan": "NaN"}
 DAY = 86_400 * SECOND
 
 
