@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import outcome
+from engine.decode import fractions, outcome
 from engine.decode.conversion import (
     Circumstances,
     as_text,
@@ -48,6 +48,8 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
     images = envelopes.transform(_images, shape)
+    if spec.source.format in fractions.FORMATS:
+        images = images.transform(_whole_fractions, shape)
     values = images.transform(_values, shape, spec.source.time_zone)
     return values.transform(_findings, shape).transform(_details, shape).transform(_changes, shape)
 
@@ -69,6 +71,30 @@ def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
     )
     refused = F.col("_read")[REFUSED].isNotNull()
     return parsed.select("*", _texts(F.when(refused, F.col("_image_json")), shape.columns).alias("_loose"))
+
+
+def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
+    """Texts that the JSON reader may have cut, as they stand in the image.
+
+    Rows: 1:1. An image is read a second time where a text is a fraction and a number in the image is long.
+    """
+    texts = [column for column in shape.columns if isinstance(read_type(column), T.StringType)]
+    if not texts:
+        return images
+    kept = [name for name in images.columns if name != "_read"]
+    some = outcome.some(fractions.is_fraction(F.col("_read")[column.name]) for column in texts)
+    image = F.when(some & fractions.has_long_number(F.col("_image_json")), F.col("_image_json"))
+    quoted = fractions.in_quotes(image, [column.name for column in texts])
+    again = images.select("*", _texts(quoted, texts).alias("_again"))
+    names = {column.name for column in texts}
+
+    def field(name: str) -> Column:
+        told = F.col("_read")[name]
+        exact = F.when(fractions.is_fraction(told), F.coalesce(F.col("_again")[name], told)).otherwise(told)
+        return exact if name in names else told
+
+    fields = F.struct(*[field(name).alias(name) for name in [*[c.name for c in shape.columns], REFUSED]])
+    return again.select(*kept, F.when(F.col("_read").isNotNull(), fields).alias("_read"))
 
 
 def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
