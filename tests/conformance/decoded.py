@@ -120,6 +120,14 @@ def _plain(value: Column, kind: T.DataType) -> Column:
     return value
 
 
+def stored_rows(frame: DataFrame, table: Table, *more: str) -> list[tuple[Row, Row]]:
+    """The rows of a stored table in the kit's form, and what else is asked for of each."""
+    columns = [_plain(F.col(name), frame.schema[name].dataType).alias(name) for name in table.columns]
+    found = [row.asDict(True) for row in frame.select(*columns, *more).collect()]
+    kinds = table.columns
+    return [({name: kit_value(kinds[name], row[name]) for name in kinds}, {m: row[m] for m in more}) for row in found]
+
+
 def change(found: Row, table: Table) -> Row:
     """A decoded change as the oracle takes it."""
 

@@ -50,5 +50,19 @@ def test_what_is_wrong_is_said_and_the_rest_goes_on(name: str, spark: SparkSessi
     assert len(taken) == GOOD
 
 
+@pytest.mark.parametrize("form", FAMILIES)
+def test_lines_of_another_format_are_no_changes(form: str, spark: SparkSession, project: ProjectSpec) -> None:
+    """None of them: a file of another format is one error, told by the run that finds nothing it can take."""
+    others = [BY_NAME[name] for name in LINE_TELLERS if BY_NAME[name].format != form]
+    texts = [line for other in others if isinstance(other, LineTeller) for line in broken_lines(other)[0]]
+    mine = next(teller for teller in BY_NAME.values() if teller.format == form)
+    spec = spec_of(project, mine, THINGS, project.root)
+    rows = [("events.jsonl", number, text) for number, text in enumerate(texts)]
+    lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
+    found = envelopes(lines, spec.source, {spec.table: spec.keys}).select("kind", "reason").collect()
+    assert {row["kind"] for row in found} == {"reject"}
+    assert all(row["reason"] and "not JSON" not in row["reason"] for row in found)
+
+
 def by_line(rejects: DataFrame) -> dict[int, str]:
     return {row["line"]: row["reason"] for row in rejects.select("line", "reason").collect()}
