@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import position, values
+from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, whole, wrapped
 from engine.spec.model import SourceSpec
@@ -40,6 +40,7 @@ _LINE: Final = (
 )
 _CHANGES: Final = ("INSERT", "UPDATE", "UPDATE-INSERT", "UPDATE-DELETE", "DELETE", "READ")
 _REMOVES: Final = ("UPDATE-DELETE", "DELETE")
+_UNTIL_PAYLOAD: Final = r'(?s)^.*?(?<!\\)"payload"\s*:\s*'
 _ROW_ID: Final = "ROW_ID"
 
 
@@ -60,6 +61,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
         F.col("_json")["_line"].alias("_event"),
+        _payload(F.col("text"), F.col("_json")["_line"]["payload"]).alias("_payload"),
         F.col("_json")["_line"]["source_metadata"].alias("_meta"),
         (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
     )
@@ -71,6 +73,16 @@ def _parsed(lines: DataFrame) -> DataFrame:
         F.coalesce(_clock(event["source_timestamp"]), _clock(event["read_timestamp"])).alias("commit_ts"),
         _clock(event["read_timestamp"]).alias("ingest_ts"),
     )
+
+
+def _payload(text: Column, read: Column) -> Column:
+    """The payload as it stands in the line, where it is the last field of it and a number in it is long.
+
+    The JSON reader makes doubles of fractions inside a value that it hands on as text.
+    """
+    behind = F.regexp_replace(text, _UNTIL_PAYLOAD, "")
+    cut = F.regexp_replace(behind, r"\}\s*$", "")
+    return F.when(fractions.has_long_number(text) & whole(cut).startswith("{"), cut).otherwise(read)
 
 
 def _source_kind(event: Column, meta: Column) -> Column:
@@ -151,7 +163,7 @@ def _completed(placed: DataFrame) -> DataFrame:
     table = F.when(~_blank(meta["table"]), F.concat_ws(".", owner, meta["table"]))
     op = _op()
     reason = F.when(F.col("_broken"), _broken_reason(F.col("text"))).otherwise(_reject_reason(op))
-    payload, is_delete = event["payload"], op == names.OP_DELETE
+    payload, is_delete = F.col("_payload"), op == names.OP_DELETE
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).otherwise(CHANGE),
         "reason": reason,

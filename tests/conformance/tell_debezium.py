@@ -80,6 +80,10 @@ class Debezium(LineTeller):
                 found.append(self.told(None, boundary[1] | {"event_count": total, "data_collections": counts}))
         return found
 
+    def untold(self) -> set[str]:
+        """Kinds that events without a schema do not tell: where the point is, if no decimal has room for the digits."""
+        return set() if self.schemas else {"decimal(65,30)"}
+
     def halves(self, event: Event) -> list[tuple[str, Row | None, Row | None, Row]]:
         """(op, before, after, headers): a key change is a delete and an insert."""
         if not event.moves:
@@ -205,10 +209,10 @@ class Postgresql(Debezium):
     connector = "postgresql"
     topic_field = "topic"
     version = "3.6.1.Final"
-    lacks = frozenset({"ubigint"})
 
     def __init__(self, schemas: bool) -> None:
         super().__init__(schemas)
+        self.lacks = frozenset({"ubigint"} | self.untold())
         self.can = Can(
             before=schemas, deleted_row=schemas, partial=not schemas, truncate=True, reads=True, transactions=True,
             commit_places=True, keys=True, types=schemas,
@@ -274,11 +278,11 @@ class Mysql(Debezium):
 
     connector = "mysql"
     topic_field = "destination"
-    can = Can()
-    lacks = frozenset({"boolean", "numeric", "uuid", "array"})
+    misnamed = frozenset({"ubigint"})  # 64 bits with a sign, says the schema
 
     def __init__(self, schemas: bool) -> None:
         super().__init__(schemas)
+        self.lacks = frozenset({"boolean", "numeric", "uuid", "array"} | self.untold())
         self.can = Can(before=True, truncate=True, reads=True, transactions=True, keys=True, types=schemas)
 
     def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:

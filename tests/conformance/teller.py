@@ -59,8 +59,10 @@ class Teller(ABC):
         "json": "json",
         "uuid": "uuid",
     }
-    lacks: ClassVar[frozenset[str]] = frozenset()
+    lacks: frozenset[str] = frozenset()
     """Kinds that the source does not have."""
+    misnamed: frozenset[str] = frozenset()
+    """Kinds that its events call by another name: only a spec knows better."""
 
     def table_name(self, table: Table) -> str:
         """What events and specs call the table."""

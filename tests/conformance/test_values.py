@@ -16,7 +16,7 @@ WAYS = [(name, True) for name in BY_NAME] + [(name, False) for name, teller in B
 
 @pytest.mark.parametrize(("name", "typed"), WAYS, ids=[f"{n}-{'declared' if t else 'carried'}" for n, t in WAYS])
 def test_no_value_is_wrong(name: str, typed: bool, spark: SparkSession, project: ProjectSpec) -> None:
-    story, held = zoo(BY_NAME[name])
+    story, held = zoo(BY_NAME[name], typed)
     found = decoded(spark, project, BY_NAME[name], story, typed)
     by_id = {(change["row"] or {}).get("id"): change for change in found.changes["zoo"]}
     problems = [problem for n, cell in enumerate(held) if (problem := wrong(by_id.get(n), *cell))]
