@@ -11,7 +11,9 @@ from tests.conformance.extremes import column, fits, zoo
 from tests.conformance.formats import BY_NAME
 from tests.conformance.story import Row
 
-WAYS = [(name, True) for name in BY_NAME] + [(name, False) for name, teller in BY_NAME.items() if teller.can.types]
+ALIKE = ("canal_swapped", "spanner_new_row_and_old_values_array")  # values as in canal, and in the other array
+OTHERS = {name: teller for name, teller in BY_NAME.items() if name not in ALIKE}
+WAYS = [(name, True) for name in OTHERS] + [(name, False) for name, teller in OTHERS.items() if teller.can.types]
 
 
 @pytest.mark.parametrize(("name", "typed"), WAYS, ids=[f"{n}-{'declared' if t else 'carried'}" for n, t in WAYS])
