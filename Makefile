@@ -1,5 +1,6 @@
 # make demo    the whole story on bundled events          make test    all tests but the slow ones
 # make check   lint, format, types                        make bench   measure catch-up against the usual recipe
+# make property  thousands of drawn cases (half an hour); the result goes to tests/property/RESULT.md
 # Each works from a clean clone: the first run makes .venv and installs everything into it.
 
 SHELL := /bin/sh
@@ -7,7 +8,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-all check bench java clean
+.PHONY: demo test test-all property check bench java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -18,6 +19,9 @@ test: java $(READY)
 
 test-all: java $(READY)
 	@$(VENV)/bin/python -m pytest -m "slow or not slow"
+
+property: java $(READY)
+	@$(VENV)/bin/python tests/property/full.py
 
 check: $(READY)
 	@$(VENV)/bin/ruff check .

@@ -19,7 +19,8 @@ ORIGIN_STREAM: Final = "stream"
 ORIGIN_SNAPSHOT: Final = "snapshot"
 
 # Sources (as `source` begins) whose positions are those of statements, not of commits.
-STATEMENT_POSITIONS: Final = ("datastream-oracle:",)
+ORACLE_BY_SCN: Final = "oracle-scn:"
+STATEMENT_POSITIONS: Final = ("datastream-oracle:", ORACLE_BY_SCN)
 
 VALID_FROM: Final = "_valid_from"
 VALID_TO: Final = "_valid_to"
@@ -33,13 +34,33 @@ STREAM_TS: Final = "_stream_ts"
 UNKNOWN: Final = "_unknown"
 RESCUED: Final = "_rescued"
 BATCH: Final = "_batch"
+RECORDED_FROM: Final = "_recorded_from"  # when the table began to say a row
+RECORDED_TO: Final = "_recorded_to"  # when it ceased to
+SOURCE: Final = "_source"  # of a table of several sources: which of them a row is from
+COPY: Final = "_copy"  # of a keyless table: which of the equal rows
 
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
+REPLAYS: Final = "replays"
 INPUTS: Final = "inputs"
 RUNS: Final = "runs"
 CHECKS: Final = "checks"
-LEDGER_TABLES: Final = (CONTROL, REJECTS, INPUTS, RUNS, CHECKS)
+GAPS: Final = "gaps"
+LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS)
+
+PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
+
+# Properties of `history` and `latest`: how far they can be relied on.
+CHECKED_BATCH: Final = "siltstone.checked-batch"
+COMPLETE_THROUGH: Final = "siltstone.complete-through"
+COMPLETE_THROUGH_BY: Final = "siltstone.complete-through-by"
+SEALED_UP_TO: Final = "siltstone.sealed-up-to"
+OPEN_GAPS: Final = "siltstone.open-gaps"
+
+
+def quoted(name: str) -> str:
+    """One identifier as Spark's parser takes it, whatever characters it has."""
+    return "`" + name.replace("`", "``") + "`"

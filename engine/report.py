@@ -29,7 +29,10 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What became of a source's records: `read` is the sum of all the others."""
+    """What became of a source's records: `read` is the sum of all the others.
+
+    `out_of_reach`: rejects by file that a replay could not read again.
+    """
 
     path: str
     files: int
@@ -39,6 +42,7 @@ class SourceReport:
     other_tables: Mapping[str, int]
     rejected: int
     half_lines: tuple[str, ...] = ()
+    out_of_reach: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -51,10 +51,17 @@ def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSessi
 def sibling(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
     """Another session on the same Spark with the same settings: what one thread sets is not another's."""
     other = spark.newSession()
+    theirs = other.conf.getAll
     for name, value in spark.conf.getAll.items():
-        if other.conf.isModifiable(name):
+        if theirs.get(name) != value and other.conf.isModifiable(name):
             other.conf.set(name, value)
     return _fit(other, project)
+
+
+def set_fold_conf(spark: "SparkSession") -> None:
+    """Give a session, whoever made it, the settings that every fold relies on."""
+    for name, value in FOLD_CONF.items():
+        spark.conf.set(name, value)
 
 
 def submitted() -> bool:
@@ -190,8 +197,7 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)
-    for name, value in FOLD_CONF.items():
-        spark.conf.set(name, value)
+    set_fold_conf(spark)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
         for name, value in catalog_conf(project.catalog).items():
             spark.conf.set(name, value)

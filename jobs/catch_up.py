@@ -14,6 +14,7 @@ from engine.errors import SiltstoneError
 from engine.run import catch_up
 from engine.session import spark_session
 from engine.spec import load_project, load_specs
+from quality.report.write import report_after
 from quality.validate import checks_of_run
 
 
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
     sys.stdout.write(json.dumps(report.to_dict(), default=str) + "\n")
+    report_after(project, any(table.checks for table in report.tables))
     return report.exit_code
 
 

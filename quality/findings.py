@@ -62,7 +62,7 @@ def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[s
     key = tables.changes.schema["key"].dataType
     parts = []
     if KEY_CHECKS & set(checks):
-        keys = None if scope.whole else changes.where(F.col("key").isNotNull()).select("key")
+        keys = None if scope.whole or scope.columns.keyless else changes.where(F.col("key").isNotNull()).select("key")
         parts.append(findings_of_keys(tables, spec, scope, checks, keys, closely=False))
     if catalogue.POSITIONS_BACKWARDS in checks:
         parts.append(backward_positions(changes))
@@ -97,6 +97,8 @@ def findings_of_keys(
     """
     columns = scope.columns.comparing(tracked(spec.history.track, scope.columns, checks))
     look = Look(columns, closely, scope.trusts_deletes, scope.swaps > 0)
+    if columns.keyless:
+        return findings_of_copies(tables, look, checks)
     changes = judged(tables.changes, scope.since)
     history = tables.history if scope.whole else tables.history.where(can_be_met(scope))
     rows = timeline(
@@ -107,6 +109,20 @@ def findings_of_keys(
         look.swaps,
     )
     return key_findings(rows, look).where(F.col("check").isin(*checks))
+
+
+def findings_of_copies(tables: Tables, look: Look, checks: Collection[str]) -> DataFrame:
+    """The findings of a table without a key: what can be read off its versions and latest rows alone.
+
+    Gives: check, position_from, position_to, key (the row, without its number), message.
+    Rows: one a finding.
+    """
+    versions, latest = version_rows(tables.history, look), latest_rows(tables.latest, look)
+    change = change_rows(tables.changes, look).schema["change"].dataType
+    none = versions.limit(0).select("key", F.lit(None).cast(change).alias("change"))
+    found = key_findings(timeline(versions, latest, none, None, swaps=False), look)
+    image = F.struct(*[F.col("key")[name].alias(name) for name in look.columns.keys[:-1]])
+    return found.where(F.col("check").isin(*checks)).withColumn("key", image)
 
 
 def vouching_reads(

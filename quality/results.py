@@ -7,9 +7,10 @@ from typing import Final, Literal
 
 from engine.spec.model import Severity
 
-Status = Literal["passed", "failed", "not available"]
+Status = Literal["passed", "failed", "acknowledged", "not available"]
 PASSED: Final = "passed"
 FAILED: Final = "failed"
+ACKNOWLEDGED: Final = "acknowledged"
 NOT_AVAILABLE: Final = "not available"
 
 

@@ -110,9 +110,8 @@ def has_markers(control: DataFrame | None, sources: tuple[str, ...]) -> bool:
 def unavailable(scope: Scope) -> Iterator[tuple[str, str]]:
     """The checks that the judged changes cannot carry, each with its reason."""
     of_changes = (catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT)
-    if not scope.columns.keys:
-        of_tables = (catalogue.VERSIONS_TILE_TIME, catalogue.LATEST_EQUALS_OPEN_VERSIONS)
-        yield from ((check, "the table has no key") for check in (*of_changes, *of_tables))
+    if scope.columns.keyless:
+        yield from ((check, "the table has no key") for check in of_changes)
     elif not scope.streamed:
         yield from ((check, "no streamed change to look at") for check in of_changes)
     elif not scope.befores:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.table.catalog import quoted
+from engine.names import quoted
 
 KINDS = ("version", "latest", "change", "read")
 READ_SCHEMA = "struct<position: string, low_ts: timestamp>"
@@ -23,14 +23,20 @@ class Columns:
     keys: tuple[str, ...]
     values: tuple[str, ...]
     compared: dict[str, T.DataType]
+    keyless: bool = False
 
     @classmethod
     def of(cls, changes: T.StructType, history: T.StructType, latest: T.StructType) -> "Columns":
-        """Read off the schemas of the three tables; every shared column is compared."""
+        """Read off the schemas of the three tables; every shared column is compared.
+
+        Of a table without a key, a row is known by the whole of it and by its number among equal ones.
+        """
         keys, row = struct_type(changes, "key"), struct_type(changes, "row")
         shared = set(row.names) & set(history.names) & set(latest.names) - set(keys.names)
         values = tuple(name for name in row.names if name in shared)
-        return cls(tuple(keys.names), values, {name: row[name].dataType for name in values})
+        keyless = names.COPY in history.names
+        known_by = (*keys.names, names.COPY) if keyless else tuple(keys.names)
+        return cls(known_by, values, {name: row[name].dataType for name in values}, keyless)
 
     def comparing(self, compared: frozenset[str]) -> "Columns":
         """The same columns, with images compared on these only."""

@@ -10,15 +10,20 @@ from pyspark.sql import SparkSession
 
 from engine import names
 from engine.report import CheckReport
+from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
+from engine.table.gaps import read_gaps, update_gaps
+from engine.table.layout import Layout
 from engine.table.ledger import append_rows, read_ledger
 from quality import catalogue
+from quality.again import dated, look_again
 from quality.catalogue import CHECKS
 from quality.docs import build_pages, judge, open_context
 from quality.findings import find
-from quality.results import FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
+from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, is_acknowledged, updated
+from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
 from quality.scope import Tables
 from quality.suite import batch, build_suite, verdicts
 from quality.sums import found_in_sums
@@ -46,20 +51,25 @@ def run_checks(
 
     Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
     """
-    checks = spec.quality.checks
+    checks, visit = spec.quality.checks, Visit(run_id, datetime.now(UTC))
+    gaps: Sequence[Gap] = ()
     if has_tables(spark, project, spec):
-        found = find(read_tables(spark, project, spec, history_ref, latest_ref), spec, since_batch, checks)
+        tables = read_tables(spark, project, spec, history_ref, latest_ref)
+        looks = look(spark, project, spec, tables, since_batch)
+        gaps = record(spark, project, spec, tables, looks, visit)
+        found = {check: found_in_all(check, looks, spec) for check in checks if check != catalogue.SUMS_CLOSE}
     else:
         found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
     found[catalogue.SUMS_CLOSE] = found_in_sums(sums)
     asked = {check: found[check] for check in checks}
-    checked_at = datetime.now(UTC)
+    checked_at = visit.at
     suite = build_suite(spec, asked)
     with ONE_CONTEXT:
         context = open_context(project.root)
         passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
-    results = tuple(result(spec, run_id, checked_at, check, what, passed) for check, what in asked.items())
+    known = {check for check, what in asked.items() if is_acknowledged(check, what, gaps, spec)}
+    results = tuple(result(spec, visit, check, what, passed, check in known) for check, what in asked.items())
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results
 
@@ -93,7 +103,8 @@ def read_tables(
 ) -> Tables:
     """The tables as they stand now, or on the branches that will be published."""
     catalog, target = project.catalog.name, spec.target
-    history = read(spark, catalog, target.history, history_ref or MAIN)
+    layout = Layout(spec.history.renamed, spec.history.recorded)
+    history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     return Tables(
         changes=read_changes(spark, catalog, target.changes),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
@@ -102,14 +113,32 @@ def read_tables(
     )
 
 
+def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int) -> list[Looked]:
+    """Look at what the batches after `since` did, then at the gaps that are open from before."""
+    book = read_gaps(spark, project, spec.table)
+    first = Looked(find(tables, spec, since, spec.quality.checks), since, covered(book, since))
+    return [first, *look_again(tables, spec, book, since, spec.quality.checks)]
+
+
+def record(
+    spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, looks: Sequence[Looked], visit: Visit
+) -> Sequence[Gap]:
+    """Write down what the looks open, renew and heal. Gives the table's gaps. No gap, no write."""
+    if not any(one.covers or gaps_of(one, spec, visit) for one in looks):
+        return ()
+    return update_gaps(spark, project, spec.table, lambda book: dated(updated(book, looks, spec, visit), tables))
+
+
 def result(
-    spec: TableSpec, run_id: str, checked_at: datetime, check: str, found: Found, passed: Mapping[str, bool]
+    spec: TableSpec, visit: Visit, check: str, found: Found, passed: Mapping[str, bool], is_known: bool
 ) -> CheckResult:
-    """One check's result as the ledger keeps it."""
+    """One check's result as the ledger keeps it. `is_known`: all that it found is acknowledged."""
     status: Status = NOT_AVAILABLE if found.unavailable else PASSED if passed[check] else FAILED
+    if status == FAILED and is_known:
+        status = ACKNOWLEDGED
     return CheckResult(
-        run_id=run_id,
-        checked_at=checked_at,
+        run_id=visit.run_id,
+        checked_at=visit.at,
         table=spec.table,
         check=check,
         severity=spec.quality.severity[check],
@@ -119,7 +148,7 @@ def result(
         position_from=found.position_from,
         position_to=found.position_to,
         keys=tuple(dict.fromkeys(one.key for one in found.sample if one.key is not None))[:KEYS_KEPT],
-        hint=CHECKS[check].hint if status == FAILED else None,
+        hint=CHECKS[check].hint if status in (FAILED, ACKNOWLEDGED) else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from engine.cli import folds, machine, run, specs, tables
+from engine.cli import folds, gaps, machine, rejects, report, run, specs, start, tables
 from engine.cli.output import print_error
 from engine.errors import SiltstoneError, SpecError
 
@@ -22,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for part in (specs, run, folds, tables, machine):
+for part in (start, specs, run, folds, tables, gaps, rejects, report, machine):
     part.add_commands(app)
 
 

@@ -23,6 +23,9 @@ STYLES = {
     "failed": "bold red",
     "blocked": "bold yellow",
     "passed": "green",
+    "open": "bold red",
+    "healed": "green",
+    "acknowledged": "yellow",
     "not available": "dim",
 }
 

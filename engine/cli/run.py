@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
-from engine.cli.output import console, grid, number, print_json, print_styled
+from engine.cli.output import console, grid, note, number, print_json, print_styled
 from engine.cli.work import spark_work
 
 if TYPE_CHECKING:
     from engine.report import CheckReport, RunReport, SourceReport, TableReport
+    from engine.spec.model import ProjectSpec
     from quality import CheckResult
 
 EVERY_BATCH = -1
@@ -44,6 +45,7 @@ def catch_up(
         print_json(report.to_dict())
     else:
         print_report(report)
+    tell_page(found_project, any(table.checks for table in report.tables))
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -66,8 +68,18 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
         print_json([asdict(result) for _, result in results])
     else:
         print_checks(results)
+    tell_page(found_project, bool(results))
     if any(result.status == "failed" and result.severity == "error" for _, result in results):
         raise typer.Exit(QualityError.exit_code)
+
+
+def tell_page(project: "ProjectSpec", checked: bool) -> None:
+    """Write the report's page where checks ran, and say where it is."""
+    from quality.report.write import report_after
+
+    page = report_after(project, checked)
+    if page is not None:
+        note(f"report: {page}")
 
 
 def print_report(report: "RunReport") -> None:

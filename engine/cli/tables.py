@@ -1,6 +1,6 @@
 """show, export and runs: what the tables hold, without a JVM."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,13 +21,20 @@ from engine.errors import SpecError
 from engine.names import (
     BATCH,
     CHANGE_HASH,
+    CHECKED_BATCH,
     COMMIT_TS,
+    COMPLETE_THROUGH,
+    COMPLETE_THROUGH_BY,
     IS_CURRENT,
     LAST_POSITION,
     OP,
+    OPEN_GAPS,
     POSITION,
+    RECORDED_FROM,
+    RECORDED_TO,
     RESCUED,
     RUNS,
+    SEALED_UP_TO,
     STREAM_TS,
     UNKNOWN,
     VALID_FROM,
@@ -41,7 +48,10 @@ if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec
 
 INTERVAL = (VALID_FROM, VALID_TO, OP)
-BOOKKEEPING = (IS_CURRENT, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN, RESCUED, BATCH)
+BOOKKEEPING = (
+    IS_CURRENT, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN, RESCUED, BATCH,
+    RECORDED_FROM, RECORDED_TO,
+)  # fmt: skip
 DEFAULT_LIMIT = 20
 RUNS_SHOWN = ("started_at", "table", "status", "batch", "read", "changes", "rejected", "seconds", "exit_code", "error")
 
@@ -57,6 +67,7 @@ def show(
     table: TableArgument,
     key: Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")] = None,
     as_of: Annotated[str | None, typer.Option(help="The table as it was at this time (UTC).")] = None,
+    said: Annotated[str | None, typer.Option("--said", help="What history said at this time (UTC).")] = None,
     history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="At most so many rows; 0 for all.")] = DEFAULT_LIMIT,
     form: Annotated[ShowFormat, typer.Option("--format")] = ShowFormat.table,
@@ -66,27 +77,44 @@ def show(
 ) -> None:
     """Show the latest rows, the versions of a key, or the table as of a time."""
     from engine.look import as_of as rows_as_of
-    from engine.look import first_rows, key_columns, load_table, matching, timeline
+    from engine.look import first_rows, first_versions, key_columns, load_table, matching, stored_names, timeline
 
     keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
+    then = parse_time(said) if said else None
     catalog, names = _open(table, open_project(project))
     most = limit + 1 if limit else None
     if moment is not None:
         source = load_table(catalog, names.history)
-        found = rows_as_of(source, moment, matching(source, keys), key_columns(catalog, names))
+        found = rows_as_of(source, moment, matching(source, keys), key_columns(catalog, names), then)
         hidden: Sequence[str] = (*INTERVAL, *BOOKKEEPING)
     elif keys:
         source = load_table(catalog, names.history)
-        found, hidden = timeline(source, matching(source, keys)), BOOKKEEPING
-    elif history or table == names.history:
+        found, hidden = timeline(source, matching(source, keys), then), BOOKKEEPING
+    elif history or then or table == names.history:
         source = load_table(catalog, names.history)
-        order = (*key_columns(catalog, names), VALID_FROM, VALID_TO, POSITION)
-        found, hidden = first_rows(source, order, most), BOOKKEEPING
+        interval = called((VALID_FROM, VALID_TO, POSITION), stored_names(source))
+        order = (*key_columns(catalog, names), *interval)
+        found, hidden = first_versions(source, order, most, then), BOOKKEEPING
     else:
         source = load_table(catalog, names.latest)
         found, hidden = first_rows(source, key_columns(catalog, names), most), (*INTERVAL, *BOOKKEEPING)
-    columns = found.column_names if everything else _shown(found.column_names, hidden)
+    renamed = stored_names(source)
+    shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
+    columns = found.column_names if everything else shown
     _print(found.select(columns), limit, ShowFormat.json if json else form)
+    if form is ShowFormat.table and not json and (told := trusted(source.properties)):
+        note(told)
+
+
+def trusted(properties: Mapping[str, str]) -> str:
+    """How far a table can be relied on, as its last checked run said; empty where none did."""
+    if CHECKED_BATCH not in properties:
+        return ""
+    through, by = properties.get(COMPLETE_THROUGH, "nobody knows when"), properties.get(COMPLETE_THROUGH_BY)
+    gaps = int(properties.get(OPEN_GAPS, "0"))
+    told = f"complete through {through}" + (f" (by {by})" if by else "")
+    told += f", sealed up to {properties.get(SEALED_UP_TO, 'nothing')}"
+    return told + (f"; open gaps: {gaps}, see `siltstone gaps list`" if gaps else "")
 
 
 def export(
@@ -147,9 +175,14 @@ def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
     return catalog, table_names(word, project, specs)
 
 
-def _shown(names: Sequence[str], hidden: Sequence[str]) -> list[str]:
+def called(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:
+    """The names that columns have in the table."""
+    return tuple(renamed.get(name, name) for name in columns)
+
+
+def _shown(names: Sequence[str], interval: Sequence[str], hidden: Sequence[str]) -> list[str]:
     """A timeline starts with its interval; the rest keeps its order."""
-    first = [name for name in INTERVAL if name in names and name not in hidden]
+    first = [name for name in interval if name in names and name not in hidden]
     return first + [name for name in names if name not in first and name not in hidden]
 
 

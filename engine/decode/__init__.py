@@ -28,7 +28,7 @@ FORMATS: Final[dict[str, Callable[..., DataFrame]]] = {
     "datastream-avro": datastream.envelopes,
     "rows": plain_rows.envelopes,
 }
-NEED_KEYS: Final = ("canal-json", "shareplex-json")
+NEED_KEYS: Final = ("debezium-json", "canal-json", "shareplex-json")
 """Formats of which an event does not always say that it changes a key, or which table it is about."""
 FANNING_OUT: Final = ("canal-json", "spanner-json", "shareplex-json")
 """Formats of which one line can hold several changes."""

@@ -185,6 +185,8 @@ def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
         return values.bits(value, encoding.size or 1)
     if encoding.kind == "hex":
         return F.try_to_binary(value, F.lit("hex"))
+    if encoding.kind == "base64_url":
+        return values.base64_url(value)
     if encoding.kind == "any_text":
         return _digits_or_text(value)
     return value if kind == _read_type(encoding, kind) else value.try_cast(kind)

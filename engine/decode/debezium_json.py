@@ -11,22 +11,17 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode import debezium_kinds, position
+from engine.decode import debezium_kinds, debezium_places
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.images import Declared
 from engine.decode.json_lines import CORRUPT, wrapped
 from engine.spec.model import SourceSpec
 
-BINLOG_CONNECTORS: Final = ("mysql", "mariadb")
-
-_SOURCE: Final = (
-    "connector string, name string, db string, schema string, table string, ts_ms bigint, ts_us bigint, ts_ns bigint, "
-    "lsn bigint, sequence string, txId string, file string, pos bigint, row bigint"
-)
 _VALUE_FIELDS: Final = {
     "before": "string",
     "after": "string",
     "op": "string",
-    "source": f"struct<{_SOURCE}>",
+    "source": f"struct<{debezium_places.SOURCE_FIELDS}>",
     "transaction": "struct<id string, total_order bigint>",
     "ts_ms": "bigint",
     "ts_us": "bigint",
@@ -45,14 +40,15 @@ _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
 
 
-def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG001  # every format's decoder gets it
+def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
     """What each line is, and what every kind of event has in common.
 
-    Needs: file, line, text.
+    Needs: file, line, text. `declared`: the tables that specs name.
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:1 with the lines.
     """
-    return lines.transform(_parsed).transform(_picked).transform(_judged).transform(_completed)
+    picked = lines.transform(_parsed).transform(_picked)
+    return picked.transform(_judged, source.order, declared).transform(_completed, source.order)
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -92,41 +88,34 @@ def _fields_of(struct: Column) -> Column:
     return F.struct(*[struct.getField(name).alias(name) for name in _VALUE_FIELDS])
 
 
-def _judged(picked: DataFrame) -> DataFrame:
-    """Which control event, if any; why rejected, if so."""
+def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
+    """Where it stands; which control event, if any."""
     value = F.col("_value")
     source = value.getField("source")
-    connector = source.getField("connector")
-    on_binlog = connector.isin(*BINLOG_CONNECTORS)
-    lsn, sequence = source.getField("lsn"), source.getField("sequence")
-    place = F.when(connector == "postgresql", position.postgresql(lsn, sequence)).when(
-        on_binlog, position.binlog(source.getField("file"), source.getField("pos"), source.getField("row"))
-    )
-    schema = F.when(on_binlog, source.getField("db")).otherwise(source.getField("schema"))
-    table = F.when(source.getField("table") != "", F.concat_ws(".", schema, source.getField("table")))
     return picked.select(
         "*",
-        table.alias("table"),
-        place.alias("position"),
+        debezium_places.table(source, declared).alias("table"),
+        debezium_places.place(source, value.getField("op"), order).alias("position"),
         F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"))).alias("control_kind"),
     )
 
 
-def _completed(judged: DataFrame) -> DataFrame:
+def _completed(judged: DataFrame, order: str) -> DataFrame:
     """The columns of every envelope."""
     value, text, control = F.col("_value"), F.col("text"), F.col("control_kind")
     reason = F.when(F.col("_broken"), debezium_kinds.broken_reason(text)).when(
-        control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"))
+        control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order)
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     schemas = F.when(F.col("_has_schema"), F.from_json(text, "schema string, value struct<schema string>"))
-    row_schema = F.coalesce(schemas.getField("value").getField("schema"), schemas.getField("schema"))
+    told = F.coalesce(schemas.getField("value").getField("schema"), schemas.getField("schema"))
+    row_schema = F.when(told.contains('"fields"'), told)  # one that describes nothing is none
     key = _unwrapped(F.col("_key"))
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": reason,
-        "connector": source.getField("connector"),
-        "source": F.concat(source.getField("connector"), F.lit(":"), source.getField("name")),
+        "connector": debezium_places.connector(source),
+        "source": debezium_places.name(source, order),
         "op": debezium_kinds.op(value.getField("op")),
         "origin": debezium_kinds.origin(value.getField("op")),
         "key_json": key.getField("payload"),
@@ -173,7 +162,8 @@ def _commit_ts(value: Column) -> Column:
     nanos = F.floor(source.getField("ts_ns").cast("decimal(20,0)") / 1_000).cast("bigint")
     boundary = F.when(value.getField("status").isNotNull(), value.getField("ts_ms"))
     millis = F.coalesce(source.getField("ts_ms"), boundary) * 1_000
-    return F.timestamp_micros(F.coalesce(source.getField("ts_us"), nanos, millis))
+    committed = debezium_places.committed_ms(source) * 1_000
+    return F.timestamp_micros(F.coalesce(committed, source.getField("ts_us"), nanos, millis))
 
 
 def _ingest_ts(value: Column) -> Column:

@@ -8,7 +8,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import json_lines
+from engine.decode import debezium_places, json_lines
+from engine.decode.debezium_places import CONNECTORS
 
 OPS: Final = {
     "c": names.OP_INSERT,
@@ -28,7 +29,6 @@ SIGNALS: Final = (
     "set-binlog-position",
     "log",
 )
-CONNECTORS: Final = ("postgresql", "mysql", "mariadb")
 
 
 def op(code: Column) -> Column:
@@ -98,12 +98,13 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the envelope has a type that Debezium does not give it")
 
 
-def reject_reason(value: Column, table: Column, position: Column) -> Column:
+def reject_reason(value: Column, table: Column, position: Column, order: str) -> Column:
     """Why an event that is no control event cannot be a change either; null where it can."""
     code, source = value.getField("op"), value.getField("source")
     before, after = value.getField("before"), value.getField("after")
-    connector = source.getField("connector")
+    connector = debezium_places.connector(source)
     changes = source.isNotNull() | before.isNotNull() | after.isNotNull()
+    misplaced = debezium_places.misplaced(source, order)
     return (
         F.when(code.isNull() & ~changes, "neither a change nor a control event of Debezium")
         .when(code.isNull(), "op is missing")
@@ -117,5 +118,6 @@ def reject_reason(value: Column, table: Column, position: Column) -> Column:
         )
         .when(~after.startswith("{"), "after is not an object")
         .when(~before.startswith("{"), "before is not an object")
+        .when((code != "r") & misplaced.isNotNull(), misplaced)
         .when((code != "r") & position.isNull(), "a streamed change without a position")
     )

@@ -17,6 +17,14 @@ _SAME_KINDS: dict[str, EncodingKind] = {
     "date": "date", "map": "text", "struct": "text",
 }  # fmt: skip
 _COUNTED: dict[str, EncodingKind] = {"millis": "millis", "micros": "micros", "nanos": "nanos"}
+_DIGITS = {"connect": 3, "microseconds": 6, "nanoseconds": 9}
+"""Modes in which every time is counted in one unit, and the digits of a second that the unit has."""
+_CLOCKS: dict[str, Encoding] = {
+    "connect": Encoding("time_millis"),
+    "adaptive_time_microseconds": Encoding("time_micros"),
+    "microseconds": Encoding("time_micros"),
+    "nanoseconds": Encoding("time_nanos"),
+}
 
 
 def stored_type(declared: ColumnType) -> T.DataType:
@@ -50,15 +58,13 @@ def _debezium_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool
     if said.kind == "string":
         return Encoding("any_text" if any_scale else "text")
     if said.kind == "binary":
-        return Encoding("hex" if source.binaries == "hex" else "base64")
-    if said.kind == "timestamp_ntz" and said.precision is not None and source.times != "isostring":
-        return Encoding(_COUNTED[unit_of(said.precision)])
+        return binary_encoding(source)
     if said.kind in ("timestamp", "timestamp_ntz"):
-        return Encoding("moment", said.precision)
+        return _moment(said, source)
     if said.kind == "date" and source.times != "isostring":
         return Encoding("days")
     if said.kind == "time":
-        return Encoding("time_micros") if source.times == "microseconds" else Encoding("time", said.precision)
+        return _CLOCKS.get(source.times) or Encoding("time", said.precision)
     if said.kind == "bits":
         return Encoding("bits", said.precision)
     return Encoding({**_TEXT_KINDS, **_SAME_KINDS}[said.kind])
@@ -81,6 +87,14 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
     if said.kind == "date" and carried.kind in ("text", "integer"):
         return Encoding("date")
     return carried
+
+
+def _moment(said: SourceEncoding, source: SourceSpec) -> Encoding:
+    """A count in the unit of the mode or of the column, or text: that of an instant in every mode."""
+    digits = _DIGITS.get(source.times, said.precision)
+    if said.kind == "timestamp_ntz" and digits is not None and source.times != "isostring":
+        return Encoding(_COUNTED[unit_of(digits)])
+    return Encoding("moment", digits)
 
 
 def _decimal(kind: T.DataType, source: SourceSpec, any_scale: bool) -> Encoding:

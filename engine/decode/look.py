@@ -83,12 +83,12 @@ def _infer(envelopes: DataFrame, order: Iterable[str]) -> dict[str, Typed]:
         )
         .collect()
     )
-    kinds = {row["name"]: _typed(set(row.kinds)) for row in rows}
+    kinds = {row["name"]: typed_of_kinds(set(row.kinds)) for row in rows}
     ordered = [*(name for name in order if name in kinds), *sorted(kinds)]
     return {name: kinds[name] for name in ordered}
 
 
-def _typed(kinds: set[str]) -> Typed:
+def typed_of_kinds(kinds: set[str]) -> Typed:
     """One stored type for the JSON types met. Objects, arrays and mixtures are kept as text."""
     kinds = kinds - {"VOID"}
     if kinds == {"BOOLEAN"}:

@@ -34,5 +34,7 @@ def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
 
 def binary_encoding(source: SourceSpec) -> Encoding:
     """How binary values are written as text: as the spec says, else as the format does."""
+    if source.binaries == "base64-url-safe":
+        return Encoding("base64_url")
     by_format = source.binaries == "bytes" and source.format in _IN_HEXADECIMAL
     return Encoding("hex" if source.binaries == "hex" or by_format else "base64")

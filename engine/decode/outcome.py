@@ -12,6 +12,7 @@ from functools import reduce
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine import names
 from engine.decode.masks import masked, masked_text
@@ -79,8 +80,13 @@ def before(shape: TableShape) -> Column:
 
 
 def content_hash(shape: TableShape) -> Column:
-    """A hash of the op and the row's values, and of which are null, columns in the order of their names."""
-    columns = [F.col("_stored")[name] for name in sorted(column.name for column in shape.columns)]
+    """A hash of the op and the row's values, and of which are null, columns in the order of their names.
+
+    A number has the same hash in the type that its column can be widened to: a redelivery may come after that.
+    """
+    wide: dict[T.DataType, str] = {T.IntegerType(): "bigint", T.FloatType(): "double"}
+    named = sorted(((c.name, c.type) for c in shape.columns), key=lambda named: named[0])
+    columns = [F.col("_stored")[name].cast(wide.get(kind, kind)) for name, kind in named]
     return F.xxhash64(F.col("op"), *columns, *[column.isNull() for column in columns])
 
 

@@ -2,6 +2,9 @@
 
     PostgreSQL       epoch(4) - commit LSN of the transaction before (16) - LSN (16)
     MySQL, MariaDB   epoch(4) - number of the binlog file (8) - position in it (16) - row in the event (8)
+    Oracle           epoch(4) - commit SCN (16), zeros where SCNs alone order - SCN (16) - redo record (24) - number in
+                     it (8) - redo thread (4)
+    SQL Server       epoch(4) - commit LSN (20) - change LSN (20) - number of the event in it (8)
     rows             epoch(4) - one segment a column of sequence_by (see number_segment ...) - the tie, if it decides
     Spanner          epoch(4) - commit time in seconds (16) and nanoseconds (8) - transaction (text as bytes) -
                      record in it (16) - change in the record (8)
@@ -40,6 +43,28 @@ def binlog(file: Column, pos: Column, row: Column) -> Column:
     number = F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint")
     known = F.when(number.between(0, _MAX_FILE) & (pos >= 0), number)
     return _joined(_hex(known, 8), _hex(pos, 16), _hex(F.coalesce(row, F.lit(0)), 8))
+
+
+def oracle(commit_scn: Column, scn: Column, rs_id: Column, ssn: Column, thread: Column) -> Column:
+    """`commit_scn`, `scn` digits; a commit SCN of 0 says that SCNs alone order. `rs_id` as `redo_record` takes it."""
+    record = F.coalesce(redo_record(rs_id), F.when(_blank(rs_id), F.lit("0" * 24)))
+    number = F.coalesce(ssn, F.lit(0))
+    return _joined(_scn(commit_scn, 0), _scn(scn, 1), record, _hex(number, 8), _hex(F.coalesce(thread, F.lit(0)), 4))
+
+
+def oracle_read(commit_scn: Column, scn: Column) -> Column:
+    """The place of a READ that saw everything up to an SCN: behind all changes of that number."""
+    return _joined(_scn(commit_scn, 0), _scn(scn, 1), *[F.lit("F" * width) for width in (24, 8, 4)])
+
+
+def sqlserver(commit: Column, change: Column, serial: Column) -> Column:
+    """LSNs of three hexadecimal numbers with colons between; a missing serial number is 0."""
+    return _joined(_three_part_lsn(commit), _three_part_lsn(change), _hex(F.coalesce(serial, F.lit(0)), 8))
+
+
+def sqlserver_read(commit: Column) -> Column:
+    """The place of a READ that saw everything up to a commit: behind all changes of it."""
+    return _joined(_three_part_lsn(commit), F.lit("F" * 20), F.lit("F" * 8))
 
 
 def spanner(seconds: Column, nanos: Column, transaction: Column, sequence: Column, mod: Column) -> Column:
@@ -119,13 +144,9 @@ def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) ->
 
 def datastream_oracle(scn: Column, rs_id: Column, ssn: Column, half: Column) -> Column:
     """`scn`, `ssn` digits; `rs_id` three hexadecimal numbers with points between, perhaps blanks around it, and 0x."""
-    number = scn.try_cast("bigint")
-    parts = F.split(F.regexp_replace(F.upper(F.trim(rs_id)), "^0X", ""), r"\.")
-    record = F.concat(*[F.lpad(F.coalesce(F.get(parts, F.lit(i)), F.lit("")), 8, "0") for i in range(3)])
-    known = F.when(record.rlike("^[0-9A-F]{24}$"), record)
     return _joined(
-        _hex(F.when(number > 0, number), 16),
-        F.coalesce(F.when(F.trim(rs_id) != "", known), F.when(_blank(rs_id), F.lit("0" * 24))),
+        _scn(scn, 1),
+        F.coalesce(redo_record(rs_id), F.when(_blank(rs_id), F.lit("0" * 24))),
         _hex(F.coalesce(ssn.try_cast("bigint"), F.lit(0)), 8),
         half.cast("string"),
     )
@@ -133,8 +154,19 @@ def datastream_oracle(scn: Column, rs_id: Column, ssn: Column, half: Column) -> 
 
 def datastream_oracle_read(scn: Column) -> Column:
     """The place of a READ that saw everything up to an SCN: behind all changes of that number."""
-    number = scn.try_cast("bigint")
-    return _joined(_hex(F.when(number > 0, number), 16), F.lit("F" * 24), F.lit("F" * 8), F.lit("1"))
+    return _joined(_scn(scn, 1), F.lit("F" * 24), F.lit("F" * 8), F.lit("1"))
+
+
+def redo_record(rs_id: Column) -> Column:
+    """Three hexadecimal numbers with points between, perhaps blanks around them and 0x before; else null."""
+    parts = F.split(F.regexp_replace(F.upper(F.trim(rs_id)), "^0X", ""), r"\.")
+    record = F.concat(*[F.lpad(F.coalesce(F.get(parts, F.lit(i)), F.lit("")), 8, "0") for i in range(3)])
+    return F.when((F.trim(rs_id) != "") & record.rlike("^[0-9A-F]{24}$"), record)
+
+
+def _scn(digits: Column, least: int) -> Column:
+    number = digits.try_cast("bigint")
+    return _hex(F.when(number >= least, number), 16)
 
 
 def datastream_postgresql(moment: Column, lsn: Column, half: Column) -> Column:
@@ -147,13 +179,16 @@ def datastream_postgresql(moment: Column, lsn: Column, half: Column) -> Column:
 
 def datastream_sqlserver(moment: Column, lsn: Column, location: Column, half: Column) -> Column:
     """`lsn` three hexadecimal numbers with colons between; `location` the JSON of file, page and slot, if told."""
-    parts = F.split(F.upper(F.trim(lsn)), ":")
-    widths = (8, 8, 4)
-    number = F.concat(*[F.lpad(F.get(parts, F.lit(i)), width, "0") for i, width in enumerate(widths)])
-    known = F.when(F.upper(F.trim(lsn)).rlike("^[0-9A-F]{1,8}:[0-9A-F]{1,8}:[0-9A-F]{1,4}$"), number)
     places = F.from_json(location, "array<bigint>")
     slots = [_hex(F.coalesce(F.get(places, F.lit(i)), F.lit(0)), 16) for i in range(3)]
-    return _joined(_moment(moment), known, F.concat(*slots), half.cast("string"))
+    return _joined(_moment(moment), _three_part_lsn(lsn), F.concat(*slots), half.cast("string"))
+
+
+def _three_part_lsn(lsn: Column) -> Column:
+    """Three hexadecimal numbers with colons between; else null."""
+    parts = F.split(F.upper(F.trim(lsn)), ":")
+    number = F.concat(*[F.lpad(F.get(parts, F.lit(i)), width, "0") for i, width in enumerate((8, 8, 4))])
+    return F.when(F.upper(F.trim(lsn)).rlike("^[0-9A-F]{1,8}:[0-9A-F]{1,8}:[0-9A-F]{1,4}$"), number)
 
 
 def _moment(moment: Column) -> Column:

@@ -171,13 +171,19 @@ def _value(value: Column, column: ColumnShape, given: Circumstances) -> Column:
 def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
     """What is seldom so: a null, a value that could not be stored; and whether images carry more than keys."""
     others = [column.name for column in shape.columns if column.name not in shape.keys] or list(shape.keys)
+    # A row of nulls alone is whole where no key stands beside it.
+    any_image = F.lit(not shape.keys)
+
+    def told(image: Column) -> Column:
+        return outcome.some(image[name].isNotNull() for name in others)
+
     return values.select(
         "*",
         (F.col("_loose").isNotNull() | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
         outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
         outcome.some(F.col("_image")[column.name].isNull() for column in shape.columns).alias("_nulls"),
-        outcome.some(F.col("_image")[name].isNotNull() for name in others).alias("_full"),
-        outcome.some(F.col("_old_image")[name].isNotNull() for name in others).alias("_before_full"),
+        (told(F.col("_image")) | (any_image & F.col("_image").isNotNull())).alias("_full"),
+        (told(F.col("_old_image")) | (any_image & F.col("_old_image").isNotNull())).alias("_before_full"),
     )
 
 

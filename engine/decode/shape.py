@@ -22,6 +22,7 @@ EncodingKind = Literal[
     "text",
     "any_text",
     "base64",
+    "base64_url",
     "hex",
     "bits",
     "days",

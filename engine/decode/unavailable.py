@@ -32,7 +32,7 @@ _ARRAYS: Final = (
     json.dumps(list(_BYTES), separators=(",", ":")),
 )
 _MAP: Final = json.dumps({PLACEHOLDER: PLACEHOLDER}, separators=(",", ":"))
-_OF_ANY_LENGTH: Final = frozenset({"text", "any_text", "base64", "hex", "decimal_any", "array"})
+_OF_ANY_LENGTH: Final = frozenset({"text", "any_text", "base64", "base64_url", "hex", "decimal_any", "array"})
 
 
 def can_be_unavailable(column: ColumnShape) -> bool:

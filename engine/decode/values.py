@@ -152,7 +152,12 @@ def _shifted(limbs: Column, factor: int, addend: Column) -> Column:
     return F.aggregate(F.concat(limbs, zero), start, step, lambda end: end["limbs"])
 
 
-# --- bits -----------------------------------------------------------------------------------------------------------
+# --- bytes and bits -------------------------------------------------------------------------------------------------
+
+
+def base64_url(text: Column) -> Column:
+    """Base64 in the alphabet of file names and URLs."""
+    return F.try_to_binary(F.translate(text, "-_", "+/"), F.lit("base64"))
 
 
 def bits(text: Column, size: int) -> Column:

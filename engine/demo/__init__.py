@@ -26,7 +26,7 @@ class Arrival:
 ARRIVALS = (
     Arrival(
         "inventory-1.jsonl.gz",
-        "The first file: a snapshot of two PostgreSQL tables, and the changes streamed after it.",
+        "The first file: a snapshot of a PostgreSQL table, and the changes streamed after it, beside another table's.",
     ),
     Arrival(
         "inventory-2.jsonl.gz",
@@ -51,6 +51,7 @@ def run(folder: Path) -> int:
     from engine.session import spark_session
     from engine.spec import load_project
     from quality.docs import docs_folder
+    from quality.report.write import report_after
 
     root, again = make_folder(folder)
     story.say(f"An earlier demo in {root} was removed; this one starts afresh." if again else f"Made {root}.")
@@ -74,7 +75,7 @@ def run(folder: Path) -> int:
     story.title("The checks of the last run")
     story.tell_checks(reports[-1])
     story.title("Where everything is")
-    story.tell_ways_on(root, docs_folder(root) / "index.html")
+    story.tell_ways_on(root, report_after(project, checked=True), docs_folder(root) / "index.html")
     return reports[-1].exit_code
 
 

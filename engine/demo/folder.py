@@ -8,7 +8,7 @@ from engine.errors import SpecError
 
 MARK = ".siltstone-demo"
 EVENTS = "events"
-MADE = (EVENTS, "specs", "siltstone.yaml", "lake", "report")
+MADE = (EVENTS, "specs", "more", "siltstone.yaml", "lake", "report")
 """What a demo leaves in its folder. Nothing else is ever removed."""
 
 

@@ -76,17 +76,19 @@ def tell_checks(report: RunReport) -> None:
     print_checks((table.table, result) for table in report.tables for result in table.checks or ())
 
 
-def tell_ways_on(root: Path, pages: Path) -> None:
+def tell_ways_on(root: Path, report: Path | None, pages: Path) -> None:
     """Where everything is, and what to try."""
     project = f"--project {shlex.quote(str(root))}"
-    for name, place in {"tables": root / "lake", "specs": root / "specs", "checks' report": pages}.items():
+    places = {"tables": root / "lake", "specs": root / "specs", "report": report, "checks' pages": pages}
+    for name, place in places.items():
         write_line(f"{name:<15} {place}")
     write_line("\nTry:")
     for command in (
         f"siltstone show {CUSTOMERS} --key id={KEY['id']} {project}",
-        f"siltstone show inventory.orders --as-of {MOMENT:%Y-%m-%dT%H:%M:%SZ} {project}",
         f"siltstone export {CUSTOMERS} --history --format csv {project}",
-        f"siltstone catch-up {project}",
+        f"siltstone explain {CUSTOMERS} --key id={KEY['id']} {project}",
+        f"siltstone gaps list --all {project}",
+        f"siltstone catch-up {shlex.quote(str(root / 'more' / 'inventory.orders.yaml'))} {project}",
     ):
         write_line(f"  {command}")
 

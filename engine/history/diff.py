@@ -1,12 +1,16 @@
 """From versions as they should be to what has to be written."""
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.tile import KEEP, OPEN
-from engine.history.timeline import quoted
+from engine.names import quoted
 
 INSERT = "insert"
 UPDATE = "update"
@@ -53,12 +57,15 @@ def full_diff(judged: DataFrame, existing: DataFrame, rules: FoldRules, batch: i
                          R [7, 9)         delete: a READ that a late change superseded
     """
     wanted = version_rows(judged, batch).drop("action")
-    both = wanted.alias("w").join(existing.alias("e"), on=same_version(rules), how="full_outer")  # one row a version
+    same = same_version(rules.identity, "w", "e")
+    both = wanted.alias("w").join(existing.alias("e"), on=same, how="full_outer")  # one row a version
     is_wanted, is_there = side("w", names.VALID_FROM).isNotNull(), side("e", names.VALID_FROM).isNotNull()
     compared = [name for name in wanted.columns if name != names.BATCH]
     equal = F.struct(*[side("w", c) for c in compared]).eqNullSafe(F.struct(*[side("e", c) for c in compared]))
     change = F.when(is_wanted & ~is_there, INSERT).when(is_wanted & ~equal, UPDATE).when(~is_wanted, DELETE)
-    columns = [F.coalesce(side("w", c), side("e", c)) if c in rules.keys else picked(c, is_wanted) for c in compared]
+    columns = [
+        F.coalesce(side("w", c), side("e", c)) if c in rules.identity else picked(c, is_wanted) for c in compared
+    ]
     return both.select(
         *[column.alias(name) for column, name in zip(columns, compared, strict=True)],
         F.lit(batch).alias(names.BATCH),
@@ -72,16 +79,29 @@ def picked(name: str, is_wanted: Column) -> Column:
     return F.when(is_wanted, side("w", name)).otherwise(side("e", name))
 
 
-def same_version(rules: FoldRules) -> Column:
-    """A version is known by its key and by the change that opened it."""
-    condition = F.lit(True)
-    for name in rules.keys:
-        condition = condition & (side("w", name) == side("e", name))
-    for name in (names.POSITION, names.OP, names.CHANGE_HASH):
-        condition = condition & side("w", name).eqNullSafe(side("e", name))
-    # READs without a position can be the same but for their time.
-    read_at = [F.when(side(of, names.POSITION).isNull(), side(of, names.COMMIT_TS)) for of in ("w", "e")]
-    return condition & read_at[0].eqNullSafe(read_at[1])
+def same_version(keys: Sequence[str], left: str, right: str) -> Column:
+    """True for the same version in two sets of history rows, by their aliases: of one key, opened by one change."""
+    return same_key(keys, left, right) & same_opening(left, right)
+
+
+def same_key(keys: Sequence[str], left: str, right: str) -> Column:
+    """True for rows of one key. Where the whole row is the key, nulls are values of it, too."""
+    pairs = [(side(left, name), side(right, name)) for name in keys]
+    return reduce(and_, [one.eqNullSafe(other) if names.COPY in keys else one == other for one, other in pairs])
+
+
+def same_opening(left: str, right: str) -> Column:
+    """True for versions that the same change opened. READs without a position can be the same but for their time."""
+    opening = [
+        *[(side(left, name), side(right, name)) for name in (names.POSITION, names.OP, names.CHANGE_HASH)],
+        (read_at(left), read_at(right)),
+    ]
+    return reduce(and_, [one.eqNullSafe(other) for one, other in opening])
+
+
+def read_at(of: str) -> Column:
+    """The time of a version without a position; null for all others."""
+    return F.when(side(of, names.POSITION).isNull(), side(of, names.COMMIT_TS))
 
 
 def side(alias: str, name: str) -> Column:

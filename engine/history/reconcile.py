@@ -11,6 +11,8 @@ A table's history is a fold of its changes, key by key, in the order of the sour
 6. `judge`             does the change open a version, update the open one in place, or change nothing?
 7. `tile`              versions as half-open intervals that follow each other without gap or overlap
 
+Of a table without a key, `number_copies` tells equal rows apart first; the number is part of the key from then on.
+
 Nothing here reads or writes a table: the run does, before and after. `reconcile` over the open versions and a batch
 gives the same rows as `reconcile` over nothing and all changes ever, as long as no key is late.
 """
@@ -18,6 +20,7 @@ gives the same rows as `reconcile` over nothing and all changes ever, as long as
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from engine.history.copies import number_copies
 from engine.history.judge import judge
 from engine.history.rules import Folded, FoldRules
 from engine.history.state import carry_state, supersede_reads
@@ -36,9 +39,11 @@ def reconcile(
     Gives: what `tile` gives: one row a change with its outcome, and at the last row of each version the version.
     Rows: existing and changes, 1:1.
     """
-    rows = undo_key_swaps(changes) if rules.swaps else changes
+    if rules.keyless:
+        changes = number_copies(changes, rules)
+    rows = undo_key_swaps(changes) if rules.swaps and not rules.keyless else changes
     timeline = interleave(existing, rows, rules)
-    if rules.guarded:
+    if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)
     marked = timeline.withColumn("is_late", F.lit(False)) if folded is None else mark_late(timeline, folded, rules)
     return (

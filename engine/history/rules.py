@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
+from engine import names
+
 
 @dataclass(frozen=True)
 class FoldRules:
@@ -13,7 +15,8 @@ class FoldRules:
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
     lacked: only they are followed one by one; the others always travel together. `reads`, `swaps`, `truncates` and
     `owing` say whether snapshot READs, key-change deletes with a before image, truncates and key-change inserts that
-    lack columns occur at all, `guarded` whether READs without a position do: what cannot occur is not computed.
+    lack columns occur at all, `guarded` whether READs without a position do: what cannot occur is not computed. In a
+    `keyless` table the whole row is the key, and equal rows are told apart by a number.
     """
 
     keys: tuple[str, ...]
@@ -29,6 +32,12 @@ class FoldRules:
     truncates: bool = True
     owing: bool = True
     guarded: bool = True
+    keyless: bool = False
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that a row of the tables is known by."""
+        return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property
     def solid(self) -> tuple[str, ...]:
@@ -47,7 +56,7 @@ class Folded:
 
     `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
     greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time. A change at or before
-    them can concern versions already written.
+    them can concern versions already written. `sources` are those of all folded changes.
     """
 
     batch: int = 0
@@ -58,6 +67,7 @@ class Folded:
     truncate_ts: int | None = None
     partial: tuple[str, ...] = ()
     read_ts: int | None = None
+    sources: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The marker as it stands in a snapshot's summary."""
@@ -67,4 +77,5 @@ class Folded:
     def from_json(cls, text: str) -> "Folded":
         """The marker read back."""
         values = json.loads(text)
-        return cls(**{**values, "partial": tuple(values["partial"])})
+        tuples = {name: tuple(values.get(name, ())) for name in ("partial", "sources")}
+        return cls(**{**values, **tuples})

@@ -44,6 +44,8 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
     window = so_far()
     streamed_ts = F.when(is_streamed() & ~F.col("is_again"), F.col("ts")).otherwise(F.col("base_stream_ts"))
     added = {"stream_ts": F.max(streamed_ts).over(window)}
+    if rules.keyless:  # decided for all equal rows together, by `number_copies`
+        return rows.withColumns(added | {"is_superseded": F.col("is_outnumbered")})
     if not rules.reads:
         return rows.withColumns(added)
     at = F.when(is_streamed() | F.col("base_stream_ts").isNotNull(), F.coalesce("base_last", "position"))

@@ -96,6 +96,7 @@ def version(rules: FoldRules) -> Column:
     is_open = F.col("_next").isNull()
     return F.struct(
         *[column_value(name, rules).alias(name) for name in rules.columns],
+        *([F.col("key")[names.COPY].alias(names.COPY)] if rules.keyless else []),
         F.col("_valid_from").alias(names.VALID_FROM),
         F.when(~is_open, F.col("_next._valid_from")).alias(names.VALID_TO),
         (is_open & live).alias(names.IS_CURRENT),
@@ -113,11 +114,14 @@ def version(rules: FoldRules) -> Column:
 
 
 def given_up(rules: FoldRules) -> Column:
-    """What the delete half of a key change leaves to the insert half: the partial columns as they stood before it."""
+    """What the delete half of a key change leaves to the insert half: the partial columns as they stood before it.
+
+    A second copy of the half finds the row gone, and leaves nothing.
+    """
     if not rules.followed:
         return F.lit(None).cast("string")
     states = F.struct(*[F.col(f"before_state.state_{i}").alias(name) for i, name in enumerate(rules.followed)])
-    return F.when((F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull(), states)
+    return F.when((F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull() & ~F.col("is_again"), states)
 
 
 def column_value(name: str, rules: FoldRules) -> Column:

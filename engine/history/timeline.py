@@ -5,9 +5,11 @@ from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine import names
 from engine.history.rules import Folded, FoldRules
+from engine.names import quoted
 from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, whole_key
 
 
@@ -33,7 +35,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
 
     Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
     Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, content_hash, ingest_ts,
-        ts, commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch.
+        ts, commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch, source.
     Rows: 1:1. A READ stands at its window's close, one without a position where `place_reads` puts it; a stamp from
         the future is replaced by the event's own processing time plus the allowed skew.
     """
@@ -69,6 +71,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "new_key",
         whole_row("before", rules.columns).alias("before"),
         "batch",
+        "source",
     )
 
 
@@ -105,10 +108,14 @@ def truncate_rows(truncates: DataFrame, keys: DataFrame) -> DataFrame:
 
     Needs: truncates: timeline rows of op truncate; keys: column key, without duplicates.
     Gives: the columns of `change_rows`, is_copy true.
-    Rows: truncates x keys.
+    Rows: truncates x keys; where rows are of several sources, of each truncate with the keys of its own.
     """
     named = [F.lit(True).alias("is_copy") if name == "is_copy" else F.col(name) for name in truncates.columns]
-    return F.broadcast(truncates.drop("key")).crossJoin(keys).select(*named)
+    ended = F.broadcast(truncates.drop("key")).crossJoin(keys)
+    key = keys.schema["key"].dataType
+    if isinstance(key, T.StructType) and names.SOURCE in key.names:
+        ended = ended.where(F.col("source") == F.col("key")[names.SOURCE])
+    return ended.select(*named)
 
 
 def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
@@ -235,11 +242,6 @@ def key_of(rules: FoldRules) -> Column:
 def whole_row(struct: str, columns: tuple[str, ...]) -> Column:
     """A struct's fields in the table's order; a null struct stays null."""
     return F.when(F.col(struct).isNotNull(), F.struct(*[F.col(struct)[name].alias(name) for name in columns]))
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark's parser takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def undo_key_swaps(rows: DataFrame) -> DataFrame:

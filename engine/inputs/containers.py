@@ -19,6 +19,7 @@ from engine.errors import SourceError, SpecError
 from engine.inputs.lines import UNREADABLE
 from engine.inputs.listing import InputFile, is_compressed, read_bytes
 from engine.jars import SPARK_AVRO
+from engine.names import quoted
 from engine.spec.model import SourceSpec
 
 Kind = Literal["json", "csv", "parquet", "avro", "table"]
@@ -109,11 +110,6 @@ def record_of(rows: DataFrame) -> Column:
     """All columns as one, without those that say where the row was read."""
     names = [name for name in rows.columns if name != "_metadata"]
     return F.struct(*[F.col(quoted(name)).alias(name) for name in names]).alias("record")
-
-
-def quoted(name: str) -> str:
-    """A column name as Spark's parser takes it."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 # --- Iceberg --------------------------------------------------------------------------------------------------------

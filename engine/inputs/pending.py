@@ -1,7 +1,7 @@
 """What of the files is new to a consumer. A file is taken once; one that grew is taken from where it was left."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,16 +30,23 @@ class PendingFile:
 
 
 def pending_files(
-    look: Look, files: Iterable[InputFile], taken: Mapping[str, Taken], consumer: str
+    look: Look,
+    files: Iterable[InputFile],
+    taken: Mapping[str, Taken],
+    consumer: str,
+    replaceable: Container[str] = frozenset(),
 ) -> list[PendingFile]:
-    """The files with something new.
+    """The files with something new. One of `replaceable` that changed under its name is new as a whole.
 
-    Raises: SourceError: a file changed under its name: what was taken of it is not what stands there now.
+    Raises: SourceError: another file changed under its name: what was taken of it is not what stands there now.
     """
-    return [found for file in files if (found := pending_file(look, file, taken.get(file.path), consumer))]
+    asked = ((file, taken.get(file.path), file.path in replaceable) for file in files)
+    return [found for file, known, free in asked if (found := pending_file(look, file, known, consumer, free))]
 
 
-def pending_file(look: Look, file: InputFile, taken: Taken | None, consumer: str) -> PendingFile | None:
+def pending_file(
+    look: Look, file: InputFile, taken: Taken | None, consumer: str, replaceable: bool = False
+) -> PendingFile | None:
     """What is new of one file, None when nothing is."""
     if taken is None:
         return PendingFile(file, look.fingerprint(file.path, file.size), 0, has_half_line(look, file))
@@ -49,6 +56,8 @@ def pending_file(look: Look, file: InputFile, taken: Taken | None, consumer: str
     if same and file.size == taken.size:
         return None
     if not same or not file.can_grow():
+        if replaceable:
+            return pending_file(look, file, None, consumer)
         raise changed_under_its_name(file, taken, consumer)
     grown = look.fingerprint(file.path, file.size)
     return PendingFile(file, grown, taken.to_line, has_half_line(look, file))

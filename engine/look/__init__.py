@@ -3,7 +3,6 @@
 from engine.look.reading import (
     Reader,
     TableNames,
-    as_of,
     batches,
     find_spec,
     first_rows,
@@ -12,8 +11,8 @@ from engine.look.reading import (
     matching,
     open_catalog,
     table_names,
-    timeline,
 )
+from engine.look.versions import as_of, first_versions, stored_names, timeline
 
 __all__ = [
     "Reader",
@@ -21,11 +20,13 @@ __all__ = [
     "as_of",
     "batches",
     "find_spec",
+    "first_versions",
     "first_rows",
     "key_columns",
     "load_table",
     "matching",
     "open_catalog",
+    "stored_names",
     "table_names",
     "timeline",
 ]

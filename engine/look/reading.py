@@ -4,14 +4,13 @@ import base64
 import binascii
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Protocol
 
 from engine.errors import SpecError
 from engine.look.embedded import EmbeddedCatalog
-from engine.names import LEDGER_TABLES, OP, OP_DELETE, POSITION, VALID_FROM, VALID_TO
+from engine.names import LEDGER_TABLES
 from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 
@@ -127,7 +126,7 @@ def first_rows(table: "Table", order: Iterable[str], limit: int | None) -> "pa.T
     snapshot = table.current_snapshot()
     counted = snapshot.summary.additional_properties.get("total-records") if snapshot and snapshot.summary else None
     few = counted is not None and int(counted) <= SORTED_UP_TO
-    return _in_order(table.scan(limit=None if few else limit).to_arrow(), order).slice(0, limit)
+    return in_order(table.scan(limit=None if few else limit).to_arrow(), order).slice(0, limit)
 
 
 def matching(table: "Table", keys: Mapping[str, str]) -> "BooleanExpression":
@@ -145,25 +144,6 @@ def matching(table: "Table", keys: Mapping[str, str]) -> "BooleanExpression":
             )
         condition = And(condition, EqualTo(name, key_value(name, text, columns[name])))
     return condition
-
-
-def timeline(history: "Table", condition: "BooleanExpression") -> "pa.Table":
-    """The versions that match, oldest first; versions of one instant in the order of their positions."""
-    return _in_order(history.scan(condition).to_arrow(), (VALID_FROM, VALID_TO, POSITION))
-
-
-def as_of(history: "Table", moment: datetime, condition: "BooleanExpression", order: Iterable[str]) -> "pa.Table":
-    """The rows that were true at a moment: valid from then or before, valid still, and not deleted."""
-    import pyarrow as pa
-    from pyiceberg.expressions import And, GreaterThan, IsNull, LessThanOrEqual, NotEqualTo
-
-    then = moment.isoformat()
-    alive = And(LessThanOrEqual(VALID_FROM, then), NotEqualTo(OP, OP_DELETE), condition)
-    # Two scans of one snapshot: PyIceberg fails on `x > t OR x IS NULL` over files whose partition value of x is null.
-    open_versions = history.scan(And(IsNull(VALID_TO), alive)).to_arrow()
-    closed_later = history.scan(And(GreaterThan(VALID_TO, then), alive)).to_arrow()
-    parts = [part for part in (open_versions, closed_later) if part.num_rows] or [open_versions]
-    return _in_order(pa.concat_tables(parts, promote_options="permissive"), order)
 
 
 def batches(table: "Table") -> "pa.RecordBatchReader":
@@ -199,7 +179,8 @@ def _scaled(value: Decimal, scale: int) -> Decimal:
     return scaled
 
 
-def _in_order(found: "pa.Table", columns: Iterable[str]) -> "pa.Table":
+def in_order(found: "pa.Table", columns: Iterable[str]) -> "pa.Table":
+    """The rows sorted by those of the columns that they have."""
     order = [(column, "ascending") for column in columns if column in found.column_names]
     return found.sort_by(order) if order and found.num_rows > 1 else found
 

@@ -86,7 +86,7 @@ def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:
 
     Needs: positions (source, position) without duplicates; windows as `chunk_windows` gives them.
     Gives: source, position, open_position, open_ts, close_position.
-    Rows: filters to positions inside a window: opened last before it and not closed before it.
+    Rows: filters to positions inside a window: of several, the one that closes last.
 
         windows             position   gives
         [10, 20] [30, 40]    15        [10, 20]
@@ -94,16 +94,18 @@ def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:
                              25        nothing
                              40        [30, 40]
         [50, never closed    60        nothing: its own position is all that is known of the READ's window
+        [70, 90] [75, 80]    77        [70, 90]   two snapshots at once: each change of either may be in the READ
+                             85        [70, 90]
     """
     opened = windows.where(F.col("close_position").isNotNull()).select(
         "source",
         F.col("open_position").alias("position"),
         F.lit(0).alias("turn"),
-        F.struct("open_position", "open_ts", "close_position").alias("window"),
+        F.struct("close_position", "open_position", "open_ts").alias("window"),
     )
     asked = positions.select("source", "position", F.lit(1).alias("turn"), F.lit(None).alias("window"))
     before = Window.partitionBy("source").orderBy("position", "turn").rowsBetween(Window.unboundedPreceding, 0)
-    placed = opened.unionByName(asked).withColumn("window", F.last("window", ignorenulls=True).over(before))
+    placed = opened.unionByName(asked).withColumn("window", F.max("window").over(before))
     not_closed_before = F.col("window.close_position") >= F.col("position")
     return placed.where((F.col("turn") == 1) & F.col("window").isNotNull() & not_closed_before).select(
         "source", "position", "window.open_position", "window.open_ts", "window.close_position"

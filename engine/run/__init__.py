@@ -3,7 +3,8 @@
 from engine.run.explain import explain
 from engine.run.plan import plan
 from engine.run.rebuild import rebuild
+from engine.run.replay import replay
 from engine.run.sequence import catch_up
 from engine.run.verify import verify
 
-__all__ = ["catch_up", "explain", "plan", "rebuild", "verify"]
+__all__ = ["catch_up", "explain", "plan", "rebuild", "replay", "verify"]

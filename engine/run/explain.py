@@ -13,6 +13,7 @@ from engine.errors import SpecError
 from engine.history import judge
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, key_of
+from engine.names import quoted
 from engine.ordering.chronology import chronology
 from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
@@ -21,8 +22,8 @@ from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.part import Part
 from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
 from engine.run.survey import fold_rules, known_windows
+from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import quoted
 
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
@@ -40,7 +41,7 @@ def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Map
 
     Raises: SpecError: the table was never folded, or not with these settings; `key` is not one key of it.
     """
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    set_fold_conf(spark)
     check_settings(spark, project, spec)
     work = open_folded(spark, project, spec)
     if work is None:

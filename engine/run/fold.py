@@ -9,19 +9,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.history.diff import INSERT, UPDATE, open_diff
-from engine.history.judge import ABSORBED, OPENED, REDELIVERED
+from engine.history.diff import DELETE, INSERT, UPDATE, open_diff
 from engine.history.links import owed_keys
 from engine.history.reconcile import reconcile
 from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
+from engine.names import quoted
 from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
-from engine.run.refold import keys_to_refold, refold
+from engine.run.keyless import fold_images
+from engine.run.refold import keys_to_refold, refold, tally_truncates
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
-from engine.table.catalog import quoted
 from engine.table.changes import with_unknown
 from engine.table.commit import Branch, drop_stale_branches
 from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
@@ -64,6 +64,11 @@ def fold_difference(work: Folding) -> Difference | None:
     windows = known_windows(work)
     with work.phase("survey"):
         placed, rules = survey(work, everything.where(F.col("batch") > work.folded.batch), windows)
+    if work.keyless:
+        with work.phase("refold"):
+            images = fold_images(work, everything, placed, news, windows, rules)
+        work.check_sum()
+        return Difference(images, counted(images), images)
     with work.phase("fold"):
         judged = fold_new(work, placed, rules)
         found = Found.of(judged)
@@ -172,23 +177,10 @@ def open_versions(work: Folding, timeline: DataFrame, truncate: str | None) -> D
     return touched.unionByName(history.where(concerned).join(flat, on=same, how="left_anti"))
 
 
-def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_truncates: bool) -> None:
-    """A truncate is one change, however many keys it ends."""
-    if not has_truncates:
-        return
-    truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
-    ended = judged.where(F.col("is_copy") & (F.col("outcome") == OPENED)).select("position").distinct()
-    positions = [row["position"] for row in truncates.select("position").collect()]
-    effective = {row["position"] for row in ended.collect()}
-    work.count(REDELIVERED, len(positions) - len(set(positions)))
-    work.count(OPENED, len(set(positions) & effective))
-    work.count(ABSORBED, len(set(positions) - effective))
-
-
 def history_branch(work: Folding) -> Branch:
     """A branch of `history` whose commits say what it becomes a fold of."""
     marker = latest_marker(work, work.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec)}
-    return Branch.start(work.spark, work.catalog, work.spec.target.history, marker)
+    return Branch.start(work.spark, work.catalog, work.spec.target.history, marker, work.layout)
 
 
 def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
@@ -200,15 +192,18 @@ def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
 def write_history(work: Folding, difference: Difference) -> Branch:
     """Write the difference to a branch: versions in place first, then the new ones."""
     diff, changes = difference.rows, difference.changes
-    columns = history_schema(work.row).names
+    columns = history_schema(work.stored).names
     branch = history_branch(work)
     for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
         if any(change != INSERT and there == was_open for change, there in changes):
             source = diff.where((F.col("change") != INSERT) & (F.col("was_open") == was_open))
             view = temporary_view(source)
-            branch.execute(history_merge(branch.identifier, view, work.keys, columns, rows))
+            branch.execute(
+                history_merge(branch.identifier, view, work.identity, columns, rows, work.keyless, branch.layout)
+            )
             work.spark.catalog.dropTempView(view)
-    branch.append(diff.where(F.col("change") == INSERT).select(*[F.col(quoted(name)) for name in columns]))
+    is_added = F.col("change") != DELETE if branch.layout.recorded else F.col("change") == INSERT
+    branch.append(diff.where(is_added).select(*[F.col(quoted(name)) for name in columns]))
     work.versions = {
         "opened": sum(n for (change, _), n in changes.items() if change == INSERT),
         "updated": sum(n for (change, _), n in changes.items() if change == UPDATE),
@@ -238,16 +233,16 @@ def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
         return branch
     since = min(found.batch + 1, work.target.batch) if in_step else found.batch
     moved = rows.where(F.col(names.VALID_TO).isNull() & (F.col(names.BATCH) >= since))
-    columns = latest_schema(work.row).names
+    columns = latest_schema(work.stored).names
     view = temporary_view(moved.select(*[F.col(quoted(name)) for name in [*columns, names.IS_CURRENT]]))
-    branch.execute(latest_merge(branch.identifier, view, work.keys, columns))
+    branch.execute(latest_merge(branch.identifier, view, work.identity, columns, work.keyless))
     work.spark.catalog.dropTempView(view)
     return branch
 
 
 def latest_rows(work: Folding, history: DataFrame) -> DataFrame:
     """The rows of `latest` that a history gives: the open versions of live keys."""
-    columns = [F.col(quoted(name)) for name in latest_schema(work.row).names]
+    columns = [F.col(quoted(name)) for name in latest_schema(work.stored).names]
     return history.where(F.col(names.VALID_TO).isNull() & F.col(names.IS_CURRENT)).select(*columns)
 
 

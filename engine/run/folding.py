@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,13 +14,21 @@ from engine import names
 from engine.errors import InvariantViolation, SpecError
 from engine.history.rules import Folded
 from engine.run.effort import SMALL_ROWS
-from engine.run.rows import Rows, stored_rows
-from engine.schema.history import history_schema, latest_schema
+from engine.run.rows import Rows, layout_of, stored_rows
+from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import add_columns, create, exists, identifier, widen_column
+from engine.table.catalog import (
+    add_columns,
+    create,
+    exists,
+    identifier,
+    rename_columns,
+    widen_column,
+)
 from engine.table.changes import column_changes, known_keys, known_row
 from engine.table.commit import newest_summary
+from engine.table.layout import Layout
 from engine.table.ledger import ledger_name
 
 SUMMARY_FOLDED = "siltstone.folded"
@@ -47,9 +56,30 @@ class Folding:
     seconds: dict[str, float] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
     changes: int = 0
     late: int = 0
     withdrawn: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        """How history's rows lie in its table, with the moment of this fold."""
+        return replace(layout_of(self.spec), at=self.began)
+
+    @property
+    def keyless(self) -> bool:
+        """Whether rows are known by all that is in them."""
+        return self.spec.keys == ()
+
+    @property
+    def stored(self) -> T.StructType:
+        """The columns of a row as `history` and `latest` store it."""
+        return numbered(self.row) if self.keyless else self.row
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns that a row of `latest` is known by."""
+        return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property
     def catalog(self) -> str:
@@ -146,16 +176,55 @@ def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, st
 def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
     """Create `history` and `latest`, or let them grow with the columns of `changes`."""
     catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
-    wanted = {spec.target.history: history_schema(row), spec.target.latest: latest_schema(row)}
-    for name, schema in wanted.items():
-        if not exists(spark, catalog, name):
-            partitioning = f"months({names.VALID_TO})" if name == spec.target.history else ""
-            create(spark, catalog, name, schema, partitioning, version)
-            continue
-        added, widened = column_changes(spark.table(identifier(catalog, name)).schema, schema)
-        add_columns(spark, catalog, name, (), added)
-        for column in widened:
-            widen_column(spark, catalog, name, (column.name,), column.dataType)
+    stored, layout = numbered(row) if spec.keys == () else row, layout_of(spec)
+    refuse_taken_names(spec, row)
+    history = layout.schema(history_schema(stored))
+    if not exists(spark, catalog, spec.target.history):
+        create(spark, catalog, spec.target.history, history, layout.partitioning(), version | layout.properties())
+    else:
+        refuse_other_axis(spark, catalog, spec)
+        rename_columns(spark, catalog, spec.target.history, layout.renamed)
+        grow(spark, catalog, spec.target.history, history)
+    if not exists(spark, catalog, spec.target.latest):
+        create(spark, catalog, spec.target.latest, latest_schema(stored), "", version)
+    else:
+        grow(spark, catalog, spec.target.latest, latest_schema(stored))
+
+
+def grow(spark: SparkSession, catalog: str, name: str, schema: T.StructType) -> None:
+    """Add and widen the columns that a table lacks."""
+    added, widened = column_changes(spark.table(identifier(catalog, name)).schema, schema)
+    add_columns(spark, catalog, name, (), added)
+    for column in widened:
+        widen_column(spark, catalog, name, (column.name,), column.dataType)
+
+
+def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
+    """See that a history that tells when it recorded its rows goes on to, and that another does not begin to.
+
+    Raises: SpecError.
+    """
+    columns = spark.table(identifier(catalog, spec.target.history)).schema.names
+    if (names.RECORDED_TO in columns) != spec.history.recorded:
+        raise SpecError(
+            f"Cannot fold {spec.target.history}: it was made with another history.recorded.",
+            "restore the setting, or name another table as target.history and run `siltstone rebuild`",
+        )
+
+
+def refuse_taken_names(spec: TableSpec, row: T.StructType) -> None:
+    """See that no column of the source has a name that the spec gives to one of history.
+
+    Raises: SpecError.
+    """
+    taken = {name.casefold() for name in row.names}
+    for own, name in spec.history.names:
+        if name.casefold() in taken:
+            raise SpecError(
+                f"Cannot fold {spec.target.history}: history.names calls {own} {name}, and the source has a column"
+                " of that name.",
+                "take another name",
+            )
 
 
 def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
@@ -163,14 +232,19 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -
 
     Raises: SpecError.
     """
-    if not exists(spark, project.catalog.name, spec.target.history):
-        return
-    summary = newest_summary(spark, project.catalog.name, spec.target.history)
-    written = summary.get(names.SUMMARY_FINGERPRINT)
-    if written is not None and written != fold_fingerprint(spec):
+    if other_settings(spark, project, spec):
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"
-            " snapshot or lateness changed since). Nothing was taken.",
+            " names, snapshot or lateness changed since). Nothing was taken.",
             "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
             f" {spec.target.changes} with the new ones",
         )
+
+
+def other_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether the versions written so far were folded with other settings than the spec has."""
+    if not exists(spark, project.catalog.name, spec.target.history):
+        return False
+    summary = newest_summary(spark, project.catalog.name, spec.target.history)
+    written = summary.get(names.SUMMARY_FINGERPRINT)
+    return written is not None and written != fold_fingerprint(spec)

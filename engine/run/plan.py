@@ -13,35 +13,33 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode import control_rows
 from engine.frames import local_frame
-from engine.history.diff import DELETE, INSERT
+from engine.history.diff import DELETE, INSERT, same_version
 from engine.history.judge import REDELIVERED
 from engine.history.rules import Folded
+from engine.names import quoted
 from engine.report import NOTHING_NEW, PLANNED, TablePlan
+from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference
 from engine.run.folding import Folding, check_settings, marker_of, newest_batch
 from engine.run.lock import one_run
 from engine.run.refold import versions_of
-from engine.run.rows import Rows
-from engine.run.sequence import Progress, by_source, failed
+from engine.run.rows import Rows, layout_of
+from engine.run.sequence import Progress, by_source, failed, silent
 from engine.run.take import (
     Decoded,
-    Delivery,
     accepted_rejects,
     change_columns,
     check_unowned,
-    control_consumer,
     decode_table,
-    list_delivery,
-    new_to,
     newest_commit_us,
-    read_delivery,
     reject_rows,
 )
 from engine.schema.change import change_schema, key_schema
-from engine.schema.history import history_schema, latest_schema
+from engine.schema.history import history_schema, latest_schema, numbered
+from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.catalog import exists, identifier, quoted, read
+from engine.table.catalog import exists, identifier, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
 from engine.table.ledger import ledger_name, ledger_schema, read_ledger
 from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
@@ -68,8 +66,8 @@ def plan(
 
     Raises: LockedError: a run is at work. What would stop one table is in its plan.
     """
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    tell = progress or (lambda _table, _step: None)
+    set_fold_conf(spark)
+    tell = progress or silent
     until_ms = None if until is None else int(until.timestamp() * 1000)
     with one_run(project, wait):
         return [
@@ -141,10 +139,10 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
     found = replace(found, rows=found.rows.localCheckpoint())
     known = known_row(spark, catalog, name)
     if known is not None:
-        refuse_rewrites(name, known, column_changes(known, found.shape.row_type)[1])
+        refuse_rewrites(name, known, column_changes(known, found.row_type)[1])
     before_us = None if known is None else newest_commit_us(spark, catalog, name)
     good = found.rows.where(F.col("reason").isNull())
-    rejected = found.records.count() - good.count()
+    rejected = found.rejected(found.records.count(), good.count())
     if rejected:
         bad = reject_rows(found.rejects(), taker, batch)
         accepted_rejects(spec, bad, found.records.count(), rejected).unpersist()
@@ -159,9 +157,10 @@ def folding_with(
     known = known_row(spark, catalog, target.changes)
     if known is None and new is None:
         return None
-    row = known if new is None else new.decoded.shape.row_type
-    keys = known_keys(spark, catalog, target.changes) if new is None else new.decoded.shape.keys
+    row = known if new is None else new.decoded.row_type
+    keys = known_keys(spark, catalog, target.changes) if new is None else tuple(new.decoded.key_type.names)
     assert row is not None
+    stored = numbered(row) if spec.keys == () else row
     newest = delivery.consumers[spec.table].newest_batch
     since: dict[str, int] = {}
     parts = [] if new is None else [new.changes]
@@ -171,9 +170,9 @@ def folding_with(
         since |= {field.name: newest + 1 for field in column_changes(known, row)[0]}
         parts.append(read(spark, catalog, target.changes))
     changes = reduce(DataFrame.unionByName, [fitted(part, schema) for part in parts])
-    history, folded = local_frame(spark, [], history_schema(row)), Folded()
+    history, folded = local_frame(spark, [], history_schema(stored)), Folded()
     if exists(spark, catalog, target.history):
-        history = fitted(read(spark, catalog, target.history), history_schema(row))
+        history = fitted(read(spark, catalog, target.history, layout=layout_of(spec)), history_schema(stored))
         folded = marker_of(spark, catalog, target.history)[0]
     control, control_batch = control_with(project, delivery, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
@@ -265,15 +264,13 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     """How many of the new versions come before one that the table has already, and keeps."""
     if refolded is None:
         return 0
-    identity = [*work.keys, names.POSITION, names.OP, names.CHANGE_HASH]
     is_new = F.col("change") == INSERT
     keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
-    there = versions_of(work, work.rows.history, keys).select(*[quoted(name) for name in identity]).alias("h")
-    gone = refolded.where(F.col("change") == DELETE).select(*[quoted(name) for name in identity]).alias("g")
-    same = [F.col(f"h.{quoted(name)}").eqNullSafe(F.col(f"g.{quoted(name)}")) for name in identity]
-    kept = there.join(gone, on=same, how="left_anti")
-    newest = kept.groupBy(*[quoted(name) for name in work.keys]).agg(F.max(names.POSITION).alias("_newest"))
-    opened = refolded.where(is_new).join(newest, on=list(work.keys), how="inner")  # newest: one row a key
+    there = versions_of(work, work.rows.history, keys).alias("h")
+    gone = refolded.where(F.col("change") == DELETE).alias("g")
+    kept = there.join(gone, on=same_version(work.identity, "h", "g"), how="left_anti")
+    newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias("_newest"))
+    opened = refolded.where(is_new).join(newest, on=list(work.identity), how="inner")  # newest: one row a key
     return opened.where(F.col(names.POSITION) < F.col("_newest")).count()
 
 
@@ -281,11 +278,13 @@ def statements(work: Folding) -> tuple[str, ...]:
     """The statements that would write `history` and `latest`; `versions` stands for what the fold found."""
     history = identifier(work.catalog, work.spec.target.history)
     latest = identifier(work.catalog, work.spec.target.latest)
-    columns = history_schema(work.row).names
+    columns = history_schema(work.stored).names
+    layout = work.layout
     listed = ", ".join(quoted(name) for name in columns)
+    stored = ", ".join(quoted(layout.name(name)) for name in columns)
     return (
-        history_merge(history, "versions", work.keys, columns, OPEN_ROWS),
-        history_merge(history, "versions", work.keys, columns, CLOSED_ROWS),
-        f"INSERT INTO {history} ({listed})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
-        latest_merge(latest, "open_versions", work.keys, latest_schema(work.row).names),
+        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, layout),
+        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, layout),
+        f"INSERT INTO {history} ({stored})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
+        latest_merge(latest, "open_versions", work.identity, latest_schema(work.stored).names, work.keyless),
     )

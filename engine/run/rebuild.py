@@ -13,10 +13,12 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode.declared import stored_type
+from engine.decode.shards import SHARDS
 from engine.errors import SpecError
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
+from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
 from engine.run.effort import light_planning
 from engine.run.fold import (
@@ -25,22 +27,22 @@ from engine.run.fold import (
     history_branch,
     latest_marker,
     latest_rows,
-    tally_truncates,
     temporary_view,
 )
 from engine.run.folding import TOTAL_RECORDS, Folding, check_settings, marker_of, open_folding
 from engine.run.lock import one_run
 from engine.run.part import Part
-from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
-from engine.run.sequence import Progress, failed, run_rows
+from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold, tally_truncates
+from engine.run.sequence import Progress, failed, run_rows, silent
 from engine.run.survey import fold_rules, known_windows, survey
 from engine.run.take import SUMMARY_MASKS
 from engine.schema.evolve import promotes
 from engine.schema.history import history_schema
+from engine.session import set_fold_conf
 from engine.spec.columns import parse_column_type
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import quoted, read
+from engine.table.catalog import read
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_rows
 from engine.table.merge import keys_delete
@@ -63,8 +65,8 @@ def rebuild(
     """
     if part is not None and len(specs) != 1:
         raise SpecError(f"Cannot rebuild a part of {len(specs)} tables: a key belongs to one.", "name one spec")
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
-    tell = progress or (lambda _table, _step: None)
+    set_fold_conf(spark)
+    tell = progress or silent
     started_at, began = datetime.now(UTC), time.monotonic()
     with one_run(project, wait):
         tables = tuple(rebuild_table(project, spec, spark, tell, part) for spec in specs)
@@ -116,8 +118,10 @@ def check_decoded(work: Folding) -> None:
     Raises: SpecError.
     """
     wrong = []
-    if work.spec.keys is not None and work.spec.keys != work.keys:
-        wrong.append(f"keys ({', '.join(work.spec.keys)} instead of {', '.join(work.keys)})")
+    shard = (names.SOURCE,) if work.spec.source.several == SHARDS else ()
+    is_sharded, keys = names.SOURCE in work.keys, (*shard, *(work.spec.keys or ()))
+    if (work.spec.keys and keys != work.keys) or is_sharded != bool(shard):
+        wrong.append(f"keys ({', '.join(keys)} instead of {', '.join(work.keys)})")
     wrong += [f"the mask of column {name}" for name in masked_otherwise(work)]
     for name, column in (work.spec.columns or {}).items():
         if name in work.row.names and column.mask is None:
@@ -217,13 +221,13 @@ def keys_in(work: Folding, part: Part, everything: DataFrame, latest: DataFrame)
 
 def folded_rows(work: Folding, judged: DataFrame) -> DataFrame:
     """History rows out of what `reconcile` gives."""
-    columns = [F.col(quoted(name)) for name in history_schema(work.row).names]
+    columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
     return version_rows(judged, work.target.batch).select(*columns)
 
 
 def replace_keys(work: Folding, branch: Branch, keys: DataFrame, rows: DataFrame) -> None:
     """Put these rows in the place of all that the branch has of the keys."""
     view = temporary_view(keys.select(*[F.col("key")[name].alias(name) for name in work.keys]))
-    branch.execute(keys_delete(branch.identifier, view, work.keys))
+    branch.execute(keys_delete(branch.identifier, view, work.keys, work.keyless, branch.layout))
     work.spark.catalog.dropTempView(view)
     branch.append(rows)

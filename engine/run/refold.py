@@ -8,15 +8,15 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.errors import InvariantViolation
 from engine.history.diff import DELETE, full_diff
-from engine.history.judge import REDELIVERED
+from engine.history.judge import ABSORBED, OPENED, REDELIVERED
 from engine.history.links import carry_over, linked_keys, owing_inserts
 from engine.history.reconcile import reconcile
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, truncate_rows
+from engine.names import quoted
 from engine.ordering.chronology import whole_key
 from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
-from engine.table.catalog import quoted
 
 MAX_LINKS = 100
 
@@ -54,7 +54,11 @@ def refold(
     judged = fold_with_links(all_rows_of(work, everything, keys, windows, rules), rules)
     tally_refolded(work, judged)
     existing = versions_of(work, work.rows.history, keys)
-    diff = full_diff(judged, existing, rules, work.target.batch).localCheckpoint()
+    return tally_withdrawn(work, full_diff(judged, existing, rules, work.target.batch).localCheckpoint())
+
+
+def tally_withdrawn(work: Folding, diff: DataFrame) -> DataFrame:
+    """Count the versions that READs had opened and that go; gives the difference again."""
     work.withdrawn += diff.where((F.col("change") == DELETE) & (F.col(names.OP) == names.OP_READ)).count()
     return diff
 
@@ -116,8 +120,22 @@ def tally_refolded(work: Folding, judged: DataFrame) -> None:
         work.late += row["count"] if row["late"] else 0
 
 
+def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_truncates: bool) -> None:
+    """A truncate is one change, however many keys it ends."""
+    if not has_truncates:
+        return
+    truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
+    ended = judged.where(F.col("is_copy") & (F.col("outcome") == OPENED)).select("position").distinct()
+    positions = [row["position"] for row in truncates.select("position").collect()]
+    effective = {row["position"] for row in ended.collect()}
+    work.count(REDELIVERED, len(positions) - len(set(positions)))
+    work.count(OPENED, len(set(positions) & effective))
+    work.count(ABSORBED, len(set(positions) - effective))
+
+
 def versions_of(work: Folding, table: DataFrame, keys: DataFrame) -> DataFrame:
     """All rows that a table has of the keys. `table`: `history` or `latest`."""
     flat = keys.select(*[F.col("key")[name].alias(name) for name in work.keys])
-    same = [table[quoted(name)] == flat[quoted(name)] for name in work.keys]
+    pairs = [(table[quoted(name)], flat[quoted(name)]) for name in work.keys]
+    same = [one.eqNullSafe(other) if work.keyless else one == other for one, other in pairs]
     return table.join(F.broadcast(flat), on=same, how="left_semi")

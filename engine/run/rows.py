@@ -9,6 +9,7 @@ from engine import names
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import read
 from engine.table.changes import column_dates, read_changes
+from engine.table.layout import Layout
 from engine.table.ledger import read_ledger
 
 
@@ -26,12 +27,17 @@ class Rows:
     since: Mapping[str, int] = field(default_factory=dict)
 
 
+def layout_of(spec: TableSpec) -> Layout:
+    """How the spec wants history's rows to lie in the table."""
+    return Layout(spec.history.renamed, spec.history.recorded)
+
+
 def stored_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Rows:
     """The tables of a spec, which are there, as they stand on main."""
     catalog, target = project.catalog.name, spec.target
     return Rows(
         read_changes(spark, catalog, target.changes),
-        read(spark, catalog, target.history),
+        read(spark, catalog, target.history, layout=layout_of(spec)),
         read_ledger(spark, project, names.CONTROL),
         column_dates(spark, catalog, target.changes),
     )

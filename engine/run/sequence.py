@@ -16,20 +16,14 @@ from pyspark.sql import SparkSession
 from engine import names
 from engine.errors import QualityError, SiltstoneError
 from engine.report import BLOCKED, FAILED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
+from engine.run.delivery import Delivery, list_delivery, read_delivery, source_report
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, open_folding
 from engine.run.lock import one_run
-from engine.run.take import (
-    Delivery,
-    Taking,
-    list_delivery,
-    read_delivery,
-    source_report,
-    take_control,
-    take_table,
-)
-from engine.session import sibling
+from engine.run.take import Taking, take_control, take_table
+from engine.run.trust import checked_batch, tell_trust
+from engine.session import set_fold_conf, sibling
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
 from engine.table.ledger import append_rows
@@ -37,6 +31,12 @@ from engine.table.ledger import append_rows
 LOG = logging.getLogger("siltstone")
 
 Progress = Callable[[str, str], None]
+
+
+def silent(_subject: str, _step: str) -> None:
+    """Progress that nobody follows."""
+
+
 Checks = Callable[..., Sequence[CheckReport]]
 """(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:
 the engine knows nothing of how checks are judged."""
@@ -58,9 +58,9 @@ def catch_up(
 
     Raises: LockedError: another run is at work. SourceError and others concern one table and are reported, not raised.
     """
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    set_fold_conf(spark)
     with one_run(project, wait):
-        return Run(project, specs, spark, progress or (lambda _table, _step: None), until, checks).execute()
+        return Run(project, specs, spark, progress or silent, until, checks).execute()
 
 
 class Run:
@@ -165,7 +165,7 @@ class Run:
         try:
             self.progress(spec.table, "taking")
             check_settings(spark, self.project, spec)
-            taking = take_table(spark, self.project, delivery, spec)
+            taking = self.take(spark, delivery, spec)
             taken_seconds = time.monotonic() - began
             work = open_folding(spark, self.project, spec)
             if work is None:
@@ -177,11 +177,16 @@ class Run:
         phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
         return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
 
+    def take(self, spark: SparkSession, delivery: Delivery, spec: TableSpec) -> Taking:
+        """Append what is new to a table's changes."""
+        return take_table(spark, self.project, delivery, spec)
+
     def fold_table(self, work: Folding, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
         spec = work.spec
         self.progress(spec.table, "folding")
-        since = work.folded.batch
+        # A run that died between the tables and the checks left batches that nobody has looked at.
+        since = min(work.folded.batch, checked_batch(work)) if self.checks is not None else work.folded.batch
         history = fold_history(work)
         with work.phase("latest"):
             latest = follow_latest(work, history)
@@ -194,8 +199,10 @@ class Run:
         for branch in (history, latest):
             if branch is not None:
                 branch.publish()
-        if results is None and status == OK:
+        if results is None and (status == OK or since < work.folded.batch):
             results = self.run_checks(work, taking, source, since, None, None)
+        if results is not None:
+            tell_trust(work, results)
         return table_report(work, taking, status, results)
 
     def run_checks(

@@ -1,5 +1,6 @@
 """One look over what is to be folded: which rules it needs, and how far the marker moves."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -7,6 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.errors import SourceError
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
@@ -26,6 +28,8 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
     seen = placed.agg(*counts(work)).first()
     assert seen is not None
     work.changes = seen["changes"]
+    sources = tuple(sorted({*work.folded.sources, *seen["sources"]}))
+    refuse_several(work, sources)
     partial = tuple(sorted({*rules.partial, *(seen["lacking"] or ())}))
     known = (work.folded.close, work.folded.close_ts)
     met = (seen["place"]["position"], seen["place"]["close_ts"]) if seen["place"] is not None else (None, None)
@@ -33,6 +37,7 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
     work.target = replace(
         work.target,
         partial=partial,
+        sources=sources,
         close=close,
         close_ts=close_ts,
         read_ts=greatest(work.folded.read_ts, seen["read_ts"]),
@@ -51,6 +56,7 @@ def counts(work: Folding) -> list[Column]:
     is_placed = F.col("is_read") & F.col("position").isNotNull()
     return [
         F.count("*").alias("changes"),
+        F.collect_set("source").alias("sources"),
         F.count_if("is_read").alias("reads"),
         F.count_if(is_guarded()).alias("guarded"),
         F.max(F.when(is_guarded(), F.unix_micros("ts"))).alias("read_ts"),
@@ -66,6 +72,20 @@ def counts(work: Folding) -> list[Column]:
     ]
 
 
+def refuse_several(work: Folding, sources: Sequence[str]) -> None:
+    """See that the changes are of one log, or that the spec says what they are.
+
+    Raises: SourceError: positions of two logs cannot be compared.
+    """
+    if len(sources) > 1 and work.spec.source.several == "refuse":
+        raise SourceError(
+            f"Cannot fold {work.spec.target.history}: its changes come from several sources ({', '.join(sources)}), and"
+            " of two logs neither says what came first. Nothing was folded.",
+            "source.several: shards keeps the rows of each source apart (the events have to be taken again);"
+            " source.several: one_log says that these are names of one log",
+        )
+
+
 def fold_rules(work: Folding) -> FoldRules:
     """The spec's settings as the fold takes them; what occurs among the changes is not known yet."""
     columns = tuple(work.row.names)
@@ -75,6 +95,7 @@ def fold_rules(work: Folding) -> FoldRules:
     defaults = {name: column.default for name, column in declared.items() if column.default is not None}
     return FoldRules(
         keys=work.keys,
+        keyless=work.keyless,
         columns=columns,
         tracked=listed[track.mode],
         partial=tuple(sorted({*work.folded.partial, *work.rows.since})),

@@ -1,184 +1,39 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import FANNING_OUT, READ_ON, READ_WHOLE, control_rows, decode_rows, discover, envelopes
+from engine.decode import control_rows, decode_rows, discover
+from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
-from engine.errors import InvariantViolation, SourceError
-from engine.inputs.lines import CountedFile
-from engine.inputs.listing import InputFile, Look
-from engine.inputs.pending import PendingFile, Taken, files_before, pending_files
-from engine.report import SourceReport
-from engine.run.folding import newest_batch
-from engine.run.records import read_records, source_files
+from engine.decode.shards import SHARDS, sharded, with_source
+from engine.errors import InvariantViolation, SourceError, SpecError
+from engine.recognise import looks_like
+from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.spec.fingerprint import mask_fingerprints
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.changes import ensure_changes, known_row
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import exists
+from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
-from engine.table.ledger import (
-    append_frame,
-    append_rows,
-    ensure_ledger,
-    ledger_name,
-    taken_inputs,
-)
+from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
 SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
-
-
-@dataclass(frozen=True)
-class Consumer:
-    """Somebody who takes a source's files: a table, or the source itself for its control events."""
-
-    name: str
-    target: str
-    newest_batch: int
-    pending: Mapping[str, PendingFile]
-
-
-@dataclass
-class Delivery:
-    """A source's new records, read and classified once for all its consumers."""
-
-    source: SourceSpec
-    files: Sequence[InputFile]
-    consumers: Mapping[str, Consumer]
-    declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
-    counted: Mapping[str, CountedFile] = field(default_factory=dict)
-    records: DataFrame | None = None
-    classes: Sequence[Any] = ()
-
-    def pending_files(self) -> list[InputFile]:
-        """The files of which something is new to somebody."""
-        return list({e.file.path: e.file for c in self.consumers.values() for e in c.pending.values()}.values())
-
-
-def control_consumer(source: SourceSpec) -> str:
-    """The name under which a source's control events are taken."""
-    return f"control:{source.path}"
-
-
-def find_consumers(
-    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile], tidy: bool
-) -> dict[str, Consumer]:
-    """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
-    removed."""
-    newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
-    taken = {
-        name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
-        for name, rows in taken_inputs(spark, project, newest, tidy).items()
-    }
-    look = Look(spark)
-    consumers = {}
-    for name, target in targets.items():
-        pending = pending_files(look, files, taken[name], name)
-        consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
-    return consumers
-
-
-def list_delivery(
-    spark: SparkSession,
-    project: ProjectSpec,
-    source: SourceSpec,
-    specs: Sequence[TableSpec],
-    until_ms: int | None,
-    tidy: bool = True,
-) -> Delivery:
-    """List a source's files, and find what is new to each consumer. Without `tidy` nothing is written.
-
-    Raises: SourceError: nothing is there, or a file changed under its name.
-    """
-    files = source_files(spark, source, project.catalog.name, until_ms)
-    targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
-    targets |= {spec.table: spec.target.changes for spec in specs}
-    declared = {spec.table: spec.keys for spec in specs}
-    return Delivery(source, files, find_consumers(spark, project, targets, files, tidy), declared)
-
-
-def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:
-    """Read and classify what is new to anybody, in one pass.
-
-    Raises: SourceError: a file cannot be read.
-    """
-    union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
-    if not union:
-        return
-    form = delivery.source.format
-    context = files_before(delivery.files, union) if form in READ_ON else []
-    whole = form in READ_WHOLE and (bool(context) or any(entry.after_line for entry in union))
-    wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
-    lines, counted = read_records(spark, delivery.source, wanted, catalog)
-    # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
-    # rather than a cache: what is built on it is not planned over the parsing again.
-    records = envelopes(lines, delivery.source, delivery.declared)
-    delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
-    delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
-    records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
-    delivery.classes = (
-        delivery.records.groupBy("kind", "table", "file")
-        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
-        .collect()
-    )
-
-
-def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
-    """One entry a file: the one that begins first."""
-    found: dict[str, PendingFile] = {}
-    for entry in entries:
-        known = found.get(entry.file.path)
-        if known is None or entry.after_line < known.after_line:
-            found[entry.file.path] = entry
-    return [found[path] for path in sorted(found)]
-
-
-def new_to(delivery: Delivery, taker: Consumer) -> DataFrame:
-    """The records that one consumer has not taken yet."""
-    assert delivery.records is not None
-    first = {path: entry.pending.after_line for path, entry in delivery.counted.items()}
-    own = {path: entry.after_line for path, entry in taker.pending.items()}
-    if own == first:
-        return delivery.records
-    return delivery.records.where(after(taker.pending.values()))
-
-
-def after(entries: Iterable[PendingFile]) -> Column:
-    """Whether a record lies in the new part of one of the files."""
-    new = F.lit(False)
-    for entry in entries:
-        new = new | ((F.col("file") == entry.file.path) & (F.col("line") > entry.after_line))
-    return new
-
-
-def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:
-    """The ledger's rows for what a batch takes."""
-    return [
-        {
-            "batch": batch,
-            "consumer": taker.name,
-            "path": path,
-            "size": entry.file.size,
-            "mtime": entry.file.mtime,
-            "fingerprint": entry.fingerprint,
-            "from_line": entry.after_line + 1,
-            "to_line": delivery.counted[path].to_line,
-        }
-        for path, entry in sorted(taker.pending.items())
-    ]
+SAMPLE_LINES = 50
 
 
 def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
-    """Rejected records as the ledger keeps them."""
+    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored."""
     return records.select(
         F.lit(batch).cast("bigint").alias("batch"),
         F.lit(taker.name).alias("consumer"),
@@ -186,7 +41,7 @@ def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
         "file",
         "line",
         "reason",
-        F.col("text").alias("record"),
+        (F.lit(None).cast("string") if taker.masked else F.col("text")).alias("record"),
         F.current_timestamp().alias("rejected_at"),
     )
 
@@ -227,11 +82,21 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned > allowed * read:
+        form = other_format(delivery, declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
-            f" more than rejects.max_fraction {allowed:g} allows. Nothing was taken.",
+            f" more than rejects.max_fraction {allowed:g} allows{f'; they look like {form}' if form else ''}. Nothing"
+            " was taken.",
             "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
         )
+
+
+def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
+    """The format that the records of no table look like; None where they look like nothing that is known."""
+    assert delivery.records is not None
+    unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
+    form = looks_like([row["text"] for row in delivery.records.where(unowned).select("text").head(SAMPLE_LINES)])
+    return None if form == delivery.source.format else form
 
 
 @dataclass(frozen=True)
@@ -250,6 +115,13 @@ class Decoded:
     shape: TableShape
     records: DataFrame
     rows: DataFrame
+    key_type: T.StructType
+    row_type: T.StructType
+    fans_out: bool = False
+
+    def rejected(self, records: int, changes: int) -> int:
+        """How many of the records are no changes. Where one can be two changes, the difference does not tell."""
+        return self.rejects().count() if self.fans_out else records - changes
 
     def rejects(self) -> DataFrame:
         """The records that are no changes, with the reasons."""
@@ -266,12 +138,45 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     # A control event (a schema change) can name the table too; it is the source's.
     records = new_to(delivery, delivery.consumers[spec.table])
     mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
-    events = mine.where(F.col("kind") == "change")
-    known = known_row(spark, project.catalog.name, spec.target.changes)
-    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
+    is_known = exists(spark, project.catalog.name, spec.target.changes)
+    if not is_known and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
-    shape = discover(events, spec, known)
-    return Decoded(shape, mine, decode_rows(events, shape, spec).transform(hold_filters))
+    return decode_records(spark, project, mine, spec)
+
+
+def decode_records(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded:
+    """Decode a table's records as its spec says, lazily but for its shape.
+
+    Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
+    """
+    catalog, events = project.catalog.name, records.where(F.col("kind") == "change")
+    known = known_row(spark, catalog, spec.target.changes)
+    own = known and T.StructType([field for field in known if field.name != names.SOURCE])
+    known_key = None if known is None else known_keys(spark, catalog, spec.target.changes)
+    shape = keyed(discover(events, spec, own), spec, known_key)
+    rows = decode_rows(events, shape, spec).transform(hold_filters)
+    if spec.keys == ():
+        refuse_new_columns(spec, shape, own)
+        rows = keyless_changes(rows, shape, spec)
+    if spec.source.several != SHARDS:
+        return Decoded(shape, records, rows, shape.key_type, shape.row_type, spec.keys == ())
+    key, row = with_source(shape.key_type), with_source(shape.row_type)
+    return Decoded(shape, records, sharded(rows), key, row, spec.keys == ())
+
+
+def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
+    """The shape with the key that the spec or the events say; where neither does, with the one that is known.
+
+    Raises: SpecError: nobody says it.
+    """
+    if spec.keys is not None or shape.keys:
+        return shape
+    if known is None:
+        raise SpecError(
+            f"Cannot take {spec.table}: its events carry no key, and the spec names none.",
+            "name the columns that identify a row under keys; keys: [] says that none do, and equal rows are counted",
+        )
+    return replace(shape, keys=tuple(name for name in known if name != names.SOURCE))
 
 
 def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Taking:
@@ -287,8 +192,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         return Taking(taker.newest_batch, 0, 0)
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
-    shape, decoded = found.shape, found.rows
-    ensure_changes(spark, catalog, name, shape.keys, shape.row_type, batch, spec.target.format_version)
+    decoded = found.rows
+    ensure_changes(spark, catalog, name, found.key_type.names, found.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before_us = newest_commit_us(spark, catalog, name)
     branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
@@ -296,10 +201,10 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
         expected, appended = found.records.count(), branch.newest_count("added-records")
-        rejects = None
-        if expected != appended:
+        rejects, missing = None, found.rejected(expected, appended)
+        if missing:
             bad = reject_rows(found.rejects(), taker, batch)
-            rejects = accepted_rejects(spec, bad, expected, expected - appended)
+            rejects = accepted_rejects(spec, bad, expected, missing)
         # Inputs before rejects: by them the next run knows what a batch that never became real has left.
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
         if rejects is not None:
@@ -308,7 +213,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         branch.publish()
     finally:
         branch.drop()
-    return Taking(batch, appended, expected - appended)
+    return Taking(batch, appended, missing)
 
 
 def hold_filters(decoded: DataFrame) -> DataFrame:
@@ -375,8 +280,9 @@ def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, rec
     return SourceError(
         f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
         f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
-        "mend the spec, or raise rejects.max_fraction to take the others and deliver these again, mended, in another"
-        " file; nothing was taken",
+        "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
+        " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
+        " taken yet can be replaced by a mended one, others are mended by records in another file",
     )
 
 
@@ -388,25 +294,4 @@ def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
     hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
     return SourceError(
         f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {listed}.", hint
-    )
-
-
-def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceReport:
-    """Where every record of a delivery went."""
-    declared = {spec.table for spec in specs}
-    taken: dict[str, int] = {}
-    others: dict[str, int] = {}
-    sums = {"control": 0, "reject": 0}
-    for row in delivery.classes:
-        if row["kind"] != "change":
-            sums[row["kind"]] += row["records"]
-        else:
-            side = taken if row["table"] in declared else others
-            side[row["table"]] = side.get(row["table"], 0) + row["records"]
-    halves = tuple(
-        f"{path}:{entry.lines}" for path, entry in sorted(delivery.counted.items()) if entry.pending.half_line
-    )
-    read = sum(row["records"] for row in delivery.classes)
-    return SourceReport(
-        delivery.source.path, len(delivery.files), read, taken, sums["control"], others, sums["reject"], halves
     )

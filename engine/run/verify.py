@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.errors import InvariantViolation
 from engine.frames import local_frame
-from engine.history.diff import DELETE, INSERT
+from engine.history.diff import DELETE, INSERT, same_key, same_opening, side
 from engine.history.rules import Folded
 from engine.history.timeline import key_of
+from engine.names import quoted
 from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
 from engine.run.effort import light_planning
 from engine.run.fold import Difference, fold_difference, latest_rows
@@ -22,11 +23,12 @@ from engine.run.folding import Folding, check_settings, marker_of, open_folded
 from engine.run.lock import one_run
 from engine.run.refold import keys_to_refold, versions_of
 from engine.run.rows import Rows
-from engine.run.sequence import Progress, failed
+from engine.run.sequence import Progress, failed, silent
 from engine.run.survey import fold_rules
 from engine.schema.history import history_schema
+from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import quoted, read
+from engine.table.catalog import read
 
 SAMPLE_KEYS = 100
 MOST_BATCHES = 4
@@ -49,9 +51,9 @@ def verify(
 
     Raises: LockedError: a run is at work. Failures of one table are in its report.
     """
-    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    set_fold_conf(spark)
     chosen = random.SystemRandom().randrange(1 << 31) if seed is None else seed
-    tell = progress or (lambda _table, _step: None)
+    tell = progress or silent
     with one_run(project, wait):
         return [verify_table(project, spec, spark, tell, sample, chosen) for spec in specs]
 
@@ -153,7 +155,7 @@ def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
 
 def nothing_folded(work: Folding) -> DataFrame:
     """A history without rows."""
-    return local_frame(work.spark, [], history_schema(work.row))
+    return local_frame(work.spark, [], history_schema(work.stored))
 
 
 def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFrame:
@@ -161,19 +163,12 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
 
     Gives: history's columns. Computed. Rows: one a version.
     """
-    columns = [F.col(quoted(name)) for name in history_schema(work.row).names]
+    columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
     rows = difference.rows.localCheckpoint()
     gone = rows.where(F.col("change") != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
-    same = F.lit(True)
-    for name in work.keys:
-        same = same & (F.col(f"h.{quoted(name)}") == F.col(f"g.{quoted(name)}"))
-    identical = F.lit(True)
-    for name in (names.POSITION, names.OP, names.CHANGE_HASH):
-        identical = identical & F.col(f"h.{name}").eqNullSafe(F.col(f"g.{name}"))
-    read_at = F.col(f"h.{names.COMMIT_TS}").eqNullSafe(F.col(f"g.{names.COMMIT_TS}"))
-    identical = identical & (F.col(f"h.{names.POSITION}").isNotNull() | read_at)
-    is_open = F.col(f"h.{names.VALID_TO}").isNull()
-    same = same & F.when(F.col("g.was_open"), is_open).otherwise(~is_open & identical)
+    is_open = side("h", names.VALID_TO).isNull()
+    written = F.when(F.col("g.was_open"), is_open).otherwise(~is_open & same_opening("h", "g"))
+    same = same_key(work.identity, "h", "g") & written
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
     return kept.unionByName(rows.where(F.col("change") != DELETE).select(*columns)).localCheckpoint()
 
@@ -203,12 +198,12 @@ def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> 
     """
     columns = [name for name in should.columns if name != names.BATCH]
     sides = []
-    for rows, side in ((stands, 1), (should, -1)):
-        told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(side).alias("_side"))
+    for rows, sign in ((stands, 1), (should, -1)):
+        told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(sign).alias("_side"))
         sides.append(told)
     both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
     odd = both.agg(F.sum("_side").alias("_side")).where(F.col("_side") != 0).localCheckpoint()
-    order = [quoted(name) for name in (*work.keys, names.VALID_FROM, names.POSITION)]
+    order = [quoted(name) for name in (*work.identity, names.VALID_FROM, names.POSITION)]
     # As text: whatever the types are, the report is for people and for JSON.
     shown = odd.orderBy(*order, "_side").select(
         *[F.col(quoted(name)).cast("string").alias(name) for name in columns], "_side"
@@ -228,7 +223,7 @@ def comparable(work: Folding, name: str) -> Column:
 def first_difference(work: Folding, table: str, columns: Sequence[str], found: Sequence[Row]) -> FirstDifference:
     """The first row that differs, beside the row of the other side that is the same version, if there is one."""
     first = found[0]
-    identity = [*work.keys, names.POSITION]
+    identity = [*work.identity, names.POSITION]
     others = [row for row in found[1:] if row["_side"] * first["_side"] < 0]
     other = next((row for row in others if all(row[name] == first[name] for name in identity)), None)
     stands, should = (first, other) if first["_side"] > 0 else (other, first)

@@ -40,6 +40,11 @@ def latest_schema(row: T.StructType) -> T.StructType:
     )
 
 
+def numbered(row: T.StructType) -> T.StructType:
+    """The columns of a keyless table's rows, and the number that tells equal ones apart."""
+    return T.StructType([*row.fields, T.StructField(names.COPY, T.IntegerType())])
+
+
 def nullable(row: T.StructType) -> T.StructType:
     """The same columns, all nullable: a tombstone has none of them but the key."""
     return T.StructType([T.StructField(field.name, field.dataType, True) for field in row])

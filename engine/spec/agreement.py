@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.spec.rows import row_disagreements
+from engine.spec.rows import ROWS, row_disagreements
 from engine.spec.wording import Place, shown
 
 Disagreement = tuple[Place, str, str | None]
@@ -21,8 +21,12 @@ def disagreements(value: object) -> Iterator[Disagreement]:
     columns = _mapping(spec.get("columns"))
     yield from _same_names(columns)
     yield from row_disagreements(spec)
+    if "keys" in spec and spec["keys"] is None and _mapping(spec.get("source")).get("format") != ROWS:
+        yield ("keys",), "says nothing", "name the columns that identify a row, or leave keys out: the events may know."
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
-    yield from _track_and_columns(_mapping(spec.get("history")).get("track"), columns)
+    history = _mapping(spec.get("history"))
+    yield from _track_and_columns(history.get("track"), columns)
+    yield from _names_and_columns(_mapping(history.get("names")), {*columns, *_texts(spec.get("keys"))})
 
 
 def _table_and_format(table: object, form: object) -> Iterator[Disagreement]:
@@ -57,6 +61,13 @@ def _track_and_columns(track: object, columns: Mapping[str, Any]) -> Iterator[Di
     for index, name in enumerate(_texts(track)):
         if _mapping(columns.get(name)).get("mask") == "drop":
             yield (*place, index), f"the column {shown(name)} is dropped, so it cannot open versions", None
+
+
+def _names_and_columns(named: Mapping[str, Any], columns: set[str]) -> Iterator[Disagreement]:
+    taken = {str(column).casefold() for column in columns}
+    for role, name in named.items():
+        if isinstance(name, str) and name.casefold() in taken:
+            yield ("history", "names", role), f"{shown(name)} is a column of the table itself", "take another name."
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

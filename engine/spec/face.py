@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
 
@@ -24,6 +24,7 @@ from engine.spec.kinds import (
     Format,
     FormatVersion,
     Fraction,
+    HistoryName,
     Keys,
     Lateness,
     Moment,
@@ -47,6 +48,7 @@ from engine.spec.model import (
     Mask,
     OnFailure,
     Order,
+    Several,
     Severity,
     SnapshotSpec,
     Times,
@@ -97,10 +99,10 @@ class SourceFace(_Section):
     decimals: Annotated[Decimals, *words("precise", "string", "double")] = Field(
         default="precise", description="How events without a schema carry decimals (decimal.handling.mode)."
     )
-    binaries: Annotated[Binaries, *words("bytes", "base64", "hex")] = Field(
+    binaries: Annotated[Binaries, *words(*get_args(Binaries))] = Field(
         default="bytes", description="How events without a schema carry binary values (binary.handling.mode)."
     )
-    times: Annotated[Times, *words("adaptive", "microseconds", "isostring")] = Field(
+    times: Annotated[Times, *words(*get_args(Times))] = Field(
         default="adaptive", description="How events without a schema carry times (time.precision.mode)."
     )
     table: TableName | None = Field(
@@ -138,17 +140,23 @@ class SourceFace(_Section):
         default=(),
         description="Where the log began anew: its epochs from the first on; an event that is in none is in the last.",
     )
+    several: Annotated[Several, *words("refuse", "shards", "one_log")] | None = Field(
+        default=None,
+        description="Events of several sources: refuse; shards: each has rows of its own; one_log: they are one.",
+    )
     images: Annotated[Images, *words("standard", "swapped")] = Field(
         default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
     )
     order: Annotated[Order, *words("auto", "scn", "coordinates")] = Field(
         default="auto",
-        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one.",
+        description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one."
+        " Debezium on Oracle: scn orders by the SCN of statements; auto: by commit SCN from connector 2.0 on.",
     )
 
     @model_validator(mode="after")
     def _settings_fit(self) -> SourceFace:
         fields.settings_fit(self.format, self.model_fields_set)
+        fields.order_fits(self.format, self.order)
         return self
 
 
@@ -211,26 +219,19 @@ class TargetFace(_Section):
     )
 
 
-_HISTORY_NAMES: Final = {"valid_from": VALID_FROM, "valid_to": VALID_TO, "is_current": IS_CURRENT}
+class HistoryNamesFace(_Section):
+    """What the columns of history are called in the table."""
 
+    valid_from: HistoryName = Field(default=VALID_FROM, description="From when a version is true.")
+    valid_to: HistoryName = Field(default=VALID_TO, description="Until when; null: it still is.")
+    is_current: HistoryName = Field(default=IS_CURRENT, description="Whether it is the open version of a live row.")
 
-def _names_stay(given: object) -> dict[str, str]:
-    if not isinstance(given, dict) or any(_HISTORY_NAMES.get(key) != name for key, name in given.items()):
-        fields.refuse_until_later("renaming the columns of history (history.names)", "leave history.names out.")
-    return _HISTORY_NAMES
-
-
-_Names = Annotated[
-    dict[str, str],
-    PlainValidator(_names_stay),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "properties": {key: {"const": name} for key, name in _HISTORY_NAMES.items()},
-            "additionalProperties": False,
-        }
-    ),
-]
+    @model_validator(mode="after")
+    def _are_different(self) -> HistoryNamesFace:
+        given = [name.casefold() for name in (self.valid_from, self.valid_to, self.is_current)]
+        if len(set(given)) < len(given):
+            fields.refuse("gives two columns one name")
+        return self
 
 
 class HistoryFace(_Section):
@@ -239,8 +240,12 @@ class HistoryFace(_Section):
     track: Track = Field(
         default_factory=TrackSpec, description="Columns that open a version: all, a list, or {except: [...]}."
     )
-    names: _Names | None = Field(
-        default=None, description="The names of the columns of history; they cannot be changed yet."
+    names: HistoryNamesFace = Field(
+        default_factory=lambda: HistoryNamesFace(),
+        description="Other names of its columns, such as __START_AT or dbt_valid_from.",
+    )
+    recorded: bool = Field(
+        default=False, description="Keep what the table said before, with _recorded_from and _recorded_to."
     )
 
 
@@ -291,7 +296,8 @@ class TableFace(_Section):
     )
     source: SourceFace
     keys: Keys | None = Field(
-        default=None, description="The columns that identify a row. Omitted: taken from the events."
+        default=None,
+        description="The columns that identify a row; []: none does, equal rows are counted. Omitted: from the events.",
     )
     columns: dict[ColumnName, _Column] | None = Field(
         default=None,

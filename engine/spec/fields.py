@@ -11,6 +11,7 @@ from typing import Final, NoReturn
 
 from pydantic_core import PydanticCustomError
 
+from engine import names as reserved
 from engine.names import RESERVED_PREFIX
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import ColumnTypeError, parse_column_type
@@ -24,9 +25,14 @@ FORMATS: Final = (
     "debezium-json", "datastream-json", "datastream-avro", "canal-json", "spanner-json", "shareplex-json", "rows",
 )  # fmt: skip
 LATER_FORMATS: Final = ("debezium-avro", "dts-avro")
-SETTING_OF: Final = {"images": "canal-json", "order": "shareplex-json"}
+SETTING_OF: Final = {"images": ("canal-json",), "order": ("shareplex-json", "debezium-json")}
 WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
 ENCODINGS: Final = ("decimals", "binaries", "times")
+HISTORY_KEEPS: Final = (
+    reserved.OP, reserved.COMMIT_TS, reserved.POSITION, reserved.CHANGE_HASH, reserved.LAST_POSITION,
+    reserved.STREAM_TS, reserved.UNKNOWN, reserved.RESCUED, reserved.BATCH,
+    reserved.COPY, reserved.SOURCE, reserved.RECORDED_FROM, reserved.RECORDED_TO,
+)  # fmt: skip
 UNBOUNDED: Final = "unbounded"
 
 
@@ -73,6 +79,14 @@ def column_name(value: object) -> str:
     return name
 
 
+def history_name(value: object) -> str:
+    """The name of a column of history: any but those of its other columns."""
+    name = text(value)
+    if name.casefold() in HISTORY_KEEPS:
+        refuse(f"{shown(name)} is another column of history", "take another name.")
+    return name
+
+
 def column_names(value: object) -> tuple[str, ...]:
     """A list of columns, each once, at least one."""
     if not isinstance(value, (list, tuple)):
@@ -87,10 +101,8 @@ def column_names(value: object) -> tuple[str, ...]:
 
 
 def key_names(value: object) -> tuple[str, ...]:
-    """The key columns; an empty list (a keyless table) comes later."""
-    if isinstance(value, (list, tuple)) and not value:
-        refuse_until_later("a keyless table (keys: [])", "name the columns that identify a row.")
-    return column_names(value)
+    """The key columns; none for a keyless table, whose rows are known by all that is in them."""
+    return () if isinstance(value, (list, tuple)) and not value else column_names(value)
 
 
 def duration(value: object) -> timedelta:
@@ -224,11 +236,19 @@ def delimiter(value: object) -> str:
 def settings_fit(form: str, said: Iterable[str]) -> None:
     """Refuses settings of a source that mean nothing to its format."""
     for name in sorted(said):
-        owner = SETTING_OF.get(name, form)
-        if owner != form:
-            refuse(f"{name} is a setting of {owner}, not of {form}", f"leave {name} out.")
+        owners = SETTING_OF.get(name, (form,))
+        if form not in owners:
+            refuse(f"{name} is a setting of {' and '.join(owners)}, not of {form}", f"leave {name} out.")
         if name in ENCODINGS and form in WRITTEN_FORMATS:
             refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
+
+
+def order_fits(form: str, order: str) -> None:
+    """Refuses coordinates as the order of a format whose changes all have a position."""
+    if form == "debezium-json" and order == "coordinates":
+        refuse(
+            "order: coordinates is for shareplex-json: Debezium's changes have positions", "write scn, or leave it out."
+        )
 
 
 def format_version(value: object) -> int:

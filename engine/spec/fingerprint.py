@@ -15,8 +15,12 @@ from engine.spec.rows import RowsSpec
 def fold_fingerprint(spec: TableSpec) -> str:
     """32 hexadecimal digits over every setting that shapes the fold; another one needs a rebuild."""
     rows = {} if spec.source.rows is None else {"rows": _rows(spec.source.rows)}
+    special: dict[str, object] = {"names": spec.history.names} if spec.history.names else {}
+    special |= {"recorded": True} if spec.history.recorded else {}
+    special |= {"several": "shards"} if spec.source.several == "shards" else {}
     return _digest(
         rows
+        | special
         | {
             "keys": spec.keys,
             "columns": _columns(spec.columns),
@@ -43,6 +47,7 @@ def decode_fingerprint(spec: TableSpec) -> str:
                 source.images,
                 source.order,
                 *([repr(source.epochs)] if source.epochs else []),
+                *(["shards"] if source.several == "shards" else []),
             ],
             "columns": _columns(spec.columns),
         }

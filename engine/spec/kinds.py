@@ -64,7 +64,8 @@ SourceTable = Annotated[
 ]
 TableName = Annotated[str, PlainValidator(fields.table_name), _schema({**_TEXT, "examples": ["inventory.customers"]})]
 ColumnName = Annotated[str, PlainValidator(fields.column_name), _schema(_COLUMN)]
-Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema(_COLUMNS)]
+HistoryName = Annotated[str, PlainValidator(fields.history_name), _schema(_TEXT)]
+Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema({**_COLUMNS, "minItems": 0})]
 ColumnTypeText = Annotated[
     str,
     PlainValidator(fields.column_type),

@@ -16,9 +16,10 @@ OnFailure = Literal["warn", "block"]
 Severity = Literal["info", "warn", "error"]
 Evolution = Literal["additive", "strict", "ignore"]
 Decimals = Literal["precise", "string", "double"]
-Binaries = Literal["bytes", "base64", "hex"]
-Times = Literal["adaptive", "microseconds", "isostring"]
+Binaries = Literal["bytes", "base64", "base64-url-safe", "hex"]
+Times = Literal["adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"]
 Images = Literal["standard", "swapped"]
+Several = Literal["refuse", "shards", "one_log"]
 Order = Literal["auto", "scn", "coordinates"]
 
 
@@ -89,6 +90,7 @@ class SourceSpec:
     images: Images = "standard"
     order: Order = "auto"
     epochs: tuple[EpochSpec, ...] = ()
+    several: Several = "one_log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,19 @@ class TrackSpec:
 
 @dataclass(frozen=True, slots=True)
 class HistorySpec:
-    """How versions are made."""
+    """How versions are made. `names` pairs columns of history with the names they have in the table instead.
+
+    `recorded`: rows tell when the table said them.
+    """
 
     track: TrackSpec = TrackSpec()
+    names: tuple[tuple[str, str], ...] = ()
+    recorded: bool = False
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """The columns of history that are called otherwise in the table, and how."""
+        return dict(self.names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,17 @@ import os
 import re
 from pathlib import Path
 
+from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec.checks import CHECK_SEVERITY
-from engine.spec.face import ColumnFace, ProjectFace, SourceFace, TableFace, TableQualityFace, TargetFace
+from engine.spec.face import (
+    ColumnFace,
+    HistoryNamesFace,
+    ProjectFace,
+    SourceFace,
+    TableFace,
+    TableQualityFace,
+    TargetFace,
+)
 from engine.spec.interpolation import like
 from engine.spec.model import (
     CatalogSpec,
@@ -58,7 +67,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         keys=face.keys,
         columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
         target=_target(face.target, face.table, project.namespace),
-        history=HistorySpec(face.history.track),
+        history=HistorySpec(face.history.track, _renamed(face.history.names), face.history.recorded),
         snapshot=SnapshotSpec(face.snapshot.guard, face.snapshot.skew, face.snapshot.margin),
         lateness=face.lateness,
         evolution=face.evolution,
@@ -83,6 +92,8 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         face.images,
         face.order,
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
+        # A connector stands for one log; a Datastream stream can be made anew over the same one.
+        face.several or ("refuse" if face.format.startswith("debezium") else "one_log"),
     )
 
 
@@ -113,6 +124,11 @@ def _target(face: TargetFace, table: str, namespace: str) -> TargetSpec:
     history = face.history or like(latest, f"{latest}_history")
     changes = face.changes or like(table, f"{namespace}.{table.replace('.', '_')}_changes")
     return TargetSpec(latest, history, changes, face.format_version)
+
+
+def _renamed(face: HistoryNamesFace) -> tuple[tuple[str, str], ...]:
+    said = ((VALID_FROM, face.valid_from), (VALID_TO, face.valid_to), (IS_CURRENT, face.is_current))
+    return tuple((name, to) for name, to in said if name != to)
 
 
 def _checks(face: TableQualityFace, on_failure: OnFailure) -> ChecksSpec:

@@ -97,7 +97,7 @@ def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tup
     for name in _OF_EVENTS:
         if name in source:
             yield ("source", name), "is a setting of change events; rows carry values as they are", "leave it out."
-    if "sequence_by" not in source:
+    if source.get("sequence_by") is None:
         yield ("source", "sequence_by"), "is required: rows do not say their order", "name the column that orders them."
     if ("path" in source) == ("table" in source):
         yield ("source", "path"), "exactly one of source.path and source.table is required", None

@@ -7,6 +7,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from engine.names import quoted
+from engine.table.layout import PLAIN, Layout, stored_names
+
 MAIN = "main"
 ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
 
@@ -24,11 +27,6 @@ MERGE_ON_READ = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-
-
-def quoted(name: str) -> str:
-    """One identifier as SQL takes it, whatever characters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def identifier(catalog: str, name: str, branch: str | None = None) -> str:
@@ -87,13 +85,15 @@ def ddl(data_type: T.DataType) -> str:
     return data_type.simpleString()
 
 
-def read(spark: SparkSession, catalog: str, name: str, branch: str = MAIN) -> DataFrame:
+def read(spark: SparkSession, catalog: str, name: str, branch: str = MAIN, layout: Layout = PLAIN) -> DataFrame:
     """The table as it stands on a branch, with the table's present columns.
+
+    `layout`: how the rows of a history lie in the table.
 
     Not read by snapshot id: that would give the columns of the snapshot's time. A run writes to branches of its own, so
     main does not move under a lazy reader until the run publishes, and then the run reads no more.
     """
-    return spark.table(identifier(catalog, name, branch))
+    return layout.loaded(spark.table(identifier(catalog, name, branch)))
 
 
 def snapshot_id(table: Any, branch: str = MAIN) -> int | None:
@@ -119,11 +119,26 @@ def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, 
     spark.sql(f"ALTER TABLE {identifier(catalog, name)} ALTER COLUMN {column} TYPE {ddl(to)}")
 
 
-def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str]) -> None:
-    """Set table properties."""
+def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
+    """Let columns of history be called as `wanted` says; the table's own property tells how they are called now."""
+    kept = stored_names(dict(load(spark, catalog, name).properties()))
+    if kept == dict(wanted):
+        return
+    for own in sorted({*kept, *wanted}):
+        one, other = kept.get(own, own), wanted.get(own, own)
+        if one != other:
+            spark.sql(f"ALTER TABLE {identifier(catalog, name)} RENAME COLUMN {quoted(one)} TO {quoted(other)}")
+    set_properties(spark, catalog, name, Layout(wanted).properties())
+
+
+def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str | None]) -> None:
+    """Set table properties; None removes one."""
     if not properties:
         return
     update = load(spark, catalog, name).updateProperties()
     for key, value in properties.items():
-        update.set(key, value)
+        if value is None:
+            update.remove(key)
+        else:
+            update.set(key, value)
     update.commit()

@@ -10,12 +10,14 @@ from contextlib import contextmanager
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
 from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
+from engine.table.layout import PLAIN, Layout
+from engine.table.merge import all_recorded
 
 BRANCH_PREFIX = "siltstone_"
 SUMMARY_OPTION = "snapshot-property."
@@ -28,22 +30,41 @@ class Branch:
     Make it with `Branch.start`, write with `append` and `execute`, then `publish` or `drop`.
     """
 
-    def __init__(self, spark: SparkSession, catalog: str, table: str, name: str, summary: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: str,
+        table: str,
+        name: str,
+        summary: Mapping[str, str],
+        layout: Layout = PLAIN,
+    ) -> None:
         self.spark = spark
         self.catalog = catalog
         self.table = table
         self.name = name
         self.summary = dict(summary)
+        self.layout = layout
 
     @classmethod
-    def start(cls, spark: SparkSession, catalog: str, table: str, summary: Mapping[str, str]) -> "Branch":
-        """Open a branch at the table's newest snapshot; every commit on it carries `summary`."""
+    def start(
+        cls,
+        spark: SparkSession,
+        catalog: str,
+        table: str,
+        summary: Mapping[str, str],
+        layout: Layout = PLAIN,
+    ) -> "Branch":
+        """Open a branch at the table's newest snapshot; every commit on it carries `summary`.
+
+        `layout`: how a history's rows lie in the table.
+        """
         java = load(spark, catalog, table)
         name = BRANCH_PREFIX + uuid.uuid4().hex[:12]
         snapshot = snapshot_id(java)
         manage = java.manageSnapshots()
         (manage.createBranch(name) if snapshot is None else manage.createBranch(name, snapshot)).commit()
-        return cls(spark, catalog, table, name, summary)
+        return cls(spark, catalog, table, name, summary, layout)
 
     @property
     def identifier(self) -> str:
@@ -55,14 +76,19 @@ class Branch:
         with one_boundary(self.table):
             self.writer(rows).append()
 
-    def replace(self, rows: DataFrame) -> None:
-        """Put these rows in the place of all there are, in one commit."""
+    def replace(self, rows: DataFrame, where: Column | None = None) -> None:
+        """Put these rows in the place of all there are, or of a partition, which `where` names, in one commit; in two
+        where nothing is ever deleted."""
+        if self.layout.recorded and where is None:
+            self.execute(all_recorded(self.identifier, self.layout))
+            self.append(rows)
+            return
         with one_boundary(self.table):
-            self.writer(rows).overwrite(F.lit(True))
+            self.writer(rows).overwrite(F.lit(True) if where is None else where)
 
     def writer(self, rows: DataFrame) -> DataFrameWriterV2:
         """What writes rows to the branch in a commit that carries the marker."""
-        writer = rows.writeTo(self.identifier)
+        writer = self.layout.stored(rows).writeTo(self.identifier)
         for key, value in self.summary.items():
             writer = writer.option(SUMMARY_OPTION + key, value)
         return writer
@@ -74,7 +100,7 @@ class Branch:
 
     def read(self) -> DataFrame:
         """The branch as it stands now."""
-        return read(self.spark, self.catalog, self.table, self.name)
+        return read(self.spark, self.catalog, self.table, self.name, self.layout)
 
     def newest_count(self, key: str) -> int:
         """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``)."""

@@ -1,4 +1,4 @@
-"""The tables beside the data: control, rejects, inputs, runs, checks. Small, append only, one a namespace."""
+"""The tables beside the data: control, rejects, replays, inputs, runs, checks, gaps. All but gaps are append only."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -26,6 +26,10 @@ SCHEMAS: Mapping[str, str] = {
         "batch bigint, consumer string, `table` string, file string, line bigint, reason string, record string,"
         " rejected_at timestamp"
     ),
+    names.REPLAYS: (
+        "batch bigint, consumer string, of_consumer string, of_batch bigint, file string, line bigint, outcome string,"
+        " run_id string, replayed_at timestamp"
+    ),
     names.INPUTS: (
         "batch bigint, consumer string, path string, size bigint, mtime bigint, fingerprint string,"
         " from_line bigint, to_line bigint"
@@ -38,6 +42,13 @@ SCHEMAS: Mapping[str, str] = {
     names.CHECKS: (
         "run_id string, checked_at timestamp, `table` string, `check` string, severity string, status string,"
         " observed bigint, message string, position_from string, position_to string, `keys` array<string>, hint string"
+    ),
+    names.GAPS: (
+        "gap_id string, `table` string, `check` string, severity string, status string, `key` string,"
+        " position_from string, position_to string, committed_from timestamp, committed_to timestamp, message string,"
+        " hint string, findings bigint, since_batch bigint, opened_run string, opened_at timestamp,"
+        " last_seen_run string, last_seen_at timestamp, healed_run string, healed_at timestamp,"
+        " acknowledged_by string, acknowledged_reason string, acknowledged_at timestamp"
     ),
 }
 
@@ -91,6 +102,9 @@ def taken_inputs(
     without `tidy` it is passed over, and nothing is written.
     """
     found: dict[str, list[Row]] = {consumer: [] for consumer in newest}
+    if tidy:
+        for consumer in unreal_replays(spark, project, newest):
+            forget_unreal(spark, project, consumer, newest[consumer])
     inputs = read_ledger(spark, project, names.INPUTS)
     if inputs is None:
         return found
@@ -110,9 +124,18 @@ def taken_inputs(
     return found
 
 
+def unreal_replays(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> list[str]:
+    """The consumers whose replays wrote marks for a batch that never became real."""
+    replays = read_ledger(spark, project, names.REPLAYS)
+    if replays is None:
+        return []
+    last = replays.where(F.col("consumer").isin(*newest)).groupBy("consumer").agg(F.max("batch").alias("batch"))
+    return [row["consumer"] for row in last.collect() if row["batch"] > newest[row["consumer"]]]
+
+
 def forget_unreal(spark: SparkSession, project: ProjectSpec, consumer: str, newest_batch: int) -> None:
-    """Remove what a consumer's runs wrote for batches that never became real: inputs last, they tell of the rest."""
-    for table in (names.REJECTS, names.INPUTS):
+    """Remove what a consumer's runs wrote for batches that never became real: rejects first, the others tell of it."""
+    for table in (names.REJECTS, names.REPLAYS, names.INPUTS):
         if read_ledger(spark, project, table) is not None:
             target = identifier(project.catalog.name, ledger_name(project, table))
             spark.sql(

@@ -3,38 +3,68 @@
 from collections.abc import Iterable, Sequence
 
 from engine import names
-from engine.table.catalog import quoted
+from engine.names import quoted
+from engine.table.layout import PLAIN, Layout
 
 OPEN_ROWS = "open"
 CLOSED_ROWS = "closed"
 
 
-def history_merge(target: str, source: str, keys: Sequence[str], columns: Sequence[str], rows: str) -> str:
+def history_merge(
+    target: str,
+    source: str,
+    keys: Sequence[str],
+    columns: Sequence[str],
+    rows: str,
+    with_nulls: bool = False,
+    layout: Layout = PLAIN,
+) -> str:
     """Update or delete versions in place.
 
     `rows`: OPEN_ROWS touches the null partition only (a key has one open version there); CLOSED_ROWS the others, where
-    a version is known by its key and the change that opened it. New versions are appended, not merged.
+    a version is known by its key and the change that opened it. New versions are appended, not merged. `layout`:
+    how rows lie in the target; where it tells when they were recorded, they are only ended, and added anew.
     """
-    same = [f"t.{quoted(key)} = s.{quoted(key)}" for key in keys]
+    valid_to = quoted(layout.name(names.VALID_TO))
+    same = same_key(keys, with_nulls)
     if rows == OPEN_ROWS:
-        same.append(f"t.{quoted(names.VALID_TO)} IS NULL")
+        same.append(f"t.{valid_to} IS NULL")
     else:
         same += [f"t.{quoted(name)} <=> s.{quoted(name)}" for name in (names.POSITION, names.OP, names.CHANGE_HASH)]
         # READs without a position can be the same but for their time.
         same.append(
             f"(t.{quoted(names.POSITION)} IS NOT NULL OR t.{quoted(names.COMMIT_TS)} <=> s.{quoted(names.COMMIT_TS)})"
         )
-        same.append(f"t.{quoted(names.VALID_TO)} IS NOT NULL")
+        same.append(f"t.{valid_to} IS NOT NULL")
+    if layout.recorded:
+        return ended(target, source, same, layout)
     return (
         f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {' AND '.join(same)}\n"
         f"WHEN MATCHED AND s.change = 'delete' THEN DELETE\n"
-        f"WHEN MATCHED THEN UPDATE SET {assignments(columns)}"
+        f"WHEN MATCHED THEN UPDATE SET {assignments(columns, layout)}"
     )
 
 
-def latest_merge(target: str, source: str, keys: Sequence[str], columns: Sequence[str]) -> str:
+def ended(target: str, source: str, same: Sequence[str], layout: Layout) -> str:
+    """Tell until when the table said these rows."""
+    condition = " AND ".join([*same, f"t.{quoted(names.RECORDED_TO)} IS NULL"])
+    return (
+        f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {condition}\n"
+        f"WHEN MATCHED THEN UPDATE SET t.{quoted(names.RECORDED_TO)} = timestamp_micros({layout.micros()})"
+    )
+
+
+def all_recorded(target: str, layout: Layout) -> str:
+    """Tell of every row that the table says it no longer."""
+    column = quoted(names.RECORDED_TO)
+    return f"UPDATE {target} SET {column} = timestamp_micros({layout.micros()}) WHERE {column} IS NULL"
+
+
+def latest_merge(
+    target: str, source: str, keys: Sequence[str], columns: Sequence[str], with_nulls: bool = False
+) -> str:
     """Make `latest` follow `history`: a key's open live version, or nothing."""
-    same = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
+    same = " AND ".join(same_key(keys, with_nulls))
     listed = ", ".join(quoted(name) for name in columns)
     values = ", ".join(f"s.{quoted(name)}" for name in columns)
     return (
@@ -45,12 +75,20 @@ def latest_merge(target: str, source: str, keys: Sequence[str], columns: Sequenc
     )
 
 
-def keys_delete(target: str, source: str, keys: Sequence[str]) -> str:
+def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool = False, layout: Layout = PLAIN) -> str:
     """Remove all rows of some keys. `source`: one row a key."""
-    same = " AND ".join(f"t.{quoted(key)} = s.{quoted(key)}" for key in keys)
+    if layout.recorded:
+        return ended(target, source, same_key(keys, with_nulls), layout)
+    same = " AND ".join(same_key(keys, with_nulls))
     return f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {same}\nWHEN MATCHED THEN DELETE"
 
 
-def assignments(columns: Iterable[str]) -> str:
+def same_key(keys: Sequence[str], with_nulls: bool) -> list[str]:
+    """A row of the target and one of the source are of one key. `with_nulls`: a null is a value of a key, too."""
+    equal = "<=>" if with_nulls else "="
+    return [f"t.{quoted(key)} {equal} s.{quoted(key)}" for key in keys]
+
+
+def assignments(columns: Iterable[str], layout: Layout = PLAIN) -> str:
     """Every column from the source row."""
-    return ", ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in columns)
+    return ", ".join(f"t.{quoted(layout.name(name))} = s.{quoted(name)}" for name in columns)

@@ -32,11 +32,13 @@ from engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
 from tests.bench.floor import write_ordered
 from tests.bench.generate import Expected, Inputs, Size, add_size, inputs
 from tests.bench.lake import Lake
+from tests.bench.late import halves
 from tests.bench.recipe import Recipe
 from tests.bench.subject import Project
 
-SUBJECTS = ("floor", "recipe", "catch-up")
+SUBJECTS = ("floor", "recipe", "catch-up", "late")
 GROWTH = "growth"
+IN_ORDER, LATE = "half a night, in order", "half a night, 1 % late"
 SMALL = Size(100_000, 30_000, 200_000)
 WARM_UP = Size(20_000, 6_000, 40_000)
 GROWN = 4  # how many times the batch, and the table, grows
@@ -75,6 +77,9 @@ class Bench:
         if "catch-up" in self.only:
             with self._lake("silt") as lake:
                 self._catch_up(given, lake)
+        if "late" in self.only:
+            with self._lake("late") as lake:
+                self._late(given, lake)
 
     def seconds(self, what: str, size: Size) -> float | None:
         """The time of one measured run, if it ran."""
@@ -109,6 +114,23 @@ class Bench:
         self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
         with self._timed("catch-up, nothing new", given.size) as phases:
             phases |= project.catch_up()
+
+    def _late(self, given: Inputs, lake: Lake) -> None:
+        """Half a night after the other half: once in order, once with changes among it that came too late for that."""
+        cut = halves(given.events, lake.root / "halves")
+        project = Project(self.spark, lake, lake.root / "project")
+        project.receive(given.snapshot, "0-snapshot")
+        project.receive(cut.first, "1-first")
+        project.catch_up()
+        lake.keep()
+        project.receive(cut.second, "2-second")
+        with self._timed(IN_ORDER, given.size) as phases:
+            phases |= project.catch_up()
+        lake.restore()
+        project.receive(cut.late, "3-late")
+        with self._timed(LATE, given.size) as phases:
+            phases |= project.catch_up()
+        self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
 
     def _check(self, expected: Expected, latest: str, history: str, tombstone: str | None = None) -> None:
         """Stops where the tables are not what they must be: a wrong result has no time."""
@@ -212,6 +234,9 @@ def _print(bench: Bench, size: Size, load: float) -> None:
             pace = "" if "nothing" in one.what else f"{lines / one.seconds:,.0f}"
             night.add_row(one.what, f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}", *ratios, pace)
     console.print(night)
+    if "late" in bench.only:
+        ratio = _ratio(bench.seconds(LATE, size), bench.seconds(IN_ORDER, size))
+        console.print(f"1 % late changes: {ratio} x the batch in order")
     if any(one.phases for one in bench.measurements):
         console.print(_phases(bench, size))
     if GROWTH in bench.only:

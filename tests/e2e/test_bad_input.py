@@ -168,3 +168,16 @@ def test_too_many_rejects_take_nothing(shop: Shop) -> None:
     assert f'(1 x column "n": the value does not fit int (file:{file}:2))' in message
     assert "Hint: mend the spec, or raise rejects.max_fraction to take the others" in message
     assert nothing_taken(shop)
+
+
+def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> None:
+    canal = (
+        '{"id":1,"database":"shop","table":"things","type":"INSERT","isDdl":false,"es":1,"ts":2,"pkNames":["id"],'
+        '"mysqlType":{"id":"int"},"data":[{"id":"1"}],"old":null}\n'
+    )
+    shop.write("a.jsonl", [canal] * 30)
+    message = failure(shop.run(), 3)
+    assert "30 of 30 records are no debezium-json events" in message
+    assert "they look like canal-json. Nothing was taken." in message
+    assert nothing_taken(shop)
+    assert shop.rows("rejects") == []

@@ -16,7 +16,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("demo") / "siltstone-demo"
 
 
-@pytest.mark.timeout(900)  # six folds with their checks
+@pytest.mark.timeout(900)  # three folds with their checks
 @pytest.mark.slow
 def test_the_demo_tells_its_story_from_the_tables(
     spark: SparkSession, root: Path, capsys: pytest.CaptureFixture[str]
@@ -26,7 +26,7 @@ def test_the_demo_tells_its_story_from_the_tables(
     assert code == 0, told
     first, second, third, moment, checks, where = parts(told)
 
-    assert all(re.search(rf"{table} +ok +1 ", first) for table in ("inventory.customers", "inventory.orders"))
+    assert re.search(r"inventory.customers +ok +1 ", first)
     assert re.search(r"inventory.customers +chain_break +error +failed", second)
     held_up = "2026-11-21T08:41:46.552013Z"
     assert held_up not in second

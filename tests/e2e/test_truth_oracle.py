@@ -1,47 +1,136 @@
-"""The oracle over the recordings, without Spark: the judge itself is judged by what the databases said."""
+"""Oracle and SQL Server through Debezium, whole: the order of commits, snapshots beside the stream, key changes."""
 
-import random
+import json
+from pathlib import Path
+from typing import Any
 
-import pytest
+from pyspark.sql import SparkSession
 
-from tests import oracle
-from tests.recorded_tables import MARIADB, POSTGRESQL, Table
-from tests.recordings import DATA, SNAPSHOTS, read, truth_final, truth_images
+from engine.report import RunReport
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec, TableSpec
+from tests.e2e.truth_runs import needs_recordings
+from tests.recordings import DATA
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
-WRONG_ERA = {("inventory.customers", (90,))}  # its first READ tells 4713-01-01 BC as a date after Christ
-
-
-def rules_of(table: Table) -> oracle.Rules:
-    return oracle.Rules(tuple(table.columns), table.keys, defaults=table.defaults)
-
-
-@pytest.mark.parametrize("recording", SNAPSHOTS)
-def test_the_oracle_gives_the_truth_in_any_order_of_arrival(recording: str) -> None:
-    tables = POSTGRESQL if recording.startswith("postgresql") else MARIADB
-    recorded = read(DATA / recording, tables)
-    for table in tables.values():
-        changes = recorded.changes[table.name]
-        shuffled = changes + changes[::5]
-        random.Random(1).shuffle(shuffled)
-        history, latest = oracle.fold(changes, recorded.windows, rules_of(table))
-        assert oracle.fold(shuffled, recorded.windows[::-1], rules_of(table)) == (history, latest)
-        found = {key_of(row, table): {c: row[c] for c in table.columns} for row in latest}
-        assert found == truth_final(table)
-        expected, images = truth_images(table, SNAPSHOTS[recording]), images_of(history, table)
-        wrong = {(table.name, key) for key in expected | images if expected.get(key) != images.get(key)}
-        assert wrong <= WRONG_ERA
+COLUMNS = {"ID": "int", "FIRST_NAME": "string", "LAST_NAME": "string", "EMAIL": "string"}
+START_MS = 1_704_067_200_000
 
 
-def key_of(row: dict, table: Table) -> tuple:
-    return tuple(row[k] for k in table.keys)
+def spec_of(project: ProjectSpec, table: str, path: Path, columns: dict[str, str], **more: Any) -> TableSpec:
+    name = f"{project.namespace}.{table.replace('.', '_').replace('#', '').lower()}"
+    source = {"format": "debezium-json", "path": str(path), **more.pop("source", {})}
+    mapping = {"table": table, "source": source, "keys": ["ID"], "columns": columns}
+    return table_spec(mapping | {"target": {"latest": name, "history": f"{name}_history"}} | more, project)
 
 
-def images_of(history: list[dict], table: Table) -> dict[tuple, list[dict | None]]:
-    images: dict[tuple, list[dict | None]] = {}
-    for row in history:
-        image = None if row["_op"] == "delete" else {c: row[c] for c in table.columns}
-        sequence = images.setdefault(key_of(row, table), [])
-        if not sequence or sequence[-1] != image:
-            sequence.append(image)
-    return images
+def ran(spark: SparkSession, project: ProjectSpec, *specs: TableSpec) -> RunReport:
+    report = catch_up(project, specs, spark)
+    assert not [table.error for table in report.tables if table.exit_code]
+    return report
+
+
+def versions(spark: SparkSession, spec: TableSpec, column: str) -> list[tuple[Any, ...]]:
+    rows = spark.table(f"lake.{spec.target.history}").orderBy("ID", "_position").collect()
+    return [(row["ID"], row["_op"], row[column]) for row in rows]
+
+
+@needs_recordings
+def test_oracles_documented_events_stand_in_the_order_of_their_commits(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    spec = spec_of(project, "DEBEZIUM.TEST_TABLE", DATA / "debezium-oracle" / "oracle_doc_events.jsonl", COLUMNS)
+    report = ran(spark, project, spec)
+    assert (report.sources[0].read, report.sources[0].rejected) == (4, 0)
+    # The delete was committed first; the truncate, last of all, ends what the insert and the update made.
+    told = [
+        (1004, "delete", None),
+        (1004, "insert", "annek@noanswer.org"),
+        (1004, "update", "anne@example.com"),
+        (1004, "delete", None),
+    ]
+    assert versions(spark, spec, "EMAIL") == told
+    assert spark.table(f"lake.{spec.target.latest}").count() == 0
+
+
+@needs_recordings
+def test_reads_of_a_snapshot_of_oracle_are_rows_at_its_scn(spark: SparkSession, project: ProjectSpec) -> None:
+    path = DATA / "debezium-oracle" / "oracle_real_1.9.1_snapshot_nopk.jsonl"
+    spec = spec_of(project, "C##DBZUSER.TAB001", path, {"ID": "string"})
+    report = ran(spark, project, spec)
+    assert report.tables[0].outcomes == {"opened": 1, "redelivered": 2}
+    assert versions(spark, spec, "ID") == [("1", "read", "1")]
+
+
+def oracle(op: str, second: int, key: int, n: int, scn: int, commit: int | None, version: str, **more: Any) -> str:
+    source = {
+        "connector": "oracle", "version": version, "name": "hr", "schema": "HR", "table": "JOBS",
+        "ts_ms": START_MS + second * 1000, "scn": str(scn), "commit_scn": commit and str(commit), **more,
+    }  # fmt: skip
+    row = {"ID": key, "N": n}
+    images = {"before": row, "after": None} if op == "d" else {"before": None, "after": row}
+    return json.dumps({**images, "source": source, "op": op, "ts_ms": START_MS + 900_000}) + "\n"
+
+
+def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    new = "3.1.0.Final"
+    lines = [
+        oracle("c", 1, 1, 10, 100, 110, new),
+        oracle("u", 5, 1, 11, 115, 190, new),  # written before the snapshot's SCN, committed after it
+        oracle("r", 60, 1, 10, 150, None, new, snapshot="true"),
+        oracle("r", 60, 2, 20, 150, None, new, snapshot="last"),
+        oracle("u", 70, 2, 21, 180, 185, new),
+    ]
+    path = project.root / "oracle.jsonl"
+    path.write_text("".join(reversed(lines)), encoding="utf-8")
+    spec = spec_of(project, "HR.JOBS", path, {"ID": "int", "N": "int"})
+    ran(spark, project, spec)
+    assert versions(spark, spec, "N") == [(1, "insert", 10), (1, "update", 11), (2, "read", 20), (2, "update", 21)]
+
+
+def test_reads_of_an_old_connector_yield_to_statements_that_may_have_been_committed_after_them(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    old = "1.5.4.Final"
+    lines = [
+        oracle("c", 1, 1, 10, 100, 90, old),
+        oracle("u", 120, 1, 11, 140, 90, old),  # two minutes before the READ, inside the guard
+        oracle("r", 240, 1, 10, 150, None, old, snapshot="true"),
+        oracle("u", 300, 1, 12, 160, 95, old),
+        oracle("u", 310, 1, 13, 155, 165, "2.5.0.Final"),  # the connector was replaced: behind all of the old one's
+    ]
+    path = project.root / "oracle.jsonl"
+    path.write_text("".join(lines), encoding="utf-8")
+    spec = spec_of(project, "HR.JOBS", path, {"ID": "int", "N": "int"})
+    report = ran(spark, project, spec)
+    assert versions(spark, spec, "N") == [(1, "insert", 10), *((1, "update", n) for n in (11, 12, 13))]
+    assert report.tables[0].outcomes == {"opened": 4, "superseded": 1}
+
+
+def sqlserver(op: str, before: int | None, after: int | None, change: str, serial: int | None, **more: Any) -> str:
+    source = {
+        "connector": "sqlserver", "version": "2.7.0.Final", "name": "crm", "db": "crm", "schema": "dbo",
+        "table": "people", "ts_ms": START_MS, "commit_lsn": "00000027:00000a58:0005", "change_lsn": change,
+        "event_serial_no": serial,
+    }  # fmt: skip
+    images = {side: None if key is None else {"ID": key} for side, key in (("before", before), ("after", after))}
+    return json.dumps({"value": {**images, "source": source, "op": op, "ts_ms": START_MS + 1}, **more}) + "\n"
+
+
+def test_a_key_change_of_sql_server_is_a_delete_and_an_insert_at_one_pair_of_lsns(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    pair = "00000027:00000a58:0003"
+    lines = [
+        sqlserver("c", None, 2, pair, 2, headers={"__debezium.oldkey": {"ID": 1}}),
+        sqlserver("d", 1, None, pair, 1, headers={"__debezium.newkey": {"ID": 2}}),
+        sqlserver("c", None, 1, "00000027:00000a58:0002", 2),
+        sqlserver("r", None, 1, "NULL", None).replace("00000a58", "00000a57"),
+    ]
+    path = project.root / "sqlserver.jsonl"
+    path.write_text("".join(lines), encoding="utf-8")
+    spec = spec_of(project, "dbo.people", path, {"ID": "int"})
+    ran(spark, project, spec)
+    assert versions(spark, spec, "ID") == [(1, "read", 1), (1, "delete", 1), (2, "insert", 2)]

@@ -27,7 +27,7 @@ WINDOWS = T.StructType(
         T.StructField("close_position", T.StringType()),
     ]
 )
-COMPARED = (*COLUMNS, "_valid_from", "_valid_to", "_is_current", "_op", "_commit_ts", "_unknown")
+COMPARED = (*COLUMNS, "_valid_from", "_valid_to", "_is_current", "_op", "_commit_ts", "_position", "_unknown")
 
 
 def engine_rules(rules: oracle.Rules) -> FoldRules:
@@ -110,4 +110,10 @@ def comparable(row: Row) -> Row:
 
 
 def ordered(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: (row["k"], row["_valid_from"], row["_valid_to"] or 1 << 62, repr(row)))
+    """By key, then in time; versions of one instant by where their changes stand, a key's end before what follows."""
+
+    def order(row: Row) -> tuple[Any, ...]:
+        times = row["_valid_from"], row["_valid_to"] or 1 << 62
+        return row["k"], *times, row["_position"] or "", row["_op"] != "delete", repr(row)
+
+    return sorted(rows, key=order)

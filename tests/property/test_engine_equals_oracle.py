@@ -1,16 +1,13 @@
 """The engine's fold gives the oracle's rows, whatever a source did and however it was delivered."""
 
-import os
-
 import pytest
 from pyspark.sql import SparkSession
 
 from tests import oracle
 from tests.property.engine_fold import fold, judged_by_oracle
 from tests.property.histories import COLUMNS, KEYS, SECOND, Case, draw
+from tests.property.profile import DRAWN, SEED
 
-CASES = 1_000 if os.environ.get("SILTSTONE_PROPERTY") == "full" else 120
-SEED = int(os.environ.get("SILTSTONE_PROPERTY_SEED", "1"))
 RULES = {
     "all columns tracked": oracle.Rules(COLUMNS, KEYS, defaults={"c": "seven"}),
     "two columns tracked": oracle.Rules(COLUMNS, KEYS, tracked=("case", "k", "a", "c"), guard=20 * SECOND),
@@ -50,7 +47,7 @@ def story(case: Case, found: list, expected: list) -> str:
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
 def test_the_engine_folds_every_drawn_history_as_the_oracle_does(spark: SparkSession, rules: oracle.Rules) -> None:
-    cases = draw(CASES, SEED)
+    cases = draw(DRAWN, SEED)
     wrong = failing(spark, cases, rules)
     if wrong:
         case = shrunk(spark, min(wrong, key=lambda case: len(case.changes)), rules)

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.frames import local_frame
+from engine.spec.model import ProjectSpec
+from engine.table.ledger import ledger_schema
 from tests import oracle
-from tests.property.engine_fold import fold, judged_by_oracle
+from tests.property.batched import fold_steps
+from tests.property.engine_fold import CHANGES, encoded, fold, judged_by_oracle, ordered
 from tests.property.histories import COLUMNS, KEYS, NOON, SECOND, Case, Row
 
 RULES = oracle.Rules(COLUMNS, KEYS)
@@ -38,6 +42,11 @@ def change(op: str, place: int | None, seconds: float, a: int | None = None, **m
         "content": content,
         **more,
     }
+
+
+def image(a: int) -> Row:
+    """The whole row of key 1, as a before image has it."""
+    return {"case": 0, "k": 1, "a": a, "b": None, "c": None}
 
 
 def window(opened: int, open_at: int, closed: int, close_at: int) -> tuple[str, int, str, int]:
@@ -79,6 +88,11 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [change("insert", 10, 0, 1), change("truncate", 40, 10), change("read", 50, 11, 1)],
         [window(30, 9, 60, 12)],
         [(1, 0, 10, "insert"), (None, 10, None, "delete")],
+    ),
+    "of two snapshots at once the window that closes last holds a READ": (
+        [change("update", 40, 15, 2), change("read", 70, 40, 1)],
+        [window(30, 10, 90, 60), window(50, 20, 60, 25)],
+        [(2, 15, None, "update")],
     ),
     "a window that never closes is no window": (
         [change("update", 40, 0, 2), change("read", 50, 11, 1)],
@@ -193,6 +207,28 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [],
         [(1, 2, None, "insert", "x")],
     ),
+    "a second copy of a key change's delete leaves nothing to its insert": (
+        [
+            change("insert", 1, 1, 1, b="x", k=2),
+            change("delete", 2, 2, 1, k=2, new_key=(0, 1)),
+            change("delete", 2, 2, 1, k=2, new_key=(0, 1), ingest_ts=NOON + HOUR * SECOND),
+            change("insert", 2, 2, 1, old_key=(0, 2), present={"case", "k", "a"}),
+        ],
+        [],
+        [(1, 2, None, "insert", "x")],
+    ),
+    "both copies of a delete that gives up the row before go before the insert": (
+        [
+            change("insert", 1, 1, 1),
+            change("insert", 2, 2, 5, tx_id="7", old_key=(0, 3)),
+            *[
+                change("delete", 3, 2, 1, tx_id="7", new_key=(0, 2), before=image(1), ingest_ts=NOON + at * SECOND)
+                for at in (3, HOUR)
+            ],
+        ],
+        [],
+        [(1, 1, 2, "insert"), (None, 2, 2, "delete"), (5, 2, None, "insert")],
+    ),
 }
 
 
@@ -209,7 +245,8 @@ def case(number: int) -> Case:
 def numbered(found: Row, number: int) -> Row:
     """The change as one of the case of that number."""
     keys = {name: found[name] and (number, found[name][1]) for name in ("key", "old_key", "new_key")}
-    return found | keys | {"row": found["row"] and found["row"] | {"case": number}}
+    images = {name: found[name] and found[name] | {"case": number} for name in ("row", "before")}
+    return found | keys | images
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -227,6 +264,50 @@ def test_a_read_yields_to_a_statement_that_was_committed_after_it(
     """Where positions are those of statements, a READ's window reaches back by the guard, else by the margin."""
     told = [change("update", 10, 0, 2, source=source), change("read", 20, 5 * 60, 1, source=source)]
     assert fold(spark, [Case(0, told)], RULES)[0][-1]["a"] == newest
+
+
+@pytest.mark.parametrize(
+    ("batches", "versions"),
+    [
+        pytest.param(
+            [
+                [change("insert", 10, 1, 1), change("delete", 30, 3, 1)],
+                [change("truncate", 20, 2)],
+            ],
+            [(1, 1, 2, "insert"), (None, 2, None, "delete")],
+            id="a late truncate ends the row of a key that is gone by now",
+        ),
+        pytest.param(
+            [
+                [change("read", 30, 200, 1)],
+                [change("update", 20, 199, 2)],
+            ],
+            [(2, 199, None, "update")],
+            id="a READ folded yesterday is withdrawn by a change inside its window",
+        ),
+        pytest.param(
+            [
+                [change("insert", 5, 5, 1), change("update", 15, 15, 1)],
+                [change("update", 20, 20, 3)],
+                [change("update", 12, 12, 2)],
+            ],
+            [(1, 5, 12, "insert"), (2, 12, 15, "update"), (1, 15, 20, "update"), (3, 20, None, "update")],
+            id="a late change splits changes that changed nothing",
+        ),
+    ],
+)
+def test_the_rule_across_batches(
+    spark: SparkSession, project: ProjectSpec, batches: list[list[Row]], versions: list[Version]
+) -> None:
+    rows = [
+        encoded(0, told, told["key"]) | {"batch": number, "too_late": False}
+        for number, batch in enumerate(batches, 1)
+        for told in batch
+    ]
+    changes, control = local_frame(spark, rows, CHANGES), local_frame(spark, [], ledger_schema("control"))
+    found, _ = fold_steps(spark, project, changes, control, RULES, range(1, len(batches) + 1))
+    assert [short(row, versions) for row in ordered(found)] == versions
+    assert ordered(found) == judged_by_oracle(Case(0, [told for batch in batches for told in batch]), RULES)
 
 
 def short(row: Row, like: list[Version]) -> Version:

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.ordering",),
     ("engine.history",),
     ("engine.table",),
-    ("engine.look",),
+    ("engine.look", "engine.recognise"),
     ("engine.doctor",),
     ("engine.run",),
     ("quality",),

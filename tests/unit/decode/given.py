@@ -99,8 +99,8 @@ def lines(spark: SparkSession, texts: Iterable[str]) -> DataFrame:
     return spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
 
 
-def enveloped(spark: SparkSession, texts: Iterable[str]) -> list[Row]:
-    return envelopes(lines(spark, texts), SourceSpec("debezium-json", "x")).orderBy("line").collect()
+def enveloped(spark: SparkSession, texts: Iterable[str], **source: Any) -> list[Row]:
+    return envelopes(lines(spark, texts), SourceSpec("debezium-json", "x", **source)).orderBy("line").collect()
 
 
 def parsed(spark: SparkSession, texts: Iterable[str], source: SourceSpec) -> DataFrame:

@@ -63,14 +63,14 @@ def test_editors_accept_what_the_engine_accepts(settings: dict[str, Any]) -> Non
     [
         {"unknown": 1},
         {"source": source(format="nope")},
-        {"keys": []},
+        {"keys": [""]},
         {"columns": {"a": {"default": 1}}},
         {"columns": {"_a": "string"}},
         {"snapshot": {"guard": 15}},
         {"lateness": "soon"},
         {"rejects": {"max_fraction": 2}},
         {"compacted": True},
-        {"history": {"names": {"valid_from": "x"}}},
+        {"history": {"names": {"valid_form": "x"}}},
     ],
 )
 def test_editors_mark_what_the_engine_refuses(settings: dict[str, Any]) -> None:

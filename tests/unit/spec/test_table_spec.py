@@ -13,13 +13,14 @@ from engine.spec import (
     SourceSpec,
     TargetSpec,
     TrackSpec,
+    fold_fingerprint,
 )
 from tests.unit.spec.cases import source, spec
 
 
 def test_the_smallest_spec_takes_every_default() -> None:
     small = spec()
-    assert small.source == SourceSpec("debezium-json", "/project/events/*.jsonl")
+    assert small.source == SourceSpec("debezium-json", "/project/events/*.jsonl", several="refuse")
     assert (small.keys, small.columns, small.lateness, small.evolution) == (None, None, None, "additive")
     assert small.target == TargetSpec(
         "inventory.customers", "inventory.customers_history", "silt.inventory_customers_changes", 3
@@ -103,6 +104,16 @@ def test_a_relative_path_starts_at_the_root_of_the_project(written: str, meant: 
 
 def test_the_names_history_already_has_may_be_written_down() -> None:
     assert spec(history={"names": {"valid_from": "_valid_from"}}) == spec()
+
+
+def test_columns_of_history_take_other_names() -> None:
+    renamed = spec(history={"names": {"valid_from": "__START_AT", "valid_to": "__END_AT"}})
+    assert renamed.history.renamed == {"_valid_from": "__START_AT", "_valid_to": "__END_AT"}
+    assert fold_fingerprint(renamed) != fold_fingerprint(spec())
+
+
+def test_a_table_can_have_no_key() -> None:
+    assert spec(keys=[]).keys == ()
 
 
 def test_specs_are_frozen_and_equal_by_value() -> None:

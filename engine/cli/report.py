@@ -1,0 +1,44 @@
+"""report: can last night's data be trusted; one page, JSON or Markdown, without a JVM."""
+
+import webbrowser
+from typing import Annotated
+
+import typer
+
+from engine.cli.options import JsonOption, ProjectOption, open_project
+from engine.cli.output import print_json, write_line
+from engine.errors import SpecError
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    app.command()(report)
+
+
+def report(
+    show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    json: JsonOption = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a summary for a chat or a CI log.")] = False,
+    project: ProjectOption = None,
+) -> None:
+    """Write the data-quality report: which tables can be trusted, and what to do about the others."""
+    from quality.report.summary import markdown as summary
+    from quality.report.summary import plain
+    from quality.report.verdict import verdict
+    from quality.report.write import facts_of, write_page
+
+    if json and markdown:
+        raise SpecError("Cannot print both --json and --markdown.", "choose one")
+    found_project = open_project(project)
+    facts = facts_of(found_project)
+    file = write_page(found_project, facts)
+    if json:
+        print_json(plain(facts))
+    elif markdown:
+        write_line(summary(facts).rstrip("\n"))
+    else:
+        said = verdict(facts)
+        write_line(f"{said.headline}. {said.detail}")
+        write_line(str(file))
+    if show:
+        webbrowser.open(file.as_uri())

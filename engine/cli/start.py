@@ -1,0 +1,49 @@
+"""init: from events to specs that run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from engine.cli.options import JsonOption
+from engine.cli.output import console, grid, note, number, print_json, write_line
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    app.command()(init)
+
+
+def init(
+    events: Annotated[list[Path], typer.Argument(help="Files or folders with events.", show_default=False)],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the specs.")] = Path("specs"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite specs that are there.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Look into events and write specs for their tables, and a project file where there is none."""
+    from engine.recognise import find_tables, project_root, write_specs, written_specs
+    from engine.spec.load import PROJECT_FILE
+
+    root, has_project = project_root(output)
+    specs = written_specs(find_tables(events, note), output, root, events)
+    project_file = None if has_project else root / PROJECT_FILE
+    write_specs(specs, project_file, force)
+    if json:
+        told = [
+            {"file": str(s.file), "table": s.table, "format": s.format, "keys": s.keys, "decide": s.open_questions}
+            for s in specs
+        ]
+        print_json({"project": None if project_file is None else str(project_file), "specs": told})
+        return
+    cells = (
+        (str(s.file), s.table, s.format, ", ".join(s.keys) or "?", number(s.columns), ", ".join(s.open_questions))
+        for s in specs
+    )
+    console().print(grid(("spec", "table", "format", "keys", "columns", "to decide"), cells))
+    if project_file is not None:
+        note(f"{project_file} was written, too")
+    asked = [spec for spec in specs if spec.open_questions]
+    if asked:
+        write_line(f"{len(asked)} of {len(specs)} specs need a decision: `siltstone validate` says which.")
+    else:
+        write_line("The specs run as they are: `siltstone catch-up`.")

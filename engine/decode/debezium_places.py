@@ -1,0 +1,110 @@
+"""Where the events of each Debezium connector stand: their table, and their place in the log.
+
+Oracle's changes stand at their commit (commit SCN, SCN, redo record). Connectors before 2.0 wrote the commit SCN of the
+transaction before on all events but a transaction's last: theirs stand at their statement, before all that newer
+connectors wrote. So which order an event is in is told by its own `source.version`, or by the spec for the whole source
+(`source.order: scn`), and never depends on what has arrived.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import position
+from engine.decode.images import Declared
+
+POSTGRESQL: Final = "postgresql"
+BINLOG_CONNECTORS: Final = ("mysql", "mariadb")
+ORACLE: Final = "oracle"
+SQLSERVER: Final = "sqlserver"
+CONNECTORS: Final = (POSTGRESQL, *BINLOG_CONNECTORS, ORACLE, SQLSERVER)
+COMMIT_SCNS_SINCE: Final = 2
+"""The first major version whose commit SCNs are the event's own."""
+BY_SCN: Final = "scn"
+SOURCE_FIELDS: Final = (
+    "version string, connector string, name string, db string, schema string, table string, ts_ms bigint, "
+    "ts_us bigint, ts_ns bigint, lsn bigint, sequence string, txId string, file string, pos bigint, row bigint, "
+    "scn string, commit_scn string, rs_id string, ssn bigint, redo_thread bigint, commit_ts_ms bigint, "
+    "commit_lsn string, change_lsn string, event_serial_no bigint"
+)
+
+
+def connector(source: Column) -> Column:
+    """The connector; only Oracle's documentation shows events that do not name it."""
+    return F.coalesce(source["connector"], F.when(source["scn"].isNotNull(), ORACLE))
+
+
+def table(source: Column, declared: Declared) -> Column:
+    """The table's name. One spec's table is that of events that say nothing of where they are from, as in Oracle's
+    documentation."""
+    schema = F.when(source["connector"].isin(*BINLOG_CONNECTORS), source["db"]).otherwise(source["schema"])
+    told = F.when(source["table"] != "", F.concat_ws(".", schema, source["table"]))
+    if len(declared) != 1:
+        return told
+    says_nothing = F.coalesce(*[source[name] for name in ("connector", "db", "schema", "table")]).isNull()
+    return F.when(says_nothing & source["scn"].isNotNull(), F.lit(next(iter(declared)))).otherwise(told)
+
+
+def name(source: Column, order: str) -> Column:
+    """The source's name. One whose changes stand at their statements has a name of its own: windows reach further."""
+    statements = (connector(source) == ORACLE) & by_scn(source, order)
+    prefix = F.when(statements, names.ORACLE_BY_SCN).otherwise(F.concat(connector(source), F.lit(":")))
+    return F.concat(prefix, source["name"])
+
+
+def by_scn(source: Column, order: str) -> Column:
+    """Whether SCNs alone order the event."""
+    if order == BY_SCN:
+        return F.lit(True)
+    major = F.regexp_extract(source["version"], r"^([0-9]+)\.", 1).try_cast("int")
+    return F.coalesce(major < COMMIT_SCNS_SINCE, F.lit(False))
+
+
+def place(source: Column, code: Column, order: str) -> Column:
+    """The position; null where the source block has none, or a sentinel."""
+    which, is_read = connector(source), code == "r"
+    lsns = (source["commit_lsn"], source["change_lsn"])
+    return (
+        F.when(which == POSTGRESQL, position.postgresql(source["lsn"], source["sequence"]))
+        .when(which.isin(*BINLOG_CONNECTORS), position.binlog(source["file"], source["pos"], source["row"]))
+        .when((which == ORACLE) & is_read, _oracle_read(source, order))
+        .when(which == ORACLE, _oracle(source, order))
+        .when((which == SQLSERVER) & is_read, position.sqlserver_read(source["commit_lsn"]))
+        .when(which == SQLSERVER, position.sqlserver(*lsns, source["event_serial_no"]))
+    )
+
+
+def _oracle(source: Column, order: str) -> Column:
+    committed = F.when(by_scn(source, order), F.lit("0")).otherwise(_positive(source["commit_scn"]))
+    return position.oracle(committed, source["scn"], source["rs_id"], source["ssn"], source["redo_thread"])
+
+
+def _oracle_read(source: Column, order: str) -> Column:
+    """READs of a snapshot name its SCN; those of an incremental one borrow an older one, perhaps with its commit."""
+    seen = F.greatest(_positive(source["scn"]), _positive(source["commit_scn"]))
+    scn = F.when(by_scn(source, order), _positive(source["scn"])).otherwise(seen)
+    return position.oracle_read(F.when(by_scn(source, order), F.lit(0)).otherwise(seen), scn)
+
+
+def _positive(scn: Column) -> Column:
+    number = scn.try_cast("bigint")
+    return F.when(number > 0, number)
+
+
+def misplaced(source: Column, order: str) -> Column:
+    """Why the commit SCN of a streamed change cannot order it; null where it can, or does not."""
+    commit = _positive(source["commit_scn"])
+    why = F.when(commit.isNull(), "source.commit_scn is missing").when(
+        commit < _positive(source["scn"]), "source.commit_scn is lower than source.scn"
+    )
+    judged = (connector(source) == ORACLE) & ~by_scn(source, order) & _positive(source["scn"]).isNotNull()
+    return F.when(judged & why.isNotNull(), F.concat(why, F.lit(" (source.order: scn in the spec orders without it)")))
+
+
+def committed_ms(source: Column) -> Column:
+    """Oracle's events are stamped with their statement's time; that of the commit, where it is told, is not earlier."""
+    return F.when(source["commit_ts_ms"] >= source["ts_ms"], source["commit_ts_ms"])

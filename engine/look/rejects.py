@@ -1,0 +1,147 @@
+"""The records that could not be taken, and what became of them since, without a JVM."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from engine.look.reading import Reader
+from engine.names import CONTROL, INPUTS, REJECTS, REPLAYS, SUMMARY_BATCH
+
+if TYPE_CHECKING:
+    from engine.spec.model import ProjectSpec, TableSpec
+
+WAITING = "waiting"
+TAKEN_AGAIN = "taken again"
+CONTROL_OF = "control:"
+Place = tuple[str, int, str, int]
+"""(consumer, batch, file, line): what a replay's mark names."""
+
+
+@dataclass(frozen=True)
+class Reject:
+    """One rejected record. `table` is None where the record does not tell; `record` where it was kept back.
+
+    `status`: waiting, or what became of it (`run_id`: in which replay).
+    """
+
+    table: str | None
+    source: str
+    file: str
+    line: int
+    reason: str
+    batch: int
+    rejected_at: datetime
+    status: str
+    run_id: str | None
+    record: str | None
+
+
+@dataclass(frozen=True)
+class RejectGroup:
+    """Rejects of one table with one reason and one status."""
+
+    table: str | None
+    reason: str
+    status: str
+    count: int
+    first_file: str
+    first_line: int
+    last_rejected_at: datetime
+
+
+def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]", records: bool) -> list[Reject]:
+    """All rejects of real batches, by table and place. With `records` their text too, but not that of masked tables."""
+    known = {spec.table: spec for spec in specs}
+    rows = _rows(catalog, f"{project.namespace}.{REJECTS}", without=() if records else ("record",))
+    newest = _newest_batches(catalog, project, known, {row["consumer"] for row in rows})
+    marks, again = _marks(catalog, project, known), _taken_again(catalog, project)
+    hidden = {spec.table for spec in known.values() if any(c.mask for c in (spec.columns or {}).values())}
+    sources = {table: spec.source.path for table, spec in known.items()}
+    hidden |= {CONTROL_OF + sources[table] for table in hidden}
+    found = []
+    for row in rows:
+        consumer, place = row["consumer"], (row["consumer"], row["batch"], row["file"], row["line"])
+        if row["batch"] > newest[consumer]:
+            continue  # of a run that did not come to its end: the next one removes it
+        status, run_id = marks.get(place, (WAITING, None))
+        if status == WAITING and any(b > row["batch"] and n <= row["line"] for b, n in again[consumer, row["file"]]):
+            status = TAKEN_AGAIN
+        source = consumer.removeprefix(CONTROL_OF) if consumer.startswith(CONTROL_OF) else sources.get(consumer, "")
+        record = None if consumer in hidden or row["table"] in hidden else row.get("record")
+        told = (row["reason"], row["batch"], row["rejected_at"])
+        found.append(Reject(row["table"], source, row["file"], row["line"], *told, status, run_id, record))
+    return sorted(found, key=lambda each: (each.table or "", each.file, each.line, each.batch))
+
+
+def grouped(found: Iterable[Reject]) -> list[RejectGroup]:
+    """The rejects counted by table, reason and status, the most frequent of a table first."""
+    groups: dict[tuple[str | None, str, str], list[Reject]] = defaultdict(list)
+    for each in found:
+        groups[each.table, each.reason, each.status].append(each)
+    counted = [
+        RejectGroup(*key, len(group), group[0].file, group[0].line, max(each.rejected_at for each in group))
+        for key, group in groups.items()
+    ]
+    return sorted(counted, key=lambda group: (group.table or "", -group.count, group.reason, group.status))
+
+
+def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[str, Any]]:
+    if not catalog.table_exists(name):
+        return []
+    table = catalog.load_table(name)
+    columns = tuple(field.name for field in table.schema().fields if field.name not in without)
+    rows: list[dict[str, Any]] = table.scan(selected_fields=columns).to_arrow().to_pylist()
+    return rows
+
+
+def _newest_batches(
+    catalog: Reader, project: "ProjectSpec", specs: "Mapping[str, TableSpec]", consumers: Iterable[str]
+) -> dict[str, float]:
+    """Each consumer's newest real batch; without a bound where no spec says what it writes."""
+    found = {}
+    for consumer in consumers:
+        if consumer.startswith(CONTROL_OF):
+            found[consumer] = _newest_batch(catalog, f"{project.namespace}.{CONTROL}")
+        else:
+            found[consumer] = (
+                _newest_batch(catalog, specs[consumer].target.changes) if consumer in specs else float("inf")
+            )
+    return found
+
+
+def _newest_batch(catalog: Reader, name: str) -> float:
+    """The batch in the newest marker of a table."""
+    if not catalog.table_exists(name):
+        return 0
+    table = catalog.load_table(name)
+    snapshot = table.current_snapshot()
+    while snapshot is not None:
+        summary = snapshot.summary.additional_properties if snapshot.summary else {}
+        if SUMMARY_BATCH in summary:
+            return int(summary[SUMMARY_BATCH])
+        parent = snapshot.parent_snapshot_id
+        snapshot = None if parent is None else table.snapshot_by_id(parent)
+    return 0
+
+
+def _marks(
+    catalog: Reader, project: "ProjectSpec", specs: "Mapping[str, TableSpec]"
+) -> dict[Place, tuple[str, str | None]]:
+    """What replays say of rejects; only those whose batch is real count."""
+    rows = _rows(catalog, f"{project.namespace}.{REPLAYS}")
+    newest = _newest_batches(catalog, project, specs, {row["consumer"] for row in rows})
+    return {
+        (row["of_consumer"], row["of_batch"], row["file"], row["line"]): (row["outcome"], row["run_id"])
+        for row in rows
+        if row["batch"] <= newest[row["consumer"]]
+    }
+
+
+def _taken_again(catalog: Reader, project: "ProjectSpec") -> dict[tuple[str, str], list[tuple[int, int]]]:
+    """(batch, first line) of all that was taken, by consumer and file."""
+    found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
+    for row in _rows(catalog, f"{project.namespace}.{INPUTS}"):
+        found[row["consumer"], row["path"]].append((row["batch"], row["from_line"]))
+    return found

@@ -1,0 +1,17 @@
+"""What is in files of events, without a JVM: formats, tables, keys, types; and specs written from it."""
+
+from engine.recognise.formats import RECOGNISERS, looks_like, recognise
+from engine.recognise.tables import FoundTable, find_tables
+from engine.recognise.writing import WrittenSpec, project_root, write_specs, written_specs
+
+__all__ = [
+    "RECOGNISERS",
+    "FoundTable",
+    "WrittenSpec",
+    "find_tables",
+    "looks_like",
+    "project_root",
+    "recognise",
+    "write_specs",
+    "written_specs",
+]

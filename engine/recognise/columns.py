@@ -1,0 +1,215 @@
+"""Columns of a table from what its records say: the types they carry, or those their values suggest."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.avro import _LOGICAL, _PLAIN
+from engine.decode.connect import decimal
+from engine.decode.look import typed_of_kinds
+from engine.decode.schemas import row_columns
+from engine.names import RESERVED_PREFIX
+from engine.recognise.sample import Fraction
+from engine.schema.evolve import widened
+
+DECIMAL_DIGITS: Final = 38
+LONGS: Final = range(-(2**63), 2**63)
+YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 1970
+UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
+_INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_VARCHAR, _INSTANT_FIELDS = {"value", "length"}, {"timestamp", "offset"}
+
+
+@dataclass
+class Values:
+    """What the values of one column are like, over all records."""
+
+    kinds: set[str] = field(default_factory=set)
+    present: int = 0
+    nulls: int = 0
+    inserted: set[Any] = field(default_factory=set)
+    repeats: bool = False
+    digits: set[int] = field(default_factory=set)
+    shapes: set[str] = field(default_factory=set)
+
+    def add(self, value: Any, inserted: bool) -> None:
+        """Take one value into account."""
+        self.present += 1
+        self.kinds.add(kind_of(value))
+        if value is None:
+            self.nulls += 1
+            return
+        if inserted and isinstance(value, str | int | float) and not self.repeats:
+            self.repeats = value in self.inserted
+            self.inserted.add(value)
+        if isinstance(value, int):
+            self.digits |= {places for places in UNITS if YEARS[0] <= value // 10**places < YEARS[1]} or {0}
+        elif isinstance(value, str):
+            self.shapes.add(_shape(value))
+
+    def type(self) -> T.DataType:
+        """The type that the engine would infer from these values."""
+        return typed_of_kinds(self.kinds)[0]
+
+    def may_be(self) -> str | None:
+        """What the values may mean beyond their type."""
+        if len(self.digits) == 1 and (places := next(iter(self.digits))) in UNITS:
+            return f"{UNITS[places]} since 1970? then timestamp({places}), or timestamp_ntz({places})"
+        if self.shapes and self.shapes <= {"instant", "local", "date"}:
+            zoned = {"instant": "timestamp", "local": "timestamp_ntz", "date": "date"}
+            return f"times? then {zoned[next(iter(self.shapes))]}" if len(self.shapes) == 1 else None
+        if not self.shapes or not self.shapes <= {"integer", "decimal"}:
+            return None
+        return "numbers? then bigint" if self.shapes == {"integer"} else "numbers? then decimal(p,s)"
+
+
+def kind_of(value: Any) -> str:
+    """The type of a JSON value, in the words of Spark's variant."""
+    if value is None:
+        return "VOID"
+    if isinstance(value, bool):
+        return "BOOLEAN"
+    if isinstance(value, int):
+        digits = len(str(abs(value)))
+        return "BIGINT" if value in LONGS else f"DECIMAL({digits},0)" if digits <= DECIMAL_DIGITS else "DOUBLE"
+    if isinstance(value, Fraction):
+        whole, _, places = value.lstrip("-").partition(".")
+        digits = len((whole + places).lstrip("0"))
+        exact = digits <= DECIMAL_DIGITS and "e" not in value.lower()
+        return f"DECIMAL({max(digits, len(places), 1)},{len(places)})" if exact else "DOUBLE"
+    if isinstance(value, float):
+        return "DOUBLE"
+    return "STRING" if isinstance(value, str) else "ARRAY" if isinstance(value, list | tuple) else "OBJECT"
+
+
+def _shape(text: str) -> str:
+    if match := _INSTANT.fullmatch(text):
+        return "instant" if match[1] else "local"
+    if _DATE.fullmatch(text):
+        return "date"
+    bare = text.lstrip("-")
+    if bare.isdigit() and (bare == "0" or not bare.startswith("0")):
+        return "integer"
+    return "decimal" if re.fullmatch(r"\d+\.\d+", bare) else "text"
+
+
+@dataclass
+class Columns:
+    """The columns of one table: `told` by the records' own schemas, and `values` of those without."""
+
+    told: dict[str, T.DataType | None] = field(default_factory=dict)
+    values: dict[str, Values] = field(default_factory=dict)
+    schemas: set[str] = field(default_factory=set)
+    carried: int = 0
+    bare: int = 0
+
+    def add(self, schema: Mapping[str, Any] | None, row: Mapping[str, Any] | None, inserted: bool) -> None:
+        """Take one row into account."""
+        if schema is not None:
+            self.carried += 1
+            text = json.dumps(schema, sort_keys=False)
+            if text not in self.schemas:
+                self.schemas.add(text)
+                self.tell({name: kind for name, (kind, _) in row_columns(text).items()})
+        else:
+            self.bare += row is not None
+        for name, value in (row or {}).items():
+            self.values.setdefault(name, Values()).add(value, inserted)
+
+    def tell(self, types: Mapping[str, T.DataType]) -> None:
+        """Types that a schema says; None where two schemas cannot agree."""
+        for name, kind in types.items():
+            known = self.told.get(name, kind)
+            self.told[name] = None if known is None else widened(known, kind)
+
+    def types(self) -> dict[str, T.DataType | None]:
+        """Every column's type: as told, else as inferred."""
+        inferred = {name: values.type() for name, values in self.values.items() if name not in self.told}
+        return {**self.told, **(inferred if self.bare or not self.told else {})}
+
+    def declarable(self) -> dict[str, str]:
+        """The columns that a spec can declare, with their types as it writes them."""
+        types = self.types().items()
+        return {name: kind.simpleString() for name, kind in types if kind and not name.startswith(RESERVED_PREFIX)}
+
+    def key_candidates(self) -> list[str]:
+        """Columns that are never null, and of which no two new rows have the same value."""
+        whole = max((values.present for values in self.values.values()), default=0)
+        named = [
+            name
+            for name, values in self.values.items()
+            if values.present == whole and not values.nulls and values.inserted and not values.repeats
+        ]
+        return sorted(named, key=lambda name: (not re.search(r"(?i)(^|_)(id|key|no|number|code)$", name), name != "id"))
+
+    def order_candidates(self) -> list[str]:
+        """Columns whose values may order changes: times and numbers whose names say so first."""
+        named = [name for name, values in self.values.items() if not values.nulls and _orders(values)]
+        word = re.compile(r"(?i)updat|modif|chang|seq|version|time|_at$|_ts$|^ts$|lsn|scn|offset|commit")
+        return sorted((name for name in named if word.search(name)), key=lambda name: not word.match(name))
+
+
+def _orders(values: Values) -> bool:
+    numeric = values.kinds <= {"BIGINT"} and bool(values.kinds)
+    return numeric or (bool(values.shapes) and values.shapes <= {"instant", "local", "date", "integer"})
+
+
+def avro_types(schema: Mapping[str, Any], named: dict[str, Any] | None = None) -> dict[str, T.DataType]:
+    """The columns of an Avro record as the engine stores them; their logical types count inside the type only."""
+    known = {} if named is None else named
+    return {field["name"]: _avro_type(field["type"], known) for field in schema["fields"]}
+
+
+def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
+    parts = [part for part in written if part != "null"] if isinstance(written, list) else [written]
+    kind = parts[0] if len(parts) == 1 else None
+    if isinstance(kind, str) and kind in named:
+        kind = named[kind]
+    if isinstance(kind, Mapping) and isinstance(kind.get("type"), list | Mapping):
+        return _avro_type(kind["type"], named)
+    name, logical = (kind["type"], str(kind.get("logicalType"))) if isinstance(kind, Mapping) else (kind, "")
+    if isinstance(kind, Mapping) and "name" in kind:
+        named[kind["name"]] = named[kind["name"].rpartition(".")[2]] = kind
+    if isinstance(name, str) and (name, logical) in _LOGICAL:
+        return _LOGICAL[name, logical][0]
+    if isinstance(kind, Mapping) and logical == "decimal" and name in ("bytes", "fixed"):
+        return decimal(int(kind.get("scale", 0)), int(kind["precision"]))[0]
+    if isinstance(name, str) and name in _PLAIN:
+        return _PLAIN[name][0]
+    if isinstance(kind, Mapping) and name == "record":
+        fields = {field["name"]: field["type"] for field in kind["fields"]}
+        single = "value" if set(fields) == _VARCHAR else "timestamp" if set(fields) == _INSTANT_FIELDS else None
+        return T.StringType() if single is None else _avro_type(fields[single], named)
+    if isinstance(kind, Mapping) and name == "array":
+        item = _avro_type(kind["items"], named)
+        return T.ArrayType(item) if kind["items"] in _PLAIN else T.StringType()
+    return _of_union(parts)
+
+
+def _of_union(parts: Iterable[Any]) -> T.DataType:
+    """Several types at once, as Spark reads them."""
+    kinds = {part for part in parts if isinstance(part, str)}
+    if kinds == {"int", "long"}:
+        return T.LongType()
+    return T.DoubleType() if kinds == {"float", "double"} else T.StringType()
+
+
+def arrow_types(schema: Any) -> dict[str, T.DataType]:
+    """The columns of a Parquet file as the engine stores them."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    found: dict[str, T.DataType] = {}
+    for column in schema:
+        try:
+            kind = from_arrow_type(column.type, prefer_timestamp_ntz=True)
+        except Exception:  # noqa: BLE001  # a type that Spark has no name for, in any of its errors
+            kind = T.StringType()
+        small = isinstance(kind, T.ByteType | T.ShortType)
+        nested = isinstance(kind, T.StructType | T.MapType)
+        found[column.name] = T.IntegerType() if small else T.StringType() if nested else kind
+    return found

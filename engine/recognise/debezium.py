@@ -1,0 +1,63 @@
+"""Debezium's events: what a record says of tables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from engine.decode.debezium_kinds import OPS, SIGNALS
+from engine.decode.debezium_places import BINLOG_CONNECTORS, CONNECTORS
+from engine.recognise.fact import Fact
+
+ORDER: Final = "the source's log: position, LSN or SCN"
+_SIGNAL: Final = {"id", "type", "data"}
+
+
+def facts(record: Any) -> Sequence[Fact] | None:
+    """A change of a row; nothing for control events and null messages; None for what is no event."""
+    if not isinstance(record, Mapping):
+        return None
+    value, schema = _value(record)
+    if value is None:
+        return [] if "key" in record or "schema" in record else None
+    code, source = value.get("op"), value.get("source")
+    if not isinstance(code, str) or not isinstance(source, Mapping):
+        return [] if _is_control(value) else None
+    if code not in OPS or source.get("connector") not in CONNECTORS:
+        return [] if code == "m" or code in OPS else None
+    row = value.get("after") or value.get("before")
+    if isinstance(row, Mapping) and set(row) == _SIGNAL and row.get("type") in SIGNALS:
+        return []
+    image, keyless = (row if isinstance(row, Mapping) else None), "key" in record and record["key"] is None
+    return [Fact(_table(source), _keys(record), schema, image, code in "cr", keyless and code != "t")]
+
+
+def _value(record: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """The event, wherever the record has it, and its schema."""
+    inside = record.get("value")
+    around = inside if isinstance(inside, Mapping) else record
+    if "value" in record and inside is None:
+        return None, None
+    payload, schema = around.get("payload"), around.get("schema")
+    images = schema.get("fields") if isinstance(schema, Mapping) else None
+    told = {"fields": [image for image in images if image.get("field") in ("before", "after")][-1:]} if images else None
+    if isinstance(payload, Mapping):
+        return payload, told
+    return (None if "payload" in around else around), told
+
+
+def _is_control(value: Mapping[str, Any]) -> bool:
+    boundary = value.get("status") in ("BEGIN", "END") and "id" in value
+    ddl = "ddl" in value or "tableChanges" in value
+    return boundary or ddl or "aggregate_type" in value or set(value) == {"ts_ms"}
+
+
+def _table(source: Mapping[str, Any]) -> str | None:
+    owner = source.get("db") if source["connector"] in BINLOG_CONNECTORS else source.get("schema")
+    name = source.get("table")
+    return None if not name else f"{owner}.{name}" if owner else str(name)
+
+
+def _keys(record: Mapping[str, Any]) -> tuple[str, ...]:
+    key = record.get("key")
+    if isinstance(key, Mapping) and isinstance(key.get("schema"), Mapping):
+        key = key.get("payload")
+    return tuple(key) if isinstance(key, Mapping) else ()

@@ -1,0 +1,79 @@
+"""How each format is recognised, and what its records say of tables. A new format is one more entry of RECOGNISERS.
+
+A recogniser looks at one record, as JSON has it, and gives the changes of tables that the record tells of; an empty
+list for a record of the format that tells of none, such as a heartbeat; None for what is not of the format.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.recognise import canal, datastream, debezium, shareplex, spanner
+from engine.recognise.fact import Fact
+from engine.recognise.sample import Container, Sample, parsed
+
+MOST_LOOKED_AT: Final = 1_000
+ENOUGH: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Recogniser:
+    """One format. `looks_for` says to a person by what it is known; `container`: what its files are written in."""
+
+    format: str
+    container: Container
+    looks_for: str
+    facts: Callable[[Any], Sequence[Fact] | None]
+    order: str
+
+
+RECOGNISERS: Final = (
+    Recogniser(
+        "debezium-json", "json", "op and a source block around before and after", debezium.facts, debezium.ORDER
+    ),
+    Recogniser("canal-json", "json", "database, table, type and isDdl or mysqlType", canal.facts, canal.ORDER),
+    Recogniser("spanner-json", "json", "data_change_record, or mods with a table_name", spanner.facts, spanner.ORDER),
+    Recogniser("shareplex-json", "json", "meta with an op beside data", shareplex.facts, shareplex.ORDER),
+    Recogniser("datastream-json", "json", "source_metadata beside a payload", datastream.facts, datastream.ORDER),
+    Recogniser("datastream-avro", "avro", "source_metadata beside a payload", datastream.facts, datastream.ORDER),
+)
+ROWS: Final = "rows"
+
+
+def recognise(found: Sample) -> Recogniser | None:
+    """The format of a file's records: one that at least half of them are of; None where there is none."""
+    best, most = None, (False, 0)
+    for recogniser in (each for each in RECOGNISERS if each.container == found.container):
+        told = [recogniser.facts(record) for record in found.records[:MOST_LOOKED_AT] if _says_something(record)]
+        of_it = sum(facts is not None for facts in told)
+        rank = (any(told), of_it)  # control events alone can be those of several formats
+        if of_it and of_it >= ENOUGH * len(told) and rank > most:
+            best, most = recogniser, rank
+    return best
+
+
+def _says_something(record: Any) -> bool:
+    """Whether a record is more than a null message, which every format of a topic has."""
+    return record is not None and not (isinstance(record, Mapping) and record.get("value", record) is None)
+
+
+def looks_like(lines: Sequence[str]) -> str | None:
+    """The format that lines of text are in, for somebody who took them for another; None where nothing is known."""
+    from pathlib import Path
+
+    first = next(iter(lines), "")
+    binary = {"Obj\x01": "an Avro file", "PAR1": "a Parquet file"}
+    for magic, name in binary.items():
+        if first.startswith(magic):
+            return name
+    records = []
+    for line in lines:
+        try:
+            records.append(parsed(line))
+        except ValueError:
+            continue
+    found = recognise(Sample(Path(), "json", tuple(records)))
+    if found is not None:
+        return found.format
+    flat = records and all(isinstance(record, Mapping) for record in records)
+    return "plain rows (format rows)" if flat else None

@@ -1,0 +1,157 @@
+"""A look into files without a JVM: what they are written in, and their first records."""
+
+import bz2
+import csv
+import gzip
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from engine.errors import SourceError
+
+Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]
+
+MOST_CHARACTERS = 64 << 20
+MOST_RECORDS = 100_000
+LOOKED_AT = 200
+ARROW_BATCH = 1_000
+GZIP, BZIP2, AVRO, PARQUET = b"\x1f\x8b", b"BZh", b"Obj\x01", b"PAR1"
+DELIMITERS = (",", ";", "\t", "|")
+
+
+class Fraction(str):
+    """A number that is not whole, as it is written."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first records of a file, as Python has JSON's values. `schema`: what an Avro or Parquet file says of them.
+
+    `whole`: they are all. `delimiter`: of a CSV file. `broken`: how many lines are no JSON.
+    """
+
+    path: Path
+    container: Container
+    records: tuple[Any, ...]
+    whole: bool = True
+    schema: Any = None
+    delimiter: str = ","
+    broken: int = 0
+
+
+def sample(path: Path) -> Sample:
+    """Look into a file.
+
+    Raises: SourceError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+        if magic == AVRO:
+            return _avro(path)
+        if magic == PARQUET:
+            return _parquet(path)
+        with _unpacked(path, magic) as lines:
+            return _of_text(path, lines)
+    except (OSError, EOFError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SourceError(f"Cannot look into {path}: {reason}.", "check the file and the permissions") from error
+
+
+def parsed(line: str) -> Any:
+    """One JSON value; numbers that are not whole as they are written.
+
+    Raises: ValueError: it is none.
+    """
+    return json.loads(line, parse_float=Fraction)
+
+
+def _unpacked(path: Path, magic: bytes) -> IO[str]:
+    if magic.startswith(GZIP):
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="\n")
+    if magic.startswith(BZIP2):
+        return bz2.open(path, "rt", encoding="utf-8", errors="replace", newline="\n")
+    return path.open(encoding="utf-8", errors="replace", newline="\n")
+
+
+def _of_text(path: Path, lines: IO[str]) -> Sample:
+    """Lines of JSON, or CSV, or some other text."""
+    taken, whole = _first_lines(lines)
+    if not taken:
+        return Sample(path, "empty", ())
+    records, broken = [], 0
+    for number, line in enumerate(taken):
+        try:
+            records.append(parsed(line))
+        except ValueError:
+            broken += 1
+        if number + 1 == LOOKED_AT and broken * 2 > number:
+            break
+    if broken * 2 <= len(taken) and any(isinstance(record, dict | list) for record in records):
+        return Sample(path, "json", tuple(records), whole, broken=broken)
+    if whole and taken[0].lstrip()[:1] in ("{", "[") and _is_document(taken):
+        return Sample(path, "document", (), whole)
+    delimiter = _delimiter(taken[:LOOKED_AT])
+    if delimiter is None:
+        return Sample(path, "text", tuple(taken[:LOOKED_AT]), whole)
+    rows = csv.DictReader(io.StringIO("".join(taken)), delimiter=delimiter)
+    return Sample(path, "csv", tuple(rows), whole, tuple(rows.fieldnames or ()), delimiter)
+
+
+def _is_document(lines: list[str]) -> bool:
+    try:
+        json.loads("".join(lines))
+    except ValueError:
+        return False
+    return True
+
+
+def _first_lines(lines: IO[str]) -> tuple[list[str], bool]:
+    taken: list[str] = []
+    characters = 0
+    for line in lines:
+        if len(taken) == MOST_RECORDS or characters > MOST_CHARACTERS:
+            return taken, False
+        characters += len(line)
+        if line.strip():
+            taken.append(line)
+    return taken, True
+
+
+def _delimiter(lines: list[str]) -> str | None:
+    """What stands between the values of a CSV file with a header: as often in every line as in the first."""
+    for delimiter in DELIMITERS:
+        rows = list(csv.reader(io.StringIO("".join(lines)), delimiter=delimiter))
+        names = rows[0] if rows else []
+        named = len(names) > 1 and all(name.strip() for name in names) and len(set(names)) == len(names)
+        if named and len(rows) > 1 and all(len(row) == len(names) for row in rows[1:-1] or rows[1:]):
+            return delimiter
+    return None
+
+
+def _avro(path: Path) -> Sample:
+    import fastavro
+
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        records = tuple(_at_most(reader))
+        return Sample(path, "avro", records, len(records) < MOST_RECORDS, reader.writer_schema)
+
+
+def _at_most(records: Any) -> Iterator[Any]:
+    for number, record in enumerate(records):
+        if number == MOST_RECORDS:
+            return
+        yield record
+
+
+def _parquet(path: Path) -> Sample:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    batch = next(file.iter_batches(ARROW_BATCH), None)
+    records = () if batch is None else tuple(batch.to_pylist())
+    return Sample(path, "parquet", records, len(records) == file.metadata.num_rows, file.schema_arrow)

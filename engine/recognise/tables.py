@@ -1,0 +1,204 @@
+"""The tables in files: which they are, their keys and columns, and what a person has to decide."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from engine.errors import SourceError
+from engine.recognise.columns import Columns, arrow_types, avro_types
+from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise
+from engine.recognise.sample import Sample, sample
+
+CONTAINERS: Final = ("json", "csv", "avro", "parquet")
+_NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")
+_SUFFIXES: Final = (".gz", ".bz2", ".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".avro", ".snappy", ".txt")
+
+
+@dataclass
+class FoundTable:
+    """One table as the events tell it. `name` is None where they do not; `keys`: every key that occurs."""
+
+    name: str | None
+    format: str
+    order: str
+    files: list[Path] = field(default_factory=list)
+    keys: set[tuple[str, ...]] = field(default_factory=set)
+    keyless: bool = True
+    columns: Columns = field(default_factory=Columns)
+    changes: int = 0
+    whole: bool = True
+    delimiter: str = ","
+    container: str = "json"
+
+
+def find_tables(paths: Sequence[Path], remark: Callable[[str], None] | None = None) -> list[FoundTable]:
+    """The tables in files and folders, in the order of format and name. `remark`: told of files passed over.
+
+    Raises: SourceError: a place is not there; a file that is named, or every file of the folders, is of no known kind.
+    """
+    unknown: list[Sample] = []
+    tables: dict[tuple[Any, str | None], FoundTable] = {}
+    for file in _files(paths):
+        found = sample(file)
+        if found.container == "empty":
+            continue
+        recogniser = recognise(found)
+        if recogniser is None and not _is_rows(found):
+            unknown.append(found)
+            continue
+        key_of_file = _rows_key(found) if recogniser is None else recogniser.format
+        for name, table in (_rows_table(found) if recogniser is None else _of_format(found, recogniser)).items():
+            known = tables.setdefault((key_of_file, name), table)
+            if known is not table:
+                _merge(known, table)
+    named = {_absolute(path) for path in paths}
+    if any(found.path in named for found in unknown) or (unknown and not tables):
+        raise _not_known(unknown)
+    for found in unknown:
+        if remark is not None:
+            remark(f"{found.path} is passed over: {_what(found)}")
+    if not tables:
+        raise SourceError(
+            f"Cannot find a change of a table in {', '.join(map(str, paths))}: the files are empty, or hold control"
+            " events only.",
+            "name files with changes",
+        )
+    return sorted(tables.values(), key=lambda table: (table.format, table.name or ""))
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """The visible files at the places, folders searched to the bottom."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if not path.exists():
+            raise SourceError(f"Cannot look into {path}: it does not exist.", "check the path")
+        inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        for file in inside:
+            below = file.relative_to(path).parts if path.is_dir() else ()
+            if not any(part.startswith((".", "_")) for part in below):
+                found[_absolute(file)] = None
+    if not found:
+        raise SourceError(f"Cannot find files in {', '.join(map(str, paths))}.", "name files or folders with events")
+    return list(found)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute()))
+
+
+def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundTable]:
+    tables: dict[str | None, FoundTable] = {}
+    types = avro_types(_payload(found.schema)) if found.container == "avro" else None
+    for record in found.records:
+        for fact in recogniser.facts(record) or ():
+            table = tables.get(fact.table)
+            if table is None:
+                table = FoundTable(fact.table, recogniser.format, recogniser.order, [found.path], whole=found.whole)
+                table.container = found.container
+                tables[fact.table] = table
+            table.changes += 1
+            table.keyless = table.keyless and fact.keyless
+            if fact.keys:
+                table.keys.add(fact.keys)
+            table.columns.add(fact.schema, fact.row, fact.inserted)
+            if types is not None:
+                _told_by_file(table, types)
+    return tables
+
+
+def _told_by_file(table: FoundTable, types: dict[str, Any]) -> None:
+    """The types of the file's schema; a key beside the row is text."""
+    if not table.columns.told:
+        table.columns.tell(types)
+        table.columns.bare = 0
+
+
+def _payload(schema: Any) -> Any:
+    """The record type of Datastream's payload, with the named types of the schema around it."""
+    for each in schema["fields"]:
+        if each["name"] == "payload":
+            parts = each["type"] if isinstance(each["type"], list) else [each["type"]]
+            return next(part for part in parts if part != "null")
+    return {"fields": []}
+
+
+def _merge(known: FoundTable, more: FoundTable) -> None:
+    known.files += more.files
+    known.keys |= more.keys
+    known.keyless = known.keyless and more.keyless
+    known.changes += more.changes
+    known.whole = known.whole and more.whole
+    known.columns.tell({name: kind for name, kind in more.columns.told.items() if kind is not None})
+    known.columns.carried += more.columns.carried
+    known.columns.bare += more.columns.bare
+    for name, values in more.columns.values.items():
+        mine = known.columns.values.setdefault(name, values)
+        if mine is not values:
+            mine.repeats = mine.repeats or values.repeats or bool(mine.inserted & values.inserted)
+            for what in ("kinds", "inserted", "digits", "shapes"):
+                getattr(mine, what).update(getattr(values, what))
+            mine.present, mine.nulls = mine.present + values.present, mine.nulls + values.nulls
+
+
+# --- plain rows -----------------------------------------------------------------------------------------------------
+
+
+def _is_rows(found: Sample) -> bool:
+    flat = found.records and all(isinstance(record, dict) for record in found.records[:100])
+    return found.container in CONTAINERS and bool(flat)
+
+
+def _rows_key(found: Sample) -> tuple[str, str, Path]:
+    return ROWS, found.container, found.path.parent
+
+
+def _rows_table(found: Sample) -> dict[str | None, FoundTable]:
+    """Files of one folder whose names differ in numbers only are one table, named after folder and file."""
+    stem = found.path.name
+    while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
+        stem = stem[: -len(suffix)]
+    bare = _NUMBERED.sub("", stem)
+    if stem.startswith("part-") or not bare:
+        name = f"{found.path.parent.parent.name or 'landing'}.{found.path.parent.name}"
+    else:
+        name = f"{found.path.parent.name or 'landing'}.{bare}"
+    name = ".".join(part.replace(".", "_").strip() or "rows" for part in name.split(".", 1))
+    table = FoundTable(name, ROWS, "a column that you name under sequence_by", [found.path], whole=found.whole)
+    table.changes, table.container, table.delimiter = len(found.records), found.container, found.delimiter
+    table.keyless = False
+    for record in found.records:
+        table.columns.add(None, record, inserted=False)
+    if found.container == "avro":
+        table.columns.tell(avro_types(found.schema))
+    elif found.container == "parquet":
+        table.columns.tell(arrow_types(found.schema))
+    if table.columns.told:
+        table.columns.bare = 0
+    return {name: table}
+
+
+# --- what is not known ----------------------------------------------------------------------------------------------
+
+
+def _not_known(unknown: Sequence[Sample]) -> SourceError:
+    looked_for = "; ".join(f"{each.format}: {each.looks_for}" for each in RECOGNISERS)
+    listed = ", ".join(f"{found.path} ({_what(found)})" for found in unknown[:5])
+    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+    return SourceError(
+        f"Cannot tell what is in {listed}{more}. Looked for {looked_for}; rows: JSON objects, CSV with a header, or"
+        " Parquet or Avro records. Nothing was written.",
+        "name only files with events, or write the spec by hand (specs/README.md)",
+    )
+
+
+def _what(found: Sample) -> str:
+    if found.container == "document":
+        return "one JSON document; siltstone reads one record a line"
+    if found.container == "text":
+        return "neither lines of JSON nor CSV, Avro or Parquet"
+    first = found.records[0] if found.records else None
+    fields = f" with {', '.join(list(first)[:6])}" if isinstance(first, dict) and first else ""
+    return f"{found.container} records{fields} of no known format"

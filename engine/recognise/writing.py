@@ -1,0 +1,246 @@
+"""Specs as text, with what was found in the events and what is left to decide as comments; and the project around them.
+
+A spec that is complete runs unchanged. What only a person knows stands there without a value, so that `validate` asks
+for it, with candidates beside it.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic_core import PydanticCustomError
+
+from engine.errors import SourceError, SpecError
+from engine.recognise.formats import ROWS
+from engine.recognise.tables import FoundTable
+from engine.spec.fields import key_names
+from engine.spec.load import PROJECT_FILE
+
+CANDIDATES_SHOWN: Final = 5
+LISTED_FILES: Final = 50
+PROJECT: Final = """\
+# The project around specs/. These are the defaults; the README tells what else can be said.
+catalog:
+  name: lake
+  type: jdbc # an embedded catalog: SQLite and a folder; rest, glue and hive take their place
+  uri: jdbc:sqlite:${project}/lake/catalog.db
+  warehouse: file://${project}/lake/warehouse
+namespace: silt # where changes, rejects and runs live
+"""
+
+
+@dataclass(frozen=True)
+class WrittenSpec:
+    """One spec: its file, its text, and what is left to decide in it."""
+
+    file: Path
+    table: str
+    format: str
+    keys: tuple[str, ...]
+    columns: int
+    open_questions: tuple[str, ...]
+    text: str
+
+
+def written_specs(
+    tables: Sequence[FoundTable], folder: Path, root: Path, events: Iterable[Path] = ()
+) -> list[WrittenSpec]:
+    """The specs of tables, a file for each in the folder. `root`: the project's folder, where paths start; `events`:
+    the places where the tables were found.
+
+    Raises: SourceError: two tables would have one name, or the files of one have no path in common.
+    """
+    found: list[WrittenSpec] = []
+    for table in tables:
+        name = table.name or f"{table.files[0].parent.name or 'landing'}.{table.files[0].name.split('.')[0]}"
+        if any(spec.table == name for spec in found):
+            raise SourceError(
+                f"Cannot write specs: the table {name} occurs in files of several formats or folders.",
+                "run init once for each of them, with a folder of specs of its own",
+            )
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+        alike = sum(spec.file.name.casefold().startswith(f"{plain.casefold()}.") for spec in found)
+        file = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
+        found.append(_spec(table, name, file, common_path(table.files, root, events)))
+    return found
+
+
+def write_specs(specs: Iterable[WrittenSpec], project_file: Path | None, force: bool) -> None:
+    """Write the specs, and the project where there is none yet. Without `force` no file is overwritten.
+
+    Raises: SpecError: a file is there already; nothing was written.
+    """
+    listed = list(specs)
+    there = [str(spec.file) for spec in listed if spec.file.exists()]
+    if there and not force:
+        raise SpecError(
+            f"Cannot write {', '.join(there)}: the file is there already. Nothing was written.",
+            "--force overwrites, -o names another folder",
+        )
+    for spec in listed:
+        spec.file.parent.mkdir(parents=True, exist_ok=True)
+        spec.file.write_text(spec.text, encoding="utf-8")
+    if project_file is not None and not project_file.exists():
+        project_file.write_text(PROJECT, encoding="utf-8")
+
+
+def project_root(folder: Path) -> tuple[Path, bool]:
+    """The project's folder: that of the project file found upward, else the one above the specs. Is there a file?"""
+    begin = folder.absolute()
+    for place in (begin, *begin.parents):
+        if (place / PROJECT_FILE).is_file():
+            return place, True
+    return begin.parent, False
+
+
+def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
+    keys, questions = _keys(table), [] if table.format != ROWS else ["sequence_by"]
+    lines = [
+        f"# Written by `siltstone init` from {_counted(table)}.",
+        f"# Changes are in the order of {table.order}.",
+    ]
+    if table.name is None:
+        lines.append("# The events do not name their table: this name is the file's; choose a better one.")
+    lines += [f"table: {_scalar(name)}", *_source(table, path)]
+    if not keys and table.keyless and _takes_keyless():
+        lines.append("keys: [] # the events say that there is no key: the whole row is one")
+    elif len(keys) == 1:
+        lines.append(f"keys: {_flow(keys[0])} # {_key_source(table)}")
+    else:
+        several = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
+        lines.append(f"keys: {_decide('the columns that identify a row', table.columns.key_candidates())}{several}")
+        questions.append("keys")
+    text = "\n".join([*lines, *_columns(table)]) + "\n"
+    key = keys[0] if len(keys) == 1 else ()
+    return WrittenSpec(file, name, table.format, key, len(table.columns.types()), tuple(questions), text)
+
+
+def _source(table: FoundTable, path: str) -> list[str]:
+    lines = ["source:", f"  format: {table.format}", f"  path: {_scalar(path)}"]
+    if table.delimiter != ",":
+        lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
+    if table.format == ROWS:
+        ordering = table.columns.order_candidates()
+        lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
+        lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
+    return lines
+
+
+def _takes_keyless() -> bool:
+    """Whether this version keeps tables without a key."""
+    try:
+        return key_names([]) == ()
+    except PydanticCustomError:
+        return False
+
+
+def _keys(table: FoundTable) -> list[tuple[str, ...]]:
+    """Every key that the events have. A key that is another one in another order is the same."""
+    found: dict[frozenset[str], tuple[str, ...]] = {}
+    for key in sorted(table.keys):
+        found.setdefault(frozenset(key), key)
+    return list(found.values())
+
+
+def _key_source(table: FoundTable) -> str:
+    return "the row's id: the table has no key" if table.keys == {("ROW_ID",)} else "the key that the events tell"
+
+
+def _columns(table: FoundTable) -> list[str]:
+    """The types as comments where the events carry them; declared where they are inferred."""
+    types, values = table.columns.types(), table.columns.values
+    if table.container == "csv":
+        return _remarks("Every value is text in CSV", types, {name: values[name].may_be() for name in types})
+    if table.columns.told and not table.columns.bare:
+        return _remarks("The events carry their types", types, {})
+    declared = table.columns.declarable()
+    if not declared:
+        return []
+    from_what = f"all {table.changes} changes" if table.whole else f"the first {table.changes} changes"
+    lines = [f"columns: # the events carry no types: these are inferred from {from_what}; correct what you know better"]
+    for name, kind in declared.items():
+        only_null = values[name].kinds <= {"VOID"} if name in values else False
+        hint = "only nulls were seen" if only_null else values[name].may_be() if name in values else None
+        lines.append(f"  {_scalar(name)}: {kind}" + (f" # {hint}" if hint else ""))
+    reserved = [name for name in types if name not in declared]
+    if reserved:
+        lines.append(
+            f"# Kept in _rescued, because names with an underscore before them are reserved: {_flow(reserved)}"
+        )
+    return lines
+
+
+def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]) -> list[str]:
+    lines = [f"# {why}; a column declared here has the type that stands here.", "# columns:"]
+    for name, kind in types.items():
+        hint = f" # {hints[name]}" if hints.get(name) else ""
+        lines.append(f"#   {_scalar(name)}: {kind.simpleString() if kind else 'string # it differs'}{hint}")
+    return lines
+
+
+def _decide(what: str, candidates: Sequence[str]) -> str:
+    shown = _flow(candidates[:CANDIDATES_SHOWN]) if candidates else ""
+    return f"# decide: {what}{f'; candidates: {shown}' if shown else ''}"
+
+
+def _counted(table: FoundTable) -> str:
+    files = "1 file" if len(table.files) == 1 else f"{len(table.files)} files"
+    return f"{'' if table.whole else 'the first '}{table.changes} changes in {files}"
+
+
+def _flow(names: Iterable[str]) -> str:
+    return "[" + ", ".join(_scalar(name) for name in names) + "]"
+
+
+def _scalar(text: str) -> str:
+    """A text as YAML takes it, inside a list too."""
+    plain = yaml.safe_dump([text], default_flow_style=True, width=10_000, allow_unicode=True).strip()
+    return plain[1:-1]
+
+
+# --- paths ----------------------------------------------------------------------------------------------------------
+
+
+def common_path(files: Iterable[Path], root: Path, events: Iterable[Path] = ()) -> str:
+    """One path that names exactly these files: a file, a folder, a pattern; relative inside the project.
+
+    Raises: SourceError: there is none.
+    """
+    base, wanted = root.absolute(), sorted(set(files))
+    for pattern in _patterns(wanted, [Path(os.path.normpath(place.absolute())) for place in events]):
+        return os.path.relpath(pattern, base) if pattern.is_relative_to(base) else str(pattern)
+    raise SourceError(
+        f"Cannot write one path for {len(wanted)} files of one format: others lie between them.",
+        "run init once for each folder",
+    )
+
+
+def _patterns(wanted: list[Path], events: Iterable[Path]) -> Iterator[Path]:
+    """Patterns from the best on: those of a folder that was named take its next files, too.
+
+    The engine reads folders to the bottom, and knows `*` and `{a,b}`.
+    """
+    folders = [folder for folder in events if folder.is_dir()]
+    if len(wanted) == 1 and wanted[0].parent not in folders:
+        yield wanted[0]
+    above = Path(os.path.commonpath([file.parent for file in wanted]))
+    if all(file.parent == above for file in wanted):
+        beside = sorted(file for file in above.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
+        suffixes = wanted[0].suffixes
+        for suffix in ("".join(suffixes[first:]) for first in range(len(suffixes))):
+            if [file for file in beside if file.name.endswith(suffix)] == wanted:
+                yield above / f"*{suffix}"
+    yield from (folder for folder in folders if _visible_files(folder) == wanted)
+    if len(wanted) == 1:
+        yield wanted[0]
+    elif len(wanted) <= LISTED_FILES and not any(set(",{}") & set(str(file)) for file in wanted):
+        yield above / ("{" + ",".join(str(file.relative_to(above)) for file in wanted) + "}")
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    inside = (file for file in folder.rglob("*") if file.is_file())
+    return sorted(f for f in inside if not any(part.startswith((".", "_")) for part in f.relative_to(folder).parts))

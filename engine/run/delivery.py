@@ -1,0 +1,199 @@
+"""What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import FANNING_OUT, READ_ON, READ_WHOLE, envelopes
+from engine.inputs.lines import CountedFile
+from engine.inputs.listing import InputFile, Look
+from engine.inputs.pending import PendingFile, Taken, files_before, pending_files
+from engine.report import SourceReport
+from engine.run.folding import newest_batch
+from engine.run.records import read_records, source_files
+from engine.spec.fingerprint import mask_fingerprints
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.ledger import ledger_name, taken_inputs
+
+CONTROL_OF = "control:"
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Somebody who takes a source's files: a table, or the source itself for its control events.
+
+    `masked`: its records hold values that must not be stored.
+    """
+
+    name: str
+    target: str
+    newest_batch: int
+    pending: Mapping[str, PendingFile]
+    masked: bool = False
+
+
+@dataclass
+class Delivery:
+    """A source's new records, read and classified once for all its consumers."""
+
+    source: SourceSpec
+    files: Sequence[InputFile]
+    consumers: Mapping[str, Consumer]
+    declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    counted: Mapping[str, CountedFile] = field(default_factory=dict)
+    records: DataFrame | None = None
+    classes: Sequence[Any] = ()
+
+    def pending_files(self) -> list[InputFile]:
+        """The files of which something is new to somebody."""
+        return list({e.file.path: e.file for c in self.consumers.values() for e in c.pending.values()}.values())
+
+
+def control_consumer(source: SourceSpec) -> str:
+    """The name under which a source's control events are taken."""
+    return f"{CONTROL_OF}{source.path}"
+
+
+def find_consumers(
+    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile], tidy: bool
+) -> dict[str, Consumer]:
+    """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
+    removed."""
+    newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
+    taken = {
+        name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
+        for name, rows in taken_inputs(spark, project, newest, tidy).items()
+    }
+    look = Look(spark)
+    consumers = {}
+    of_tables = {path for name, paths in taken.items() if not name.startswith(CONTROL_OF) for path in paths}
+    for name, target in targets.items():
+        # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
+        replaceable = set(taken[name]) - of_tables if name.startswith(CONTROL_OF) else set()
+        pending = pending_files(look, files, taken[name], name, replaceable)
+        consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
+    return consumers
+
+
+def list_delivery(
+    spark: SparkSession,
+    project: ProjectSpec,
+    source: SourceSpec,
+    specs: Sequence[TableSpec],
+    until_ms: int | None,
+    tidy: bool = True,
+) -> Delivery:
+    """List a source's files, and find what is new to each consumer. Without `tidy` nothing is written.
+
+    Raises: SourceError: nothing is there, or a file changed under its name.
+    """
+    files = source_files(spark, source, project.catalog.name, until_ms)
+    targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
+    targets |= {spec.table: spec.target.changes for spec in specs}
+    declared = {spec.table: spec.keys for spec in specs}
+    return Delivery(source, files, with_masks(find_consumers(spark, project, targets, files, tidy), specs), declared)
+
+
+def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) -> dict[str, Consumer]:
+    """The consumers, told whose records hold masked columns. A record of no table may be of any of them."""
+    masked = {spec.table for spec in specs if mask_fingerprints(spec)}
+    return {
+        name: replace(taker, masked=name in masked or (name.startswith(CONTROL_OF) and bool(masked)))
+        for name, taker in consumers.items()
+    }
+
+
+def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:
+    """Read and classify what is new to anybody, in one pass.
+
+    Raises: SourceError: a file cannot be read.
+    """
+    union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
+    if not union:
+        return
+    form = delivery.source.format
+    context = files_before(delivery.files, union) if form in READ_ON else []
+    whole = form in READ_WHOLE and (bool(context) or any(entry.after_line for entry in union))
+    wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
+    lines, counted = read_records(spark, delivery.source, wanted, catalog)
+    # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
+    # rather than a cache: what is built on it is not planned over the parsing again.
+    records = envelopes(lines, delivery.source, delivery.declared)
+    delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
+    delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
+    records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
+    delivery.classes = (
+        delivery.records.groupBy("kind", "table", "file")
+        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .collect()
+    )
+
+
+def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
+    """One entry a file: the one that begins first."""
+    found: dict[str, PendingFile] = {}
+    for entry in entries:
+        known = found.get(entry.file.path)
+        if known is None or entry.after_line < known.after_line:
+            found[entry.file.path] = entry
+    return [found[path] for path in sorted(found)]
+
+
+def new_to(delivery: Delivery, taker: Consumer) -> DataFrame:
+    """The records that one consumer has not taken yet."""
+    assert delivery.records is not None
+    first = {path: entry.pending.after_line for path, entry in delivery.counted.items()}
+    own = {path: entry.after_line for path, entry in taker.pending.items()}
+    if own == first:
+        return delivery.records
+    return delivery.records.where(after(taker.pending.values()))
+
+
+def after(entries: Iterable[PendingFile]) -> Column:
+    """Whether a record lies in the new part of one of the files."""
+    new = F.lit(False)
+    for entry in entries:
+        new = new | ((F.col("file") == entry.file.path) & (F.col("line") > entry.after_line))
+    return new
+
+
+def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:
+    """The ledger's rows for what a batch takes."""
+    return [
+        {
+            "batch": batch,
+            "consumer": taker.name,
+            "path": path,
+            "size": entry.file.size,
+            "mtime": entry.file.mtime,
+            "fingerprint": entry.fingerprint,
+            "from_line": entry.after_line + 1,
+            "to_line": delivery.counted[path].to_line,
+        }
+        for path, entry in sorted(taker.pending.items())
+    ]
+
+
+def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceReport:
+    """Where every record of a delivery went."""
+    declared = {spec.table for spec in specs}
+    taken: dict[str, int] = {}
+    others: dict[str, int] = {}
+    sums = {"control": 0, "reject": 0}
+    for row in delivery.classes:
+        if row["kind"] != "change":
+            sums[row["kind"]] += row["records"]
+        else:
+            side = taken if row["table"] in declared else others
+            side[row["table"]] = side.get(row["table"], 0) + row["records"]
+    halves = tuple(
+        f"{path}:{entry.lines}" for path, entry in sorted(delivery.counted.items()) if entry.pending.half_line
+    )
+    read = sum(row["records"] for row in delivery.classes)
+    return SourceReport(
+        delivery.source.path, len(delivery.files), read, taken, sums["control"], others, sums["reject"], halves
+    )

@@ -1,0 +1,51 @@
+"""The fold of a table without a key: every image that a change is about is folded again from all its changes.
+
+How many equal rows there are follows from all that was ever told of them, so there is no shorter way that is right.
+"""
+
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.history.diff import full_diff
+from engine.history.rules import FoldRules
+from engine.run.folding import Folding
+from engine.run.refold import (
+    all_rows_of,
+    fold_with_links,
+    for_anything,
+    tally_refolded,
+    tally_truncates,
+    tally_withdrawn,
+    versions_of,
+)
+
+
+def fold_images(
+    work: Folding,
+    everything: DataFrame,
+    placed: DataFrame,
+    news: DataFrame | None,
+    windows: DataFrame | None,
+    rules: FoldRules,
+) -> DataFrame:
+    """What the images' versions should be, as a difference to what the table has.
+
+    Needs: everything: all changes; placed: the new ones as `change_rows` gives them; news: images of READs whose window
+        has become known only now.
+    Gives: what `full_diff` gives. Computed.
+    """
+    seeds = [placed.where(F.col("op") != names.OP_TRUNCATE).select("key")]
+    if rules.truncates:
+        seeds.append(everything.where(F.col("key").isNotNull()).select("key"))
+    if news is not None:
+        seeds.append(news)
+    keys = reduce(DataFrame.unionByName, seeds).distinct().localCheckpoint()
+    anything = for_anything(work, rules)
+    judged = fold_with_links(all_rows_of(work, everything, keys, windows, anything), anything)
+    tally_refolded(work, judged)
+    tally_truncates(work, placed, judged.where(F.col("batch") > work.folded.batch), rules.truncates)
+    existing = versions_of(work, work.rows.history, keys)
+    return tally_withdrawn(work, full_diff(judged, existing, rules, work.target.batch).localCheckpoint())

@@ -1,0 +1,155 @@
+"""The rejects of a source that nothing has become of yet, read and classified once more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import READ_WHOLE, envelopes
+from engine.inputs.containers import kind_of
+from engine.inputs.listing import InputFile, Look, file_system
+from engine.inputs.pending import PendingFile
+from engine.run.delivery import Consumer, Delivery, control_consumer, with_masks
+from engine.run.folding import newest_batch
+from engine.run.records import read_records
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.ledger import ledger_name, read_ledger, taken_inputs
+
+PLACE = ["file", "line"]
+
+
+@dataclass
+class Rejected(Delivery):
+    """Rejected records read again. `waiting`: the rejects, with whose they are and why.
+
+    `out_of_reach` counts those whose record was not kept and whose file is gone, or is another one now.
+    """
+
+    waiting: DataFrame | None = None
+    out_of_reach: Mapping[str, int] = field(default_factory=dict)
+
+
+def rejected_delivery(
+    spark: SparkSession, project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]
+) -> Rejected | None:
+    """The rejects of a source as a delivery of their own; None when there are none. What unfinished runs left goes."""
+    targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
+    targets |= {spec.table: spec.target.changes for spec in specs}
+    newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
+    taken_inputs(spark, project, newest)
+    waiting = waiting_rejects(spark, project, newest)
+    if waiting is None or waiting.isEmpty():
+        return None
+    consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
+    declared = {spec.table: spec.keys for spec in specs}
+    found = Rejected(source, (), with_masks(consumers, specs), declared, waiting=waiting)
+    read_again(spark, project, found)
+    return found
+
+
+def waiting_rejects(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> DataFrame | None:
+    """Rejects of real batches that were neither replayed nor taken again with their file. None without any ledger.
+
+    `newest`: the newest real batch of those whose rejects are asked for.
+    Gives: consumer, batch, file, line, reason, record. Computed.
+    """
+    rejects, inputs = read_ledger(spark, project, names.REJECTS), read_ledger(spark, project, names.INPUTS)
+    if rejects is None or inputs is None:
+        return None
+    real = [(F.col("consumer") == consumer) & (F.col("batch") <= batch) for consumer, batch in newest.items()]
+    mine = rejects.where(reduce(lambda one, other: one | other, real))
+    mine = mine.select("consumer", "batch", *PLACE, "reason", "record").alias("r")
+    again = [
+        F.col("i.consumer") == F.col("r.consumer"),
+        F.col("i.path") == F.col("r.file"),
+        F.col("i.batch") > F.col("r.batch"),
+        F.col("i.from_line") <= F.col("r.line"),
+    ]
+    mine = mine.join(inputs.alias("i"), on=again, how="left_anti")
+    replays = read_ledger(spark, project, names.REPLAYS)
+    if replays is not None:
+        done = replays.select(F.col("of_consumer").alias("consumer"), F.col("of_batch").alias("batch"), *PLACE)
+        mine = mine.join(done.distinct(), on=["consumer", "batch", *PLACE], how="left_anti")
+    return mine.localCheckpoint()
+
+
+def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> None:
+    """Read and classify the rejected records: as they were kept, or from their files where that says more."""
+    assert found.waiting is not None
+    counted = found.waiting.groupBy("file").agg(
+        F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
+    )
+    whole = found.source.format in READ_WHOLE
+    kept, reread, out_of_reach = [], [], {}
+    inputs = taken_files(spark, project, found.waiting)
+    for row in counted.collect():
+        path = row["file"]
+        if row["kept"] and not whole and kind_of(path, found.source) == "json":
+            kept.append(path)
+        elif (entry := unchanged(spark, path, inputs.get(path))) is not None:
+            reread.append(entry)
+        else:
+            out_of_reach[path] = row["lines"]
+    lines = kept_lines(found.waiting, kept)
+    places = found.waiting.select(*PLACE).distinct()
+    if reread:
+        again = read_records(spark, found.source, reread, project.catalog.name)[0]
+        again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
+        lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
+    records = envelopes(lines, found.source, found.declared)
+    found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").localCheckpoint()
+    found.files = [InputFile(path, 0, 0) for path in [*kept, *(entry.file.path for entry in reread)]]
+    found.out_of_reach = out_of_reach
+    found.classes = (
+        found.records.groupBy("kind", "table", "file")
+        .agg(F.count_distinct("line").alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .collect()
+    )
+
+
+def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:
+    """The records of files as the ledger kept them: file, line, text. Rows: one a line."""
+    mine = waiting.where(F.col("file").isin(*paths)) if paths else waiting.limit(0)
+    return mine.groupBy(*PLACE).agg(F.first("record").alias("text"))
+
+
+def taken_files(spark: SparkSession, project: ProjectSpec, waiting: DataFrame) -> dict[str, tuple[int, str]]:
+    """Size and fingerprint of what was taken last of the files that hold the rejects."""
+    inputs = read_ledger(spark, project, names.INPUTS)
+    assert inputs is not None
+    asked = waiting.select(F.col("file").alias("path")).distinct()
+    last = F.max_by(F.struct("size", "fingerprint"), F.struct("mtime", "size")).alias("last")
+    rows = inputs.join(F.broadcast(asked), on="path", how="left_semi").groupBy("path").agg(last).collect()
+    return {row["path"]: (row["last"]["size"], row["last"]["fingerprint"]) for row in rows}
+
+
+def unchanged(spark: SparkSession, path: str, taken: tuple[int, str] | None) -> PendingFile | None:
+    """A file to be read again from its first line; None where it is gone, or is not what was taken."""
+    system, root = file_system(spark, path)
+    if taken is None or not system.exists(root):
+        return None
+    status = system.getFileStatus(root)
+    size, fingerprint = taken
+    if int(status.getLen()) < size or Look(spark).fingerprint(path, size) != fingerprint:
+        return None
+    return PendingFile(InputFile(path, int(status.getLen()), int(status.getModificationTime())), fingerprint, 0, False)
+
+
+def moved_lines(waiting: DataFrame, good: DataFrame, bad: DataFrame) -> DataFrame:
+    """The lines of which something has become: records that came good, or other reasons than before.
+
+    Needs: waiting: file, line, reason; good: file, line of what can be applied; bad: file, line, reason of what cannot.
+    Gives: file, line, applied. Computed.
+    Rows: one a line; filters to those whose rejects are to be closed.
+    """
+    reasons = F.sort_array(F.collect_list("reason"))
+    before = waiting.groupBy(*PLACE).agg(reasons.alias("before"))
+    applied = good.groupBy(*PLACE).agg(F.count("*").alias("applied"))
+    after = bad.groupBy(*PLACE).agg(reasons.alias("after"))
+    lines = before.join(applied, on=PLACE, how="left").join(after, on=PLACE, how="left")  # one row a line each
+    other = F.col("after").isNotNull() & (F.col("after") != F.col("before"))
+    moved = lines.where(F.col("applied").isNotNull() | other)
+    return moved.select(*PLACE, F.coalesce("applied", F.lit(0)).alias("applied")).localCheckpoint()

@@ -1,0 +1,252 @@
+"""Rejected records once more, when the spec or the code is mended: applied where they came from, once.
+
+A replay is a batch like any other. Its marks say which rejects it closed, and are real when its batch is: those whose
+records came good, and those that are rejected for another reason now. A reject that nothing has changed for stays.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import control_rows
+from engine.errors import InvariantViolation
+from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
+from engine.run.effort import light_planning
+from engine.run.folding import open_folding, other_settings
+from engine.run.lock import one_run
+from engine.run.rebuild import rebuild_table
+from engine.run.rejected import PLACE, Rejected, moved_lines, rejected_delivery
+from engine.run.sequence import Checks, Progress, Run, failed, silent
+from engine.run.take import (
+    Decoded,
+    Taking,
+    change_columns,
+    change_summary,
+    decode_records,
+    newest_commit_us,
+    reject_rows,
+)
+from engine.session import set_fold_conf
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.catalog import exists, read
+from engine.table.changes import ensure_changes
+from engine.table.commit import Branch, drop_stale_branches
+from engine.table.ledger import append_frame, ensure_ledger
+
+APPLIED, CONTROL, OTHER_TABLE, REJECTED = "applied", "control", "other table", "rejected"
+IDENTITY = (*PLACE, "position", "op")
+
+
+def replay(
+    project: ProjectSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    wait: float = 0.0,
+    checks: Checks | None = None,
+) -> RunReport:
+    """Take the rejects of the sources of `specs` again, with their original coordinates, exactly once.
+
+    A table whose settings changed since its last fold is folded again as a whole. A table that fails stops no other.
+
+    Raises: LockedError: another run is at work.
+    """
+    set_fold_conf(spark)
+    with one_run(project, wait):
+        return Replay(project, specs, spark, progress or silent, None, checks).execute()
+
+
+class Replay(Run):
+    """One replay over several tables."""
+
+    def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
+        """Read a source's rejects once, then each of its tables by itself."""
+        self.progress(source.path, "reading rejects")
+        began = time.monotonic()
+        try:
+            found = rejected_delivery(self.spark, self.project, source, specs)
+            if found is None:
+                self.tables += [TableReport(spec.table, NOTHING_NEW) for spec in specs]
+                return
+            report = replace(source_report(found, specs), out_of_reach=found.out_of_reach)
+            self.sources.append(report)
+            replay_control(self.spark, self.project, found, self.run_id)
+            sessions = self.sessions(len(specs))
+            self.tables += self.run_tables(sessions, found, specs, report, time.monotonic() - began)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
+            self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
+
+    def take(self, spark: SparkSession, delivery: Delivery, spec: TableSpec) -> Taking:
+        """Append what came good of a table's rejects to its changes."""
+        assert isinstance(delivery, Rejected)
+        return replay_table(spark, self.project, delivery, spec, self.run_id)
+
+    def run_table(
+        self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float
+    ) -> TableReport:
+        """Take one table's rejects, fold and publish. The mended spec may need all changes to be folded again."""
+        began = time.monotonic()
+        try:
+            self.progress(spec.table, "replaying")
+            taking = self.take(spark, delivery, spec)
+            if other_settings(spark, self.project, spec):
+                report = TableReport(spec.table, NOTHING_NEW)
+                if taking.changes:
+                    report = rebuild_table(self.project, spec, spark, self.progress, None)
+            elif (work := open_folding(spark, self.project, spec)) is None:
+                report = TableReport(spec.table, NOTHING_NEW)
+            else:
+                with light_planning(spark, work.is_small(), self.project.spark.conf):
+                    report = self.fold_table(work, taking, source)
+        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+            return failed(spec, error, time.monotonic() - began)
+        seconds = time.monotonic() - began + reading_seconds
+        return replace(report, rejected=taking.rejected, seconds=seconds, source=source.path)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a table's rejects: changes, records that are rejected still, and the lines to be closed."""
+
+    decoded: Decoded
+    good: DataFrame
+    bad: DataFrame
+    moved: DataFrame
+
+
+def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, run_id: str) -> Taking:
+    """Append to a table's changes what came good of its rejects, in one batch; close what changed.
+
+    Raises: SchemaEvolutionError: the mended spec does not fit the table.
+        InvariantViolation: not all that came good was appended.
+    """
+    assert delivery.records is not None
+    assert delivery.waiting is not None
+    newest, catalog, name = delivery.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
+    mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
+    decoded = decoded_again(spark, project, mine, spec)
+    if decoded is None:
+        return Taking(newest, 0, mine.count())
+    bad, good = decoded.rejects(), decoded.rows.where(F.col("reason").isNull())
+    if exists(spark, catalog, name):
+        good = without(good, read(spark, catalog, name), delivery.waiting)
+    good = good.localCheckpoint()
+    moved = moved_lines(delivery.waiting, good, bad)
+    if moved.isEmpty():
+        return Taking(newest, 0, bad.count())
+    appended = append_replayed(spark, project, delivery, spec, Outcome(decoded, good, bad, moved), run_id)
+    return Taking(newest + 1, appended, bad.count())
+
+
+def append_replayed(
+    spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, found: Outcome, run_id: str
+) -> int:
+    """Commit what came good to a table's changes, and what says so beside it. Gives: how many changes."""
+    taker, catalog, name = delivery.consumers[spec.table], project.catalog.name, spec.target.changes
+    batch = taker.newest_batch + 1
+    keys, row = found.decoded.key_type.names, found.decoded.row_type
+    ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version)
+    drop_stale_branches(spark, catalog, name)
+    before_us = newest_commit_us(spark, catalog, name)
+    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
+    try:
+        # Never too late: they had arrived in time, and waited.
+        branch.append(found.good.select(*change_columns(found.good, replace(spec, lateness=None), batch, before_us)))
+        expected, appended = found.good.count(), branch.newest_count("added-records")
+        if expected != appended:
+            raise InvariantViolation(
+                f"Cannot replay the rejects of {spec.table}: {expected} came good, {appended} were appended. Nothing"
+                " was taken.",
+                "report this with the rejects; running again will not help",
+            )
+        close_rejects(spark, project, delivery, taker, with_outcome(found.moved, APPLIED), run_id)
+        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(found.bad, found.moved), taker, batch))
+        branch.publish()
+    finally:
+        branch.drop()
+    return appended
+
+
+def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
+    """A table's rejected records decoded as its spec says now. None where there are none, or none says what it is."""
+    is_known = exists(spark, project.catalog.name, spec.target.changes)
+    if (records if is_known else records.where(F.col("kind") == "change")).isEmpty():
+        return None
+    found = decode_records(spark, project, records, spec)
+    return replace(found, rows=found.rows.localCheckpoint())
+
+
+def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFrame:
+    """The rows that are no changes yet: of a record with several changes some may have been good from the start."""
+    places = F.broadcast(waiting.select(*PLACE).distinct())
+    there = changes.join(places, on=PLACE, how="left_semi").select(*IDENTITY).distinct().alias("there")
+    same = [F.col(f"there.{column}").eqNullSafe(F.col(f"new.{column}")) for column in IDENTITY]
+    return rows.alias("new").join(F.broadcast(there), on=same, how="left_anti")
+
+
+def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected, run_id: str) -> None:
+    """Rejects that turned out to be control events, or changes of a table that no spec declares."""
+    assert delivery.records is not None
+    assert delivery.waiting is not None
+    taker = delivery.consumers[control_consumer(delivery.source)]
+    is_control = F.col("kind") == "control"
+    declared = F.coalesce(F.col("table").isin(list(delivery.declared)), F.lit(False))
+    mine = delivery.records.where(is_control | ~declared)
+    good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
+    moved = moved_lines(delivery.waiting, good, bad)
+    if moved.isEmpty():
+        return
+    catalog, batch = project.catalog.name, taker.newest_batch + 1
+    ensure_ledger(spark, project, names.CONTROL)
+    drop_stale_branches(spark, catalog, taker.target)
+    branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
+    try:
+        events = control_rows(good.where(is_control))
+        branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
+        kinds = good.groupBy(*PLACE).agg(F.bool_or(is_control).alias("is_control"))
+        told = F.when(F.col("is_control"), CONTROL).otherwise(OTHER_TABLE)
+        outcome = F.when(F.col("applied") > 0, told).otherwise(REJECTED)
+        closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row a line
+        close_rejects(spark, project, delivery, taker, closed, run_id)
+        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), taker, batch))
+        branch.publish()
+    finally:
+        branch.drop()
+
+
+def of_lines(records: DataFrame, lines: DataFrame) -> DataFrame:
+    """The records that stand in these lines."""
+    return records.join(F.broadcast(lines.select(*PLACE)), on=PLACE, how="left_semi")
+
+
+def with_outcome(moved: DataFrame, applied: str) -> DataFrame:
+    """What became of each line. Gives: file, line, outcome."""
+    return moved.select(*PLACE, F.when(F.col("applied") > 0, applied).otherwise(REJECTED).alias("outcome"))
+
+
+def close_rejects(
+    spark: SparkSession, project: ProjectSpec, delivery: Rejected, taker: Consumer, closed: DataFrame, run_id: str
+) -> None:
+    """Write the marks of a batch: which rejects it closes, and what became of their lines.
+
+    Written before the batch's other rows: by them the next run knows what a batch that never became real has left.
+    """
+    assert delivery.waiting is not None
+    of = delivery.waiting.select("consumer", "batch", *PLACE).distinct()
+    marks = of.join(F.broadcast(closed), on=PLACE, how="inner")  # closed: one row a line
+    rows = marks.select(
+        F.lit(taker.newest_batch + 1).cast("bigint").alias("batch"),
+        F.lit(taker.name).alias("consumer"),
+        F.col("consumer").alias("of_consumer"),
+        F.col("batch").alias("of_batch"),
+        *PLACE,
+        "outcome",
+        F.lit(run_id).alias("run_id"),
+        F.current_timestamp().alias("replayed_at"),
+    )
+    append_frame(spark, project, names.REPLAYS, rows)

@@ -1,0 +1,93 @@
+"""Up to when all partitions of a Spanner change stream have been read: the minimum over those that are live.
+
+A heartbeat moves its partition's watermark through its time, a data or child record to just before its own. A partition
+is live from the record that names it until it has split, merged or ended; children that nobody has read yet are at
+their start. Only the batches since the fold before are looked at: a live partition that was silent in them holds all.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.run.delivery import control_consumer
+from engine.run.folding import Folding
+from engine.table.ledger import read_ledger
+
+LINEAGE: Final = ("child_partitions", "partition_start", "partition_end")
+
+
+def own_control(work: Folding, since: int) -> DataFrame | None:
+    """The control events of the table's source in batches after `since`; None where there are none.
+
+    Rows: filters. They are told by the batches in which the source was taken: some name no source.
+    """
+    if work.target.control_batch <= since:
+        return None
+    control = read_ledger(work.spark, work.project, names.CONTROL)
+    inputs = read_ledger(work.spark, work.project, names.INPUTS)
+    if control is None or inputs is None:
+        return None
+    own = inputs.where(F.col("consumer") == control_consumer(work.spec.source)).select("batch")
+    return control.where(F.col("batch") > since).join(F.broadcast(own), "batch", "left_semi")
+
+
+def partitions_through(work: Folding) -> int | None:
+    """The moment, in microseconds, through which every live partition was read. None where nobody can tell."""
+    control = own_control(work, 0)
+    if control is None:
+        return None
+    at = F.unix_micros("commit_ts").alias("at")
+    lineage = control.where(F.col("kind").isin(*LINEAGE)).select("kind", "channel", at, "payload").distinct().collect()
+    since, beats = F.col("batch") > work.folded.control_batch, F.col("kind") == "heartbeat"
+    new = F.col("batch") > work.folded.batch
+    strict = [
+        control.where(since & ~beats).select("channel", (at - 1).alias("at")),
+        work.rows.changes.where(new).select("channel", (at - 1).alias("at")),
+    ]
+    told = control.where(since & beats).select("channel", at)
+    for rows in strict:
+        told = told.unionByName(rows)
+    reached = told.groupBy("channel").agg(F.max("at").alias("at")).collect()
+    return lowest({row["channel"]: row["at"] for row in reached}, lineage)
+
+
+def lowest(reached: Mapping[str | None, int | None], lineage: Iterable[Row]) -> int | None:
+    """The lowest watermark of the live partitions. None: one was silent, or a record does not say whose it is."""
+    starts, ended = partitions_of(lineage)
+    live = (set(starts) | set(reached)) - ended
+    marks = [reached.get(token, starts.get(token)) for token in live]  # type: ignore[arg-type]  # None is no token
+    if None in reached or not live or None in marks:
+        return None
+    return min(mark for mark in marks if mark is not None)
+
+
+def partitions_of(lineage: Iterable[Row]) -> tuple[dict[str, int | None], set[str | None]]:
+    """The partitions that were ever named with the moment before their start, and those that have ended."""
+    starts: dict[str, int | None] = {}
+    ended: set[str | None] = set()
+    for row in lineage:
+        record = json.loads(row["payload"])
+        if row["kind"] == "partition_end":
+            ended.add(either(record, "partition_token", "partitionToken") or row["channel"])
+            continue
+        if row["kind"] == "child_partitions":
+            ended.add(row["channel"])  # a partition names its children when it ends
+        for token in tokens_of(record):
+            starts.setdefault(token, None if row["at"] is None else row["at"] - 1)
+    return starts, ended
+
+
+def tokens_of(record: Mapping[str, Any]) -> list[str]:
+    """The partitions that a record names as new."""
+    children = either(record, "child_partitions", "childPartitions") or []
+    started = either(record, "partition_tokens", "partitionTokens") or []
+    return [*(child["token"] for child in children), *started]
+
+
+def either(record: Mapping[str, Any], *spellings: str) -> Any:
+    """A field in whichever spelling it has."""
+    return next((record[name] for name in spellings if name in record), None)

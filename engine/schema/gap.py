@@ -1,0 +1,93 @@
+"""A gap: one place where a check found that something is missing or contradicts itself, and what became of it.
+
+    open ──► healed          a later run looked again and did not find it any more
+      │  ◄──                 it was found once more
+      └───► acknowledged     a person said that it is known; it still can be healed
+
+Values only: this module is imported without a JVM.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Final
+
+OPEN: Final = "open"
+HEALED: Final = "healed"
+ACKNOWLEDGED: Final = "acknowledged"
+REST: Final = "the rest of many findings"
+
+# The missing change lies anywhere before the change that tells of it.
+WITHOUT_BEGINNING: Final = frozenset({"orphan"})
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A row of the gaps table. `key` is JSON, as it is stored: masked where the spec says so.
+
+    `findings`: 1, or how many findings beyond the sample one row stands for. `since_batch`: it was found among the
+    changes of later batches. `committed_from`, `committed_to`: the commit times at the two positions, where known.
+    """
+
+    gap_id: str
+    table: str
+    check: str
+    severity: str
+    status: str
+    key: str | None
+    position_from: str | None
+    position_to: str | None
+    message: str
+    since_batch: int
+    opened_run: str
+    opened_at: datetime
+    last_seen_run: str
+    last_seen_at: datetime
+    committed_from: datetime | None = None
+    committed_to: datetime | None = None
+    hint: str | None = None
+    findings: int = 1
+    healed_run: str | None = None
+    healed_at: datetime | None = None
+    acknowledged_by: str | None = None
+    acknowledged_reason: str | None = None
+    acknowledged_at: datetime | None = None
+
+
+def gap_id(table: str, check: str, *place: str | None) -> str:
+    """A short name of a gap, the same in every run that finds it. Text parts are kept apart by their lengths."""
+    parts = [table, check, *("" if part is None else f"{len(part)}:{part}" for part in place)]
+    return sha256("\n".join(parts).encode()).hexdigest()[:12]
+
+
+def id_of_finding(
+    table: str, check: str, key: str | None, position_from: str | None, position_to: str | None, message: str
+) -> str:
+    """The id of one finding.
+
+    A finding about a key is known by the change that tells of it: what is before can come nearer when a part of the
+    missing changes arrives. One without a key is known by its range, one without a range by its words.
+    """
+    if key is not None:
+        return gap_id(table, check, key, position_to or position_from)
+    if position_from is not None or position_to is not None:
+        return gap_id(table, check, position_from, position_to)
+    return gap_id(table, check, None, None, message)
+
+
+def sealed_up_to(complete_through: datetime | None, gaps: Sequence[Gap]) -> datetime | None:
+    """The moment before which no open gap begins, at most `complete_through`; None: nothing is sealed.
+
+    Acknowledged gaps and those that only inform hold nothing up.
+    """
+    holding = [gap for gap in gaps if gap.status == OPEN and gap.severity != "info"]
+    begins = [gap.committed_from for gap in holding]
+    if complete_through is None or None in begins or any(gap.check in WITHOUT_BEGINNING for gap in holding):
+        return None
+    return min([complete_through, *(moment for moment in begins if moment is not None)])
+
+
+def iso(moment: datetime) -> str:
+    """A moment as table properties have it."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

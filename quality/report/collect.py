@@ -1,0 +1,196 @@
+"""From the Iceberg tables to the report's facts, read by PyIceberg: ledgers, gaps, and the metadata of the tables."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from engine import names
+from engine.look import Reader, TableNames, table_names
+from engine.look.gaps import gaps_of
+from engine.schema.gap import HEALED, Gap
+from engine.spec.model import ProjectSpec, TableSpec
+from quality.report.facts import CheckFact, Facts, RunFact, SchemaChange, TableFacts
+from quality.report.stream import Commits, commits_of, late_and_log
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
+    from pyiceberg.table import Table
+
+RUNS_SHOWN = 30
+# A ledger is appended to once a run, or once a table: so many commits hold the runs that are shown.
+COMMITS_OF_RUNS = 2 * RUNS_SHOWN
+HEALED_SHOWN = timedelta(days=30)
+LONGEST_RUN = timedelta(days=1)
+
+
+def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | None, at: datetime) -> Facts:
+    """Everything the report shows. `catalog`: None before the first run."""
+    name = project.root.name or str(project.root)
+    if catalog is None:
+        return Facts(name, project.namespace, at, tuple(TableFacts(spec.table, spec.target.latest) for spec in specs))
+    since = oldest_shown(catalog, project)
+    runs, checks = runs_of(catalog, project, since), checks_of(catalog, project, since)
+    gaps = [gap for gap in gaps_of(catalog, project.namespace) if is_shown(gap, at)]
+    tables = dict.fromkeys([*(spec.table for spec in specs), *sorted(runs), *(gap.table for gap in gaps)])
+    facts = [
+        table_facts(
+            catalog,
+            table_names(table, project, specs),
+            TableFacts(
+                table,
+                "",
+                runs=tuple(runs.get(table, ())),
+                checks=tuple(checks.get(table, ())),
+                gaps=tuple(gap for gap in gaps if gap.table == table),
+            ),
+            f"{project.namespace}.{names.CONTROL}",
+        )
+        for table in tables
+    ]
+    return Facts(name, project.namespace, at, tuple(facts))
+
+
+def is_shown(gap: Gap, at: datetime) -> bool:
+    """Whether a gap is not healed, or was not long ago."""
+    return gap.status != HEALED or gap.healed_at is None or at - gap.healed_at <= HEALED_SHOWN
+
+
+def oldest_shown(catalog: Reader, project: ProjectSpec) -> datetime:
+    """When the oldest run that is shown can have begun, by the commits to the ledger of runs."""
+    name = f"{project.namespace}.{names.RUNS}"
+    commits = (
+        sorted(catalog.load_table(name).snapshots(), key=lambda one: one.timestamp_ms)
+        if catalog.table_exists(name)
+        else []
+    )
+    if len(commits) <= COMMITS_OF_RUNS:
+        return datetime(1970, 1, 1, tzinfo=UTC)
+    return datetime.fromtimestamp(commits[-COMMITS_OF_RUNS].timestamp_ms / 1000, UTC) - LONGEST_RUN
+
+
+def ledger_rows(catalog: Reader, name: str, column: str, since: datetime) -> list[dict[str, Any]]:
+    """The rows of a ledger from a moment on, in the order of that column; none where there is no ledger yet."""
+    from pyiceberg.expressions import GreaterThanOrEqual
+
+    if not catalog.table_exists(name):
+        return []
+    found = catalog.load_table(name).scan(GreaterThanOrEqual(column, since.isoformat())).to_arrow()
+    return list(found.sort_by(column).to_pylist())
+
+
+def runs_of(catalog: Reader, project: ProjectSpec, since: datetime) -> dict[str, list[RunFact]]:
+    """The newest runs of each table, the oldest first."""
+    found: dict[str, list[RunFact]] = {}
+    for row in ledger_rows(catalog, f"{project.namespace}.{names.RUNS}", "started_at", since):
+        fact = RunFact(
+            row["run_id"],
+            row["started_at"].astimezone(UTC),
+            row["seconds"] or 0.0,
+            row["status"],
+            row["batch"],
+            row["changes"] or 0,
+            row["rejected"] or 0,
+            dict(row["outcomes"] or {}),
+            row["error"],
+            row["exit_code"] or 0,
+        )
+        found.setdefault(row["table"], []).append(fact)
+    return {table: runs[-RUNS_SHOWN:] for table, runs in found.items()}
+
+
+def checks_of(catalog: Reader, project: ProjectSpec, since: datetime) -> dict[str, list[CheckFact]]:
+    """What the checks said when each table was last checked."""
+    last: dict[str, tuple[str, list[CheckFact]]] = {}
+    for row in ledger_rows(catalog, f"{project.namespace}.{names.CHECKS}", "checked_at", since):
+        run_id, facts = last.get(row["table"], ("", []))
+        if run_id != row["run_id"]:
+            facts = []
+        last[row["table"]] = row["run_id"], [*facts, check_of(row)]
+    return {table: facts for table, (_, facts) in last.items()}
+
+
+def check_of(row: Mapping[str, Any]) -> CheckFact:
+    """A row of the checks ledger as a value."""
+    return CheckFact(
+        row["check"],
+        row["severity"],
+        row["status"],
+        row["observed"] or 0,
+        row["message"] or "",
+        row["checked_at"].astimezone(UTC),
+        row["position_from"],
+        row["position_to"],
+        tuple(row["keys"] or ()),
+        row["hint"],
+    )
+
+
+def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: str) -> TableFacts:
+    """A table's facts, with what its Iceberg tables say."""
+    facts = replace(facts, latest=known.latest)
+    if not all(catalog.table_exists(name) for name in (known.latest, known.history, known.changes)):
+        return facts
+    latest, history, changes = (catalog.load_table(name) for name in (known.latest, known.history, known.changes))
+    commits = commits_of(changes)
+    late, log = late_and_log(catalog, changes, commits, facts.gaps, control, [run.batch for run in facts.runs])
+    told = history.properties
+    return replace(
+        facts,
+        rows=row_count(latest),
+        versions=row_count(history),
+        changes=row_count(changes),
+        complete_through=moment_of(told.get(names.COMPLETE_THROUGH)),
+        complete_through_by=told.get(names.COMPLETE_THROUGH_BY),
+        sealed_up_to=moment_of(told.get(names.SEALED_UP_TO)),
+        runs=tuple(with_lag(facts.runs, commits)),
+        late=late,
+        schema_changes=tuple(schema_changes(latest)),
+        log=log,
+    )
+
+
+def with_lag(runs: Iterable[RunFact], commits: Mapping[int, Commits]) -> Iterable[RunFact]:
+    """The runs, each that took changes with how old the newest of them was."""
+    for run in runs:
+        commit = commits.get(run.batch) if run.batch is not None and run.changes else None
+        known = commit is not None and commit.newest is not None
+        lag = (commit.at - commit.newest).total_seconds() if commit and commit.newest else None
+        yield replace(run, lag_seconds=max(lag, 0.0) if known and lag is not None else None)
+
+
+def row_count(table: "Table") -> int:
+    """How many rows a table has, as its newest snapshot counts them."""
+    snapshot = table.current_snapshot()
+    summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
+    return int(summary.get("total-records", 0)) - int(summary.get("total-position-deletes", 0))
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """A moment as properties have it."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def schema_changes(table: "Table") -> Iterable[SchemaChange]:
+    """How the table's columns came to be what they are, the oldest change first."""
+    schemas = sorted(table.metadata.schemas, key=lambda schema: schema.schema_id)
+    for before, after in pairwise(schemas):
+        had, has = types_of(before), types_of(after)
+        added = tuple(f"{name} {kind}" for name, kind in has.items() if name not in had)
+        changed = tuple(
+            f"{name} {had[name]} → {kind}" for name, kind in has.items() if name in had and had[name] != kind
+        )
+        if added or changed:
+            yield SchemaChange(first_commit(table, after.schema_id), added, changed)
+
+
+def types_of(schema: "Schema") -> dict[str, str]:
+    """The columns and their types."""
+    return {field.name: str(field.field_type) for field in schema.fields}
+
+
+def first_commit(table: "Table", schema_id: int) -> datetime | None:
+    """The first commit with a schema; None where that snapshot has expired."""
+    times = [one.timestamp_ms for one in table.snapshots() if one.schema_id == schema_id]
+    return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None

@@ -1,0 +1,198 @@
+"""The verdict: can last night's data be trusted, and if not, which keys, which range of the log, and what to do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import groupby
+
+from engine.report import BLOCKED, FAILED
+from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
+
+KEYS_TOLD = 5
+STALE = timedelta(hours=36)
+UNFORESEEN = 1
+
+
+class Level(StrEnum):
+    """How a table stands; the gravest first."""
+
+    BAD = "bad"
+    LOOK = "look"
+    GOOD = "good"
+    NONE = "none"
+
+
+GRAVITY = {level: number for number, level in enumerate(Level)}
+OF_SEVERITY = {"error": Level.BAD, "warn": Level.LOOK, "info": Level.GOOD}
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One matter to look at. `keys` are the first of `places`; `gap_ids` what can be acknowledged."""
+
+    table: str
+    level: Level
+    what: str
+    text: str
+    do: str | None = None
+    places: int = 0
+    keys: tuple[str, ...] = ()
+    position_from: str | None = None
+    position_to: str | None = None
+    committed_from: datetime | None = None
+    committed_to: datetime | None = None
+    since: datetime | None = None
+    gap_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One sentence, and what stands behind it."""
+
+    level: Level
+    headline: str
+    detail: str
+
+
+def troubles(table: TableFacts) -> tuple[Trouble, ...]:
+    """All that is to be looked at in a table, the gravest first."""
+    found = [*of_run(table), *of_gaps(table, OPEN), *of_checks(table)]
+    return tuple(sorted(found, key=lambda one: GRAVITY[one.level]))
+
+
+def known_troubles(table: TableFacts) -> tuple[Trouble, ...]:
+    """What a person has acknowledged."""
+    return tuple(of_gaps(table, ACKNOWLEDGED))
+
+
+def level_of(table: TableFacts) -> Level:
+    """How a table stands."""
+    if not table.runs:
+        return Level.NONE
+    return min((one.level for one in troubles(table)), key=GRAVITY.__getitem__, default=Level.GOOD)
+
+
+def of_run(table: TableFacts) -> list[Trouble]:
+    """What the last run itself says."""
+    if not table.runs:
+        return []
+    run = table.runs[-1]
+    found = []
+    if run.status in (FAILED, BLOCKED):
+        text, _, do = error_of(run).partition(" Hint: ")
+        found.append(Trouble(table.table, Level.BAD, f"the last run {verb(run)}", text, do or None, since=run.at))
+    if run.rejected:
+        text = f"{run.rejected:,} records of the last run could not be decoded"
+        do = "The rejects table has each with its reason: mend the spec, or the source."
+        found.append(Trouble(table.table, Level.LOOK, "rejected records", text, do, run.rejected, since=run.at))
+    return found
+
+
+def verb(run: RunFact) -> str:
+    """What became of a run that did not go well."""
+    return "was blocked" if run.status == BLOCKED else "failed"
+
+
+def error_of(run: RunFact) -> str:
+    """The run's error. An unforeseen one can quote values of a row: only its kind is told."""
+    text = (run.error or "it gave no reason").partition("\n")[0]
+    if run.exit_code == UNFORESEEN:
+        return f"{text.partition(':')[0]}: an error that nobody foresaw; `siltstone runs` has its words"
+    return text
+
+
+def of_gaps(table: TableFacts, status: str) -> list[Trouble]:
+    """The gaps of one status, a trouble a check."""
+    mine = sorted((gap for gap in table.gaps if gap.status == status), key=lambda gap: (gap.check, gap.severity))
+    return [group_of(table, list(group)) for _, group in groupby(mine, lambda gap: (gap.check, gap.severity))]
+
+
+def group_of(table: TableFacts, gaps: Sequence[Gap]) -> Trouble:
+    """The gaps of one check as one matter."""
+    first, places = min(gaps, key=lambda gap: (gap.opened_at, gap.position_from or "")), sum(g.findings for g in gaps)
+    lows = [gap.position_from for gap in gaps if gap.position_from is not None]
+    highs = [end for gap in gaps if (end := gap.position_to or gap.position_from) is not None]
+    begins = [gap.committed_from for gap in gaps if gap.committed_from is not None]
+    ends = [last for gap in gaps if (last := gap.committed_to or gap.committed_from) is not None]
+    return Trouble(
+        table.table,
+        OF_SEVERITY[first.severity],
+        first.check,
+        first.message,
+        first.hint,
+        places,
+        tuple(dict.fromkeys(gap.key for gap in gaps if gap.key is not None))[:KEYS_TOLD],
+        min(lows, default=None),
+        max(highs, default=None),
+        min(begins, default=None),
+        max(ends, default=None),
+        first.opened_at,
+        tuple(gap.gap_id for gap in gaps),
+    )
+
+
+def of_checks(table: TableFacts) -> list[Trouble]:
+    """The checks that failed and left no gap: what happened in one delivery or one run."""
+    told = {gap.check for gap in table.gaps if gap.status != HEALED}
+    failed = [check for check in table.checks if check.status == "failed" and check.check not in told]
+    return [of_check(table, check) for check in failed]
+
+
+def of_check(table: TableFacts, check: CheckFact) -> Trouble:
+    """One failed check as a matter."""
+    return Trouble(
+        table.table,
+        OF_SEVERITY[check.severity],
+        check.check,
+        check.message,
+        check.hint,
+        check.observed,
+        check.keys[:KEYS_TOLD],
+        check.position_from,
+        check.position_to,
+        since=check.at,
+    )
+
+
+def verdict(facts: Facts) -> Verdict:
+    """Can the data be trusted?"""
+    levels = {table.table: level_of(table) for table in facts.tables}
+    if all(level == Level.NONE for level in levels.values()):
+        return Verdict(Level.NONE, "Nothing has run yet", "Run siltstone catch-up, and this page tells what it found.")
+    bad = [table for table, level in levels.items() if level == Level.BAD]
+    look = [table for table, level in levels.items() if level == Level.LOOK]
+    never = [table for table, level in levels.items() if level == Level.NONE]
+    number = len(levels)
+    if bad:
+        some = "No" if len(bad) == number else "Not all of it"
+        headline = f"{some}: {counted(len(bad), 'table')} of {number} cannot be trusted"
+        return Verdict(Level.BAD, headline, f"{listed(bad)}. {rest_of(number - len(bad) - len(never))}".strip())
+    last = max(table.runs[-1].at for table in facts.tables if table.runs)
+    if facts.at - last > STALE:
+        return Verdict(Level.LOOK, "The data is old", f"The last run was on {last:%Y-%m-%d at %H:%M} UTC.")
+    if look or never:
+        remarks = [
+            f"{listed(look)} should be looked at." if look else "",
+            f"{listed(never)} never ran." if never else "",
+        ]
+        return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))
+    whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"
+    return Verdict(Level.GOOD, "Yes, the data can be trusted", f"{whole}; no gap is open.")
+
+
+def rest_of(number: int) -> str:
+    """A word on the other tables."""
+    return "" if not number else "The other can be used." if number == 1 else f"The other {number} can be used."
+
+
+def counted(number: int, what: str) -> str:
+    """A number and a noun."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """The first names, and how many more."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,72 @@
+"""Make the report of a project: read the tables, write the page beside Great Expectations' own."""
+
+import logging
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from engine.errors import SpecError
+from engine.look import open_catalog
+from engine.session import sqlite_file
+from engine.spec import load_specs
+from engine.spec.model import ProjectSpec, TableSpec
+from quality.docs import docs_folder
+from quality.report.collect import collect
+from quality.report.facts import Facts
+from quality.report.page import page
+
+LOG = logging.getLogger("siltstone")
+
+
+def page_file(root: Path) -> Path:
+    """Where the page is."""
+    return root / "report" / "index.html"
+
+
+def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
+    """Everything the report shows, as it is now. Needs no JVM.
+
+    Raises: SpecError where the kind of catalog needs a JVM.
+    """
+    database = sqlite_file(project.catalog)
+    catalog = None if database is not None and not database.is_file() else open_catalog(project.catalog)
+    facts = collect(project, known_specs(project), catalog, at or datetime.now(UTC))
+    return replace(facts, docs=(docs_folder(project.root) / "index.html").is_file())
+
+
+def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
+    """The project's specs; none where they do not load: the ledgers still know what ran."""
+    try:
+        return load_specs(None, project)
+    except SpecError:
+        return ()
+
+
+def report_after(project: ProjectSpec, checked: bool) -> Path | None:
+    """The page after a run, where checks ran. None where none did, or where the catalog needs a JVM to be read."""
+    if not checked:
+        return None
+    try:
+        return write_page(project, facts_of(project))
+    except SpecError as error:
+        LOG.warning("No report was written: %s", error)
+        return None
+
+
+def write_page(project: ProjectSpec, facts: Facts) -> Path:
+    """Write the page; it appears whole or not at all."""
+    file = page_file(project.root)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".index.", dir=file.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(page(facts))
+        part.chmod(0o644)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+    return file

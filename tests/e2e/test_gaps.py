@@ -1,0 +1,247 @@
+"""Gaps have a life: a dropped change opens one, its late arrival heals it, a person can acknowledge it."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.cli import main
+from engine.look import gaps as look_gaps
+from engine.look import open_catalog
+from engine.look.gaps import acknowledge, gaps_of
+from engine.report import NOTHING_NEW, RunReport
+from engine.run import catch_up, sequence
+from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from engine.spec import load_specs
+from engine.spec.model import ProjectSpec
+from engine.table.gaps import update_gaps
+from quality import validate
+from quality.validate import checks_of_run
+from tests.e2e.streams import START_MS, THINGS, Shop, event, insert, row
+
+ALICE = '{"id":1}'
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+def change(second: int, key: int, before: str, after: str) -> str:
+    return event("u", second, row(key, before), row(key, after))
+
+
+FIRST = [insert(10, row(1, "Alice")), insert(11, row(2, "Bob")), change(30, 1, "Alicia", "Ally")]
+MISSING = [change(20, 1, "Alice", "Alicia")]
+UNRELATED = [change(40, 2, "Bob", "Bobby")]
+
+
+def run(shop: Shop) -> RunReport:
+    return catch_up(shop.project, [shop.spec()], shop.spark, checks=checks_of_run)
+
+
+def checked(report: RunReport) -> Mapping[str, str]:
+    (table,) = report.tables
+    assert table.checks is not None, table.error
+    return {one.check: one.status for one in table.checks}
+
+
+def gaps(shop: Shop) -> list[Gap]:
+    return gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)
+
+
+def told(shop: Shop, table: str = "shop_things") -> Mapping[str, str]:
+    """What the table's properties say of how far it can be relied on."""
+    found = open_catalog(shop.project.catalog).load_table(f"{shop.project.namespace}.{table}").properties
+    return {name.removeprefix("siltstone."): value for name, value in found.items() if name.startswith("siltstone.")}
+
+
+def at(second: int) -> str:
+    return f"2024-01-01T00:00:{second:02d}.000000Z"
+
+
+def test_a_dropped_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
+    shop.write("a.jsonl", FIRST)
+    first = run(shop)
+    (opened,) = gaps(shop)
+    assert (first.exit_code, checked(first)["chain_break"]) == (5, "failed")
+    assert (opened.check, opened.status, opened.key, opened.opened_run) == ("chain_break", OPEN, ALICE, first.run_id)
+    ends = [
+        moment and int(moment.timestamp()) - START_MS // 1000 for moment in (opened.committed_from, opened.committed_to)
+    ]
+    assert ends == [10, 30]
+    expected = {"complete-through": at(30), "complete-through-by": "last commit", "sealed-up-to": at(10)}
+    assert told(shop) == told(shop, "shop_things_h") == expected | {"open-gaps": "1", "checked-batch": "1"}
+
+    shop.write("b.jsonl", UNRELATED)
+    second = run(shop)
+    assert (second.exit_code, checked(second)["chain_break"]) == (5, "failed")
+    seen = {"last_seen_run": second.run_id, "last_seen_at": gaps(shop)[0].last_seen_at, "since_batch": -1}
+    assert gaps(shop) == [replace(opened, **seen)]
+
+    end = {"status": "END", "id": "t1", "event_count": 1, "ts_ms": START_MS + 45_000}
+    shop.write("c.jsonl", [*MISSING, json.dumps(end) + "\n"])
+    third = run(shop)
+    (healed,) = gaps(shop)
+    assert (third.exit_code, checked(third)["chain_break"]) == (0, "passed")
+    assert (healed.gap_id, healed.status, healed.healed_run) == (opened.gap_id, HEALED, third.run_id)
+    assert told(shop)["sealed-up-to"] == told(shop)["complete-through"] == at(45)
+    assert (told(shop)["complete-through-by"], told(shop)["open-gaps"]) == ("transaction end", "0")
+
+
+def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
+    shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOGNAME", "hanna")
+    shop.write("a.jsonl", FIRST)
+    assert run(shop).exit_code == 5
+    (listed,) = json.loads(command(shop, capsys, "gaps", "list", "--json"))
+    assert ALICE in command(shop, capsys, "gaps", "list")
+    command(shop, capsys, "gaps", "ack", listed["gap_id"][:6], "--reason", "the log of that hour is lost")
+    (known,) = gaps(shop)
+    assert (known.status, known.acknowledged_by) == (ACKNOWLEDGED, "hanna")
+    assert json.loads(command(shop, capsys, "gaps", "list", "--json")) == []
+    assert "hanna" in command(shop, capsys, "gaps", "list", "--all")
+    assert command(shop, capsys, "gaps", "ack", "nonsense", "--reason", "x", ends=2) == ""
+
+    shop.write("b.jsonl", [insert(31, row(3, "Charlie")), *UNRELATED, change(50, 1, "Ally", "Al")])
+    after = run(shop)
+    assert (after.exit_code, gaps(shop)) == (0, [known])
+    assert told(shop)["sealed-up-to"] == told(shop)["complete-through"]
+
+    shop.write("c.jsonl", MISSING)
+    assert run(shop).exit_code == 0
+    assert [(gap.status, gap.acknowledged_by) for gap in gaps(shop)] == [(HEALED, "hanna")]
+
+
+def command(shop: Shop, capsys: pytest.CaptureFixture[str], *arguments: str, ends: int = 0) -> str:
+    """What a command prints on standard output."""
+    spec = shop.project.catalog
+    file = shop.project.root / "siltstone.yaml"
+    file.write_text(
+        f"catalog: {{name: {spec.name}, type: jdbc, uri: '{spec.uri}', warehouse: '{spec.warehouse}'}}\n"
+        f"namespace: {shop.project.namespace}\n"
+    )
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--project", str(file)])
+    printed = capsys.readouterr()
+    assert ended.value.code == ends, printed.err
+    return printed.out
+
+
+class Killed(BaseException):
+    """The process is gone: nobody handles this."""
+
+
+def dies(*_: Any) -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize(("place", "step"), [(validate, "record"), (sequence, "tell_trust")])
+def test_a_run_that_dies_before_the_gaps_are_written_is_completed_by_the_next(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, place: Any, step: str
+) -> None:
+    shop.write("a.jsonl", FIRST)
+    with monkeypatch.context() as patch:
+        patch.setattr(place, step, dies)
+        with pytest.raises(Killed):
+            run(shop)
+    after = run(shop)
+    (gap,) = gaps(shop)
+    assert (after.tables[0].status, after.exit_code, gap.key, gap.status) == (NOTHING_NEW, 5, ALICE, OPEN)
+    assert told(shop)["checked-batch"] == "1"
+    quiet = run(shop)
+    assert (quiet.exit_code, quiet.tables[0].checks, gaps(shop)) == (0, None, [gap])
+
+
+def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.write("a.jsonl", FIRST)
+    run(shop)
+    (gap,) = gaps(shop)
+    put, writes = look_gaps.put, []
+
+    def meanwhile(*given: Any) -> None:
+        if not writes:
+            writes.append(
+                update_gaps(shop.spark, shop.project, THINGS, lambda all_: [replace(all_[0], last_seen_run="x")])
+            )
+        put(*given)
+
+    monkeypatch.setattr(look_gaps, "put", meanwhile)
+    acknowledge(shop.project, gap.gap_id, "known", "hanna", gap.opened_at)
+    (both,) = gaps(shop)
+    assert (both.status, both.last_seen_run) == (ACKNOWLEDGED, "x")
+
+    asked: list[str] = []
+
+    def slow(book: Any) -> list[Gap]:
+        asked.append(book[0].acknowledged_by)
+        if len(asked) == 1:
+            acknowledge(shop.project, gap.gap_id, "known", "ines", gap.opened_at)
+        return [replace(book[0], last_seen_run="y")]
+
+    update_gaps(shop.spark, shop.project, THINGS, slow)
+    (both,) = gaps(shop)
+    assert asked == ["hanna", "ines"]
+    assert (both.acknowledged_by, both.last_seen_run) == ("ines", "y")
+
+
+def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    keys, secret = ["anna@zqxj.example", "otto@zqxj.example"], "4711-ZQXJ"
+    events = [event("c", 10, None, person(keys[0], secret, 1)), event("c", 11, None, person(keys[1], secret, 1))]
+    broken = event("u", 30, person(keys[0], secret, 2), person(keys[0], "other-" + secret, 3))
+    shop.write("a.jsonl", [*events, broken])
+    (shop.project.root / "specs").mkdir()
+    (shop.project.root / "specs" / "people.yaml").write_text(PEOPLE.format(namespace=shop.project.namespace))
+    (spec,) = load_specs(None, shop.project)
+    assert catch_up(shop.project, [spec], shop.spark, checks=checks_of_run).exit_code == 5
+
+    (gap,) = gaps(shop)
+    said = json.loads(command(shop, capsys, "report", "--json"))
+    assert said["verdict"]["headline"] == "No: 1 table of 1 cannot be trusted"
+    (table,) = said["tables"]
+    assert [one["keys"] for one in table["troubles"]] == [[gap.key]]
+    assert (table["rows"], table["versions"], table["changes"]) == (2, 3, 3)
+    (run_fact,) = table["runs"]
+    assert run_fact["outcomes"] == {"opened": 3}
+    assert run_fact["lag_seconds"] > 86_400
+    assert sum(table["log"]["counts"]) == 3
+    summary = command(shop, capsys, "report", "--markdown")
+    page = (shop.project.root / "report" / "index.html").read_text(encoding="utf-8")
+    for text in (summary, page):
+        assert gap.position_from in text
+        assert hashlib.sha256(keys[0].encode()).hexdigest() in text
+    assert "data-docs/index.html" in page
+    everything = [path.read_bytes() for path in (shop.project.root / "report").rglob("*") if path.is_file()]
+    told = "".join([summary, json.dumps(said), command(shop, capsys, "gaps", "list"), json.dumps(shop_rows(shop))])
+    assert not [text for text in [*everything, told.encode()] if b"zqxj" in text.lower()]
+    assert "open gaps: 1" in shown(shop, capsys)
+
+
+def person(mail: str, ssn: str, n: int) -> dict[str, Any]:
+    return {"mail": mail, "ssn": ssn, "n": n}
+
+
+PEOPLE = """
+table: shop.things
+source: {{format: debezium-json, path: events}}
+keys: [mail]
+columns: {{mail: {{type: string, mask: sha256}}, ssn: {{type: string, mask: redact}}, n: int}}
+target: {{latest: {namespace}.people, history: {namespace}.people_h}}
+"""
+
+
+def shop_rows(shop: Shop) -> list[str]:
+    """The rows of the ledgers, as text."""
+    return [str(found) for name in ("runs", "checks", "gaps") for found in shop.rows(name)]
+
+
+def shown(shop: Shop, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `siltstone show` says beside the rows."""
+    with pytest.raises(SystemExit):
+        main(["show", f"{shop.project.namespace}.people", "--project", str(shop.project.root / "siltstone.yaml")])
+    return capsys.readouterr().err

@@ -1,0 +1,97 @@
+"""Specs that init wrote run as they are, and say the types that the engine finds for itself."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import discover, envelopes
+from engine.inputs.pending import PendingFile
+from engine.recognise import FoundTable, find_tables, write_specs, written_specs
+from engine.run import catch_up
+from engine.run.records import read_records, source_files
+from engine.spec import load_specs, table_spec
+from engine.spec.model import ProjectSpec, TableSpec
+from tests.recordings import DATA
+
+EXTRACTS = Path(__file__).parents[1] / "data"
+RECORDED = (
+    "mariadb/canal.flat.jsonl.gz",
+    "mariadb/debezium.noschema.jsonl.gz",
+    "spanner/real_googlesql_array_struct.jsonl",
+    "spanner/real_pg_jsonb.jsonl",
+    "spanner/derived_emulator_NEW_VALUES.jsonl",
+    "datastream/avro",
+    "datastream/json",
+    "dts/shareplex/doc_samples.jsonl",
+    "canal/canal-data.txt",
+)
+
+
+def spec_of(project: ProjectSpec, table: FoundTable, path: str) -> TableSpec:
+    """A spec that leaves the types to the engine."""
+    mapping = {
+        "table": table.name,
+        "source": {"format": table.format, "path": path},
+        "keys": sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))],
+    }
+    return table_spec(mapping, project)
+
+
+def engine_types(
+    spark: SparkSession, project: ProjectSpec, tables: Sequence[FoundTable], path: str
+) -> dict[str | None, dict[str, str]]:
+    """The types that the engine finds in the events of each table."""
+    specs = {table.name: spec_of(project, table, path) for table in tables}
+    source = next(iter(specs.values())).source
+    files = source_files(spark, source, "lake", None)
+    lines, _ = read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")
+    events = envelopes(lines, source, {spec.table: spec.keys for spec in specs.values()}).localCheckpoint()
+    found: dict[str | None, dict[str, str]] = {}
+    for name, spec in specs.items():
+        mine = events.where((F.col("kind") == "change") & (F.col("table") == name))
+        shape = discover(mine, replace(spec, columns=None))
+        found[name] = {column.name: column.value_type.simpleString() for column in shape.columns}
+    return found
+
+
+def check_types(spark: SparkSession, project: ProjectSpec, place: Path) -> None:
+    tables = [table for table in find_tables([place]) if table.name]
+    known = engine_types(spark, project, tables, str(place))
+    told = {t.name: {n: k.simpleString() if k else "?" for n, k in t.columns.types().items()} for t in tables}
+    assert {table: set(columns) for table, columns in told.items()} == {t: set(c) for t, c in known.items()}
+    assert told == known
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
+@pytest.mark.parametrize("recording", RECORDED)
+def test_init_says_the_types_that_the_engine_finds(spark: SparkSession, project: ProjectSpec, recording: str) -> None:
+    check_types(spark, project, DATA / recording)
+
+
+@pytest.mark.parametrize("extract", ["postgresql.noschema", "postgresql.schema", "mariadb.noschema", "mariadb.schema"])
+def test_init_says_the_types_of_checked_in_events(spark: SparkSession, project: ProjectSpec, extract: str) -> None:
+    check_types(spark, project, EXTRACTS / f"{extract}.jsonl")
+
+
+def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, project: ProjectSpec) -> None:
+    folder = project.root / "specs"
+    for extract in ("postgresql.noschema", "mariadb.schema"):
+        events = project.root / extract
+        events.mkdir()
+        shutil.copy(EXTRACTS / f"{extract}.jsonl", events / "a.jsonl")
+        tables = [table for table in find_tables([events]) if table.keys]
+        write_specs(written_specs(tables, folder, project.root, [events]), None, force=False)
+    specs = load_specs(None, project)
+    report = catch_up(project, specs, spark)
+    assert not [(table.table, table.error) for table in report.tables if table.exit_code]
+    assert {table.rejected for table in report.tables} == {0}
+    assert all(table.changes for table in report.tables)
+    for spec in specs:
+        stored = spark.table(f"lake.{spec.target.latest}").dtypes
+        declared = {name: column.type for name, column in (spec.columns or {}).items()}
+        assert declared.items() <= dict(stored).items()

@@ -1,0 +1,227 @@
+"""From Iceberg tables to the report's facts: a small lake, written by PyIceberg, read as the report reads it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import Table
+from pyiceberg.types import DecimalType, StringType
+
+from engine.cli import main
+from engine.schema.gap import HEALED, OPEN
+from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from quality.report.facts import Facts, LateFact, TableFacts
+from quality.report.write import facts_of
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = BEGAN + timedelta(days=40)
+INSTANT, TEXT, NUMBER = pa.timestamp("us", "UTC"), pa.string(), pa.int64()
+COUNTS = pa.map_(TEXT, NUMBER)
+RUNS = pa.schema(
+    {"run_id": TEXT, "started_at": INSTANT, "seconds": pa.float64(), "table": TEXT, "status": TEXT, "batch": NUMBER}
+    | {"changes": NUMBER, "rejected": NUMBER, "outcomes": COUNTS, "error": TEXT, "exit_code": pa.int32()}
+)
+CHECKS = pa.schema(
+    {"run_id": TEXT, "checked_at": INSTANT, "table": TEXT, "check": TEXT, "severity": TEXT, "status": TEXT}
+    | {"observed": NUMBER, "message": TEXT, "position_from": TEXT, "position_to": TEXT, "keys": pa.list_(TEXT)}
+    | {"hint": TEXT}
+)
+GAPS = pa.schema(
+    dict.fromkeys(("gap_id", "table", "check", "severity", "status", "key", "position_from", "position_to"), TEXT)
+    | {"committed_from": INSTANT, "committed_to": INSTANT, "message": TEXT, "hint": TEXT, "findings": NUMBER}
+    | {"since_batch": NUMBER, "opened_run": TEXT, "opened_at": INSTANT, "last_seen_run": TEXT, "last_seen_at": INSTANT}
+    | {"healed_run": TEXT, "healed_at": INSTANT, "acknowledged_by": TEXT, "acknowledged_reason": TEXT}
+    | {"acknowledged_at": INSTANT}
+)
+CHANGES = pa.schema({"batch": NUMBER, "commit_ts": INSTANT, "too_late": pa.bool_()})
+CONTROL = pa.schema({"source": TEXT, "kind": TEXT, "event_id": TEXT, "commit_ts": INSTANT})
+ROWS = pa.schema({"id": NUMBER, "amount": pa.decimal128(10, 2)})
+
+
+class Lake:
+    """A catalog in a file, with what runs have left in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.reached = 0
+        self.catalog = SqlCatalog("lake", uri=f"sqlite:///{root}/catalog.db", warehouse=f"file://{root}/warehouse")
+        for namespace in ("silt", "shop"):
+            self.catalog.create_namespace(namespace)
+
+    @property
+    def project(self) -> ProjectSpec:
+        spec = CatalogSpec("lake", "jdbc", f"jdbc:sqlite:{self.root}/catalog.db", f"file://{self.root}/warehouse")
+        return ProjectSpec(self.root, None, spec, "silt", SparkSpec(), QualitySpec())
+
+    def append(
+        self, name: str, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], told: Mapping[str, str] | None = None
+    ) -> Table:
+        table = self.catalog.create_table_if_not_exists(name, schema)
+        table.append(pa.Table.from_pylist([dict(row) for row in rows], schema=schema), snapshot_properties=told or {})
+        return table
+
+    def run(self, number: int, table: str = "shop.orders", changes: int = 2, **told: Any) -> None:
+        at = BEGAN + timedelta(days=number)
+        row = {"run_id": f"run{number}", "started_at": at, "seconds": 1.5, "table": table, "status": "ok"}
+        row |= {"batch": number, "changes": changes, "rejected": 0, "outcomes": {"opened": changes}, "exit_code": 0}
+        self.append("silt.runs", RUNS, [row | told])
+
+    def check(self, number: int, check: str, status: str, table: str = "shop.orders") -> dict[str, Any]:
+        at = BEGAN + timedelta(days=number, hours=1)
+        row = {"run_id": f"run{number}", "checked_at": at, "table": table, "check": check, "severity": "error"}
+        return row | {"status": status, "observed": 0, "message": f"said by run{number}", "keys": []}
+
+    def batch(self, number: int, minutes: Sequence[int], too_late: Sequence[int] = ()) -> None:
+        """A batch of changes, committed so many minutes after the beginning."""
+        self.reached = max([*minutes, self.reached])
+        times = {minute: BEGAN + timedelta(minutes=minute) for minute in minutes}
+        rows = [{"batch": number, "commit_ts": at, "too_late": minute in too_late} for minute, at in times.items()]
+        micros = int((BEGAN + timedelta(minutes=self.reached)).timestamp() * 1_000_000)
+        told = {"siltstone.batch": str(number), "siltstone.max-commit-us": str(micros)}
+        self.append("silt.shop_orders_changes", CHANGES, rows, told)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+def facts(lake: Lake) -> Facts:
+    return facts_of(lake.project, NOW)
+
+
+def orders(lake: Lake) -> TableFacts:
+    return next(table for table in facts(lake).tables if table.table == "shop.orders")
+
+
+def filled(lake: Lake) -> None:
+    """Three runs of one table, whose latest got a column and a wider one."""
+    lake.batch(1, [0, 10])
+    lake.batch(2, [9, 20, 30])
+    lake.batch(3, [-60 * 24 * 3, 29, 5, 40], too_late=[5])
+    for number in (1, 2, 3):
+        lake.run(number)
+    lake.append("silt.checks", CHECKS, [lake.check(2, "orphan", "failed")])
+    lake.append("silt.checks", CHECKS, [lake.check(3, check, "passed") for check in ("orphan", "sums_close")])
+    history = lake.append("shop.orders_history", ROWS, [{"id": 1, "amount": 1}, {"id": 1, "amount": 2}])
+    with history.transaction() as change:
+        change.set_properties(
+            {"siltstone.complete-through": "2026-01-01T00:40:00.000000Z", "siltstone.complete-through-by": "heartbeat"}
+        )
+    latest = lake.append("shop.orders", ROWS, [{"id": 1, "amount": 2}])
+    with latest.update_schema() as schema:
+        schema.add_column("note", StringType())
+        schema.update_column("amount", DecimalType(12, 2))
+    wider = pa.schema({"id": NUMBER, "amount": pa.decimal128(12, 2), "note": TEXT})
+    lake.append("shop.orders", wider, [{"id": 2, "amount": 3, "note": "x"}])
+
+
+def test_before_the_first_run_there_are_no_facts(tmp_path: Path) -> None:
+    spec = CatalogSpec("lake", "jdbc", f"jdbc:sqlite:{tmp_path}/none.db", f"file://{tmp_path}")
+    assert facts_of(ProjectSpec(tmp_path, None, spec, "silt", SparkSpec(), QualitySpec())).tables == ()
+
+
+def test_tables_say_how_much_they_hold_and_how_far_they_are_complete(lake: Lake) -> None:
+    filled(lake)
+    table = orders(lake)
+    assert (table.latest, table.rows, table.versions, table.changes) == ("shop.orders", 2, 2, 9)
+    assert (table.complete_through, table.complete_through_by) == (BEGAN + timedelta(minutes=40), "heartbeat")
+    assert table.sealed_up_to is None
+    (change,) = table.schema_changes
+    assert (change.added, change.changed) == (("note string",), ("amount decimal(10, 2) → decimal(12, 2)",))
+    assert change.at is not None
+
+
+def test_the_checks_are_those_of_the_last_run_that_had_any(lake: Lake) -> None:
+    filled(lake)
+    lake.run(4, changes=0, status="nothing new", outcomes={})
+    assert [(check.check, check.status, check.message) for check in orders(lake).checks] == [
+        ("orphan", "passed", "said by run3"),
+        ("sums_close", "passed", "said by run3"),
+    ]
+
+
+def test_late_changes_are_told_by_how_long_before_what_was_there(lake: Lake) -> None:
+    filled(lake)
+    assert orders(lake).late == (
+        LateFact("up to a minute", 2),
+        LateFact("up to a week", 1),
+        LateFact("too late: not applied", 1),
+    )
+
+
+def test_the_lag_is_from_the_newest_change_to_its_commit(lake: Lake) -> None:
+    filled(lake)
+    lake.run(4, changes=0)
+    now = datetime.now(UTC)
+    lags = [run.lag_seconds for run in orders(lake).runs]
+    assert lags[3] is None
+    expected = [(now - BEGAN - timedelta(minutes=minutes)).total_seconds() for minutes in (10, 30, 40)]
+    assert all(lag is not None and abs(lag - wanted) < 600 for lag, wanted in zip(lags, expected, strict=False))
+
+
+def test_the_log_spans_changes_and_open_gaps_and_shows_the_windows(lake: Lake) -> None:
+    filled(lake)
+    minute = timedelta(minutes=1)
+    gap = {"gap_id": "g", "table": "shop.orders", "check": "chain_break", "severity": "error", "message": "m"}
+    gap |= {"since_batch": 0, "opened_run": "run1", "opened_at": BEGAN, "last_seen_run": "run1", "last_seen_at": BEGAN}
+    gap |= {"findings": 1}
+    ends = {"committed_from": BEGAN + 35 * minute, "committed_to": BEGAN + 90 * minute}
+    healed = {"gap_id": "h", "status": HEALED, "healed_at": NOW, "committed_to": BEGAN + 900 * minute}
+    long_ago = {"gap_id": "old", "status": HEALED, "healed_at": BEGAN}
+    lake.append("silt.gaps", GAPS, [gap | {"status": OPEN} | ends, gap | healed, gap | long_ago])
+    marks = [
+        ("window_open", "w-open", 1),
+        ("window_close", "w-close", 3),
+        ("window_open", "v", 50),
+        ("heartbeat", "", 9),
+    ]
+    rows = [{"source": "s", "kind": k, "event_id": e, "commit_ts": BEGAN + m * minute} for k, e, m in marks]
+    lake.append("silt.control", CONTROL, rows)
+    table = orders(lake)
+    assert [one.gap_id for one in table.gaps] == ["g", "h"]
+    assert table.log is not None
+    assert (table.log.begins, table.log.ends) == (BEGAN - timedelta(days=3), BEGAN + 90 * minute)
+    assert sum(table.log.counts) == 9
+    assert [(one.opened, one.closed) for one in table.log.windows] == [
+        (BEGAN + minute, BEGAN + 3 * minute),
+        (BEGAN + 50 * minute, None),
+    ]
+
+
+def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:
+    for number in range(1, 36):
+        lake.run(number)
+    runs = orders(lake).runs
+    assert (len(runs), runs[0].run_id, runs[-1].run_id) == (30, "run6", "run35")
+
+
+def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(lake)
+    file = lake.root / "siltstone.yaml"
+    file.write_text(
+        f"catalog: {{name: lake, type: jdbc, uri: 'jdbc:sqlite:{lake.root}/catalog.db',"
+        f" warehouse: 'file://{lake.root}/warehouse'}}\nnamespace: silt\n"
+    )
+
+    def report(*options: str, ends: int = 0) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["report", *options, "--project", str(file)])
+        assert ended.value.code == ends
+        return capsys.readouterr().out
+
+    page = lake.root / "report" / "index.html"
+    said, place = report().splitlines()
+    assert said.startswith("The data is old. ")
+    assert place == str(page)
+    assert "shop.orders" in page.read_text(encoding="utf-8")
+    assert "data-docs" not in page.read_text(encoding="utf-8")
+    assert json.loads(report("--json"))["verdict"]["level"] == "look"
+    assert report("--markdown").startswith("## ")
+    assert report("--json", "--markdown", ends=2) == ""
+    assert [path.name for path in page.parent.iterdir()] == ["index.html"]

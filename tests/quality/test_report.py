@@ -1,0 +1,198 @@
+"""The report: one page that stands on its own, says the verdict first, and escapes whatever comes from the data."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from engine.schema.gap import OPEN
+from quality.report.facts import Facts, TableFacts
+from quality.report.page import PICTURED, page
+from quality.report.pictures import drawn
+from quality.report.summary import markdown, plain
+from quality.report.verdict import Level, level_of, troubles, verdict
+from tests.quality.browser import DARK, Browser, Seen, find_browser
+from tests.quality.reported import NOW, facts, failed, gap, good, with_gaps
+
+NEVER = TableFacts("shop.new", "shop.new")
+EVIL = '<img src=x onerror="alert(1)"></svg><script>alert(2)</script>'
+CASES: dict[str, Callable[[], Facts]] = {
+    "nothing has run": lambda: facts([NEVER], docs=False),
+    "no spec": lambda: facts([], docs=False),
+    "all is well": lambda: facts([good(number) for number in range(5)]),
+    "one run": lambda: facts([good(0, runs=1)]),
+    "gaps and a failure": lambda: facts([with_gaps(1), good(0), failed(2), good(3), NEVER]),
+    "a hundred tables": lambda: facts([with_gaps(n) if n % 17 == 1 else good(n) for n in range(100)]),
+}
+
+
+@cache
+def made(case: str) -> str:
+    """The page of a case: drawing takes the time of a test, so it is drawn once."""
+    return page(CASES[case]())
+
+
+class Reading(HTMLParser):
+    """A page as a reader gets it: its words, its links, the ids in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name in ("href", "src", "xlink:href") and value:
+                self.links.append(value)
+            if name == "id" and value:
+                self.ids.append(value)
+
+    def handle_data(self, data: str) -> None:
+        if self.tags[-1:] != ["style"]:
+            self.words.append(data.strip())
+
+    @property
+    def text(self) -> str:
+        return " ".join(word for word in self.words if word)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_page_stands_on_its_own(case: str) -> None:
+    read = Reading(made(case))
+    outside = [link for link in read.links if not link.startswith(("#", "data:", "data-docs/"))]
+    assert (outside, "script" in read.tags) == ([], False)
+    assert len(read.ids) == len(set(read.ids))
+    assert {link[1:] for link in read.links if link.startswith("#")} <= set(read.ids)
+
+
+@pytest.mark.parametrize(
+    ("case", "level", "headline"),
+    [
+        ("nothing has run", Level.NONE, "Nothing has run yet"),
+        ("no spec", Level.NONE, "Nothing has run yet"),
+        ("all is well", Level.GOOD, "Yes, the data can be trusted"),
+        ("one run", Level.GOOD, "Yes, the data can be trusted"),
+        ("gaps and a failure", Level.BAD, "Not all of it: 2 tables of 5 cannot be trusted"),
+        ("a hundred tables", Level.BAD, "Not all of it: 6 tables of 100 cannot be trusted"),
+    ],
+)
+def test_the_verdict_comes_first(case: str, level: Level, headline: str) -> None:
+    asked = CASES[case]()
+    said = verdict(asked)
+    assert (said.level, said.headline) == (level, headline)
+    text = Reading(made(case)).text
+    assert text.index(headline) < text.index("Tables" if len(asked.tables) > 1 else "Made by siltstone")
+    assert json.loads(json.dumps(plain(asked), default=str))["verdict"]["headline"] == headline
+    assert headline in markdown(asked).splitlines()[0]
+
+
+def test_the_page_says_which_keys_which_range_and_what_to_do() -> None:
+    text = Reading(made("gaps and a failure")).text
+    opened = with_gaps(1).gaps[0]
+    for told in (opened.key, opened.position_from, f"siltstone gaps ack {opened.gap_id}", "and 9 more", "14 places"):
+        assert str(told) in text
+    assert "read the source's log again" in text
+    assert "812 of 10,204 records cannot be decoded" in text
+    assert "hanna" in text
+    assert "the log of that hour was lost in the migration" in text
+    assert "No run has taken this table yet." in text
+
+
+def test_data_that_looks_like_html_is_shown_and_does_nothing() -> None:
+    table = good(0, runs=3)
+    evil = replace(gap(table.table, 1, message=EVIL), key=EVIL, hint=EVIL, position_from=EVIL)
+    known = replace(evil, gap_id="x", status="acknowledged", acknowledged_by=EVIL, acknowledged_reason=EVIL)
+    run = replace(table.runs[-1], status="failed", error=EVIL, exit_code=3)
+    checks = (replace(table.checks[0], status="failed", message=EVIL, keys=(EVIL,)),)
+    asked = facts([replace(table, table=EVIL, gaps=(evil, known), runs=(*table.runs, run), checks=checks)])
+    text = page(replace(asked, project=EVIL, namespace=EVIL))
+    read, plain_page = Reading(text), Reading(page(facts([with_gaps(1)])))
+    assert not {"img", "script"} & set(read.tags)
+    assert read.tags.count("svg") > 0
+    assert set(read.tags) <= set(plain_page.tags) | {"ul", "li"}
+    assert read.text.count("<script>alert(2)</script>") > 5
+    assert "<" not in re.sub(r"`[^`]*`", "", markdown(asked))
+
+
+def test_what_an_unforeseen_error_quotes_is_not_shown() -> None:
+    table = good(0, runs=2)
+    quoting = replace(table.runs[-1], status="failed", error="ArithmeticException: the value 4711-SECRET", exit_code=1)
+    asked = facts([replace(table, runs=(*table.runs, quoting))])
+    for told in (page(asked), markdown(asked), json.dumps(plain(asked)["tables"][0]["troubles"], default=str)):
+        assert "ArithmeticException: an error that nobody foresaw" in told
+        assert "SECRET" not in told
+
+
+def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
+    table = good(0)
+    warned = replace(table, gaps=(gap(table.table, 1, "open_window", OPEN),))
+    assert level_of(warned) == Level.LOOK
+    assert verdict(facts([warned])).headline == "Yes, with remarks"
+    known = replace(table, gaps=(gap(table.table, 1, status="acknowledged"), gap(table.table, 2, status="healed")))
+    assert (level_of(known), troubles(known)) == (Level.GOOD, ())
+    old = verdict(replace(facts([table]), at=NOW + timedelta(days=3)))
+    assert (old.level, old.headline) == (Level.LOOK, "The data is old")
+
+
+def test_a_page_of_a_hundred_tables_stays_small() -> None:
+    text = made("a hundred tables")
+    assert len(text) < 2_000_000
+    assert text.count("<details") == 100
+    assert 2 * PICTURED <= text.count("<svg") <= 3 * PICTURED
+
+
+def test_pictures_are_drawn_in_the_colours_of_the_page() -> None:
+    pictures = drawn(with_gaps(1), "here")
+    assert set(pictures) == {"log", "outcomes", "lag"}
+    for picture in pictures.values():
+        ElementTree.fromstring(picture.replace("<svg", '<svg xmlns:xlink="http://www.w3.org/1999/xlink"', 1))
+        colours = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", picture))
+        assert all(colour == "none" or colour.startswith("var(--") for colour in colours)
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Browser:
+    return Browser(find_browser(), tmp_path)
+
+
+@pytest.mark.parametrize("case", ["nothing has run", "gaps and a failure", "a hundred tables"])
+def test_in_a_browser_nothing_is_asked_for_refused_or_wider_than_a_phone(
+    browser: Browser, tmp_path: Path, case: str
+) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(made(case), encoding="utf-8")
+    assert browser.look(file, 380) == Seen(console=(), requests=(), wide=380, window=380)
+
+
+def test_a_browser_shows_it_dark_and_prints_what_is_folded(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(made("all is well"), encoding="utf-8")
+    light = browser.picture(file, "light.png", 1000, 700).read_bytes()
+    dark = browser.picture(file, "dark.png", 1000, 700, DARK).read_bytes()
+    assert light != dark
+    folded = browser.printed(file).read_bytes().count(b"/Type /Page\n")
+    file.write_text(file.read_text(encoding="utf-8").replace("<details ", "<details open "), encoding="utf-8")
+    assert folded == browser.printed(file).read_bytes().count(b"/Type /Page\n") > 1
+
+
+def test_the_browser_would_see_a_request_and_an_error(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "index.html"
+    file.write_text(
+        "<!DOCTYPE html><div style='width: 900px'>wide</div><img src='http://127.0.0.1:9/x.png'>"
+        "<script>console.error('seen')</script>"
+    )
+    seen = browser.look(file, 380)
+    assert (seen.requests, seen.window) == (("http://127.0.0.1:9/x.png",), 380)
+    assert any("seen" in line for line in seen.console)
+    assert seen.wide > 380

@@ -1,0 +1,230 @@
+"""What init finds in files without a JVM, and what it writes; and that it never writes over anything."""
+
+import gzip
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from engine.errors import SourceError, SpecError
+from engine.recognise import find_tables, looks_like, project_root, write_specs, written_specs
+from engine.recognise.sample import Fraction
+from engine.spec import load_project, load_specs
+from tests.unit.decode.given import event, field, with_schema
+
+EXTRACTS = Path(__file__).parents[2] / "data"
+Place = Callable[..., Path]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """Write lines into a file of a folder `events` inside an empty project."""
+
+    def write(name: str, *lines: Any) -> Path:
+        file = tmp_path / "events" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+        file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return file
+
+    return write
+
+
+def found(*paths: Path) -> list[tuple[str | None, str, set[tuple[str, ...]]]]:
+    return [(table.name, table.format, table.keys) for table in find_tables(paths)]
+
+
+CANAL = {
+    "id": 1, "database": "shop", "table": "items", "pkNames": ["id"], "isDdl": False, "type": "INSERT", "es": 1,
+    "ts": 2, "mysqlType": {"id": "int", "n": "decimal(12,2)"}, "data": [{"id": "1", "n": "2.50"}], "old": None,
+}  # fmt: skip
+SPANNER = {
+    "table_name": "Singers", "commit_timestamp": "2024-01-01T00:00:00Z", "mod_type": "INSERT",
+    "column_types": [
+        {"name": "SingerId", "type": {"code": "INT64"}, "is_primary_key": True, "ordinal_position": 1},
+        {"name": "Name", "type": '{"code":"STRING"}', "is_primary_key": False, "ordinal_position": 2},
+    ],
+    "mods": [{"keys": {"SingerId": "1"}, "new_values": {"Name": "A"}, "old_values": {}}],
+}  # fmt: skip
+SHAREPLEX = {"meta": {"op": "ins", "table": "HR.JOBS", "scn": "1"}, "data": {"JOB_ID": "7", "TITLE": "clerk"}}
+DATASTREAM = {
+    "uuid": "u", "read_method": "mysql-cdc-binlog", "source_timestamp": "2024-01-01T00:00:00Z",
+    "source_metadata": {"database": "shop", "table": "items", "log_file": "b.1", "log_position": 4,
+                        "change_type": "INSERT", "primary_keys": ["ID"]},
+    "payload": {"id": 1, "price": 2.5},
+}  # fmt: skip
+FORMATS = {
+    "debezium-json": (event("c", after={"id": 1, "n": 2}), "shop.items", {("id",)}),
+    "canal-json": (json.dumps(CANAL), "shop.items", {("id",)}),
+    "spanner-json": (json.dumps([{"data_change_record": [SPANNER]}]), "Singers", {("SingerId",)}),
+    "shareplex-json": (json.dumps(SHAREPLEX), "HR.JOBS", set()),
+    "datastream-json": (json.dumps(DATASTREAM), "shop.items", {("id",)}),
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_format_is_recognised_with_its_tables_and_keys(place: Place, form: str) -> None:
+    line, table, keys = FORMATS[form]
+    heartbeat = {"debezium-json": '{"ts_ms": 5}', "canal-json": json.dumps(CANAL | {"type": "QUERY", "isDdl": True})}
+    file = place("a.jsonl.gz", "", heartbeat.get(form, line), line, '{"key": {"id": 1}, "value": null}')
+    assert found(file) == [(table, form, keys)]
+    assert looks_like([line]) == form
+
+
+def test_shapes_of_one_format_are_one_format(place: Place) -> None:
+    value = json.loads(event("u", after={"id": 1}))["value"]
+    bare = [value, {"payload": value, "schema": None}, {"value": {"payload": value}, "rec": 3}]
+    pg = {"data_change_record": SPANNER}
+    camel = {"tableName": "Singers", "modType": "INSERT", "mods": json.dumps([{"keysJson": '{"SingerId": "1"}'}])}
+    assert found(place("bare.jsonl", *bare)) == [("shop.items", "debezium-json", set())]
+    assert found(place("spanner.jsonl", pg, SPANNER, camel)) == [("Singers", "spanner-json", {("SingerId",)})]
+    assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
+
+
+def test_control_events_alone_are_no_rows(place: Place) -> None:
+    ddl = CANAL | {"type": "CREATE", "isDdl": True, "data": None}
+    with pytest.raises(SourceError, match="Cannot find a change of a table"):
+        find_tables([place("ddl.jsonl", ddl)])
+
+
+def test_avro_and_parquet_files_tell_their_types(place: Place, tmp_path: Path) -> None:
+    payload = {"type": "record", "name": "p", "fields": [
+        {"name": "id", "type": ["null", "long"]},
+        {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+        {"name": "n", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}},
+    ]}  # fmt: skip
+    meta = {"type": "record", "name": "m", "fields": [
+        {"name": name, "type": ["null", "string"]} for name in ("database", "table", "log_file")
+    ] + [{"name": "primary_keys", "type": {"type": "array", "items": "string"}}]}  # fmt: skip
+    schema = {"type": "record", "name": "e", "fields": [
+        {"name": "read_method", "type": "string"}, {"name": "source_metadata", "type": meta},
+        {"name": "payload", "type": payload},
+    ]}  # fmt: skip
+    event = {
+        "read_method": "mysql-cdc",
+        "source_metadata": {"database": "shop", "table": "items", "log_file": "b", "primary_keys": ["id"]},
+        "payload": {"id": 1, "at": None, "n": Decimal("2.00")},
+    }
+    avro = tmp_path / "e.avro"
+    with avro.open("wb") as out:
+        fastavro.writer(out, schema, [event])
+    (table,) = find_tables([avro])
+    assert (table.name, table.format, table.keys) == ("shop.items", "datastream-avro", {("id",)})
+    types = {name: kind.simpleString() for name, kind in table.columns.types().items() if kind}
+    assert types == {"id": "bigint", "at": "timestamp", "n": "decimal(12,2)"}
+    parquet = tmp_path / "landing" / "orders-2024-01-01.parquet"
+    parquet.parent.mkdir()
+    pq.write_table(pa.table({"id": pa.array([1], pa.int16()), "at": pa.array([0], pa.timestamp("us"))}), parquet)
+    (rows,) = find_tables([parquet])
+    assert (rows.name, rows.format) == ("landing.orders", "rows")
+    told = {name: kind.simpleString() for name, kind in rows.columns.types().items() if kind}
+    assert told == {"id": "int", "at": "timestamp_ntz"}
+
+
+def written(tmp_path: Path, *events: Path, force: bool = False) -> dict[str, str]:
+    """The text of each spec that init writes in a project, by file name."""
+    root, known = project_root(tmp_path / "specs")
+    specs = written_specs(find_tables(events), tmp_path / "specs", root, events)
+    write_specs(specs, None if known else root / "siltstone.yaml", force)
+    return {spec.file.name: spec.file.read_text() for spec in specs}
+
+
+def test_the_specs_of_events_with_keys_are_valid_and_say_what_was_inferred(place: Place, tmp_path: Path) -> None:
+    images: list[dict[str, Any]] = [
+        {"id": 1, "big": 2**70, "x": 1, "at": 1_700_000_000_000, "day": "2024-01-01", "no": None, "_x": 1},
+        {"id": 2, "big": 1, "x": 1.5, "at": 1_700_000_000_001, "day": "2024-01-02", "no": None, "yes, really: #": {}},
+    ]
+    events = place("a.jsonl", *(event("c", after=image) for image in images)).parent
+    place("b.jsonl", event("d", before={"id": 1}))
+    text = written(tmp_path, events)["shop.items.yaml"]
+    (spec,) = load_specs(None, load_project(tmp_path))
+    assert (spec.table, spec.keys, spec.source.path) == ("shop.items", ("id",), str(tmp_path / "events" / "*.jsonl"))
+    assert "path: events/*.jsonl" in text
+    assert {name: column.type for name, column in (spec.columns or {}).items()} == {
+        "id": "bigint", "big": "decimal(38,0)", "x": "double", "at": "bigint", "day": "string", "no": "string",
+        "yes, really: #": "string",
+    }  # fmt: skip
+    assert "inferred from all 3 changes" in text
+    assert "at: bigint # milliseconds since 1970? then timestamp(3)" in text
+    assert "'no': string # only nulls were seen" in text
+    assert "day: string # times? then date" in text
+    assert "reserved: [_x]" in text
+
+
+def test_types_that_events_carry_are_left_to_them(place: Place, tmp_path: Path) -> None:
+    line = event("c", after={"id": 1, "n": "AQ=="})
+    decimal = field("n", "bytes", "org.apache.kafka.connect.data.Decimal", scale="2")
+    text = written(tmp_path, place("a.jsonl", with_schema(line, [field("id", "int32"), decimal])))["shop.items.yaml"]
+    assert yaml.safe_load(text).keys() == {"table", "source", "keys"}
+    assert "#   n: decimal(38,2)" in text
+
+
+def test_what_only_a_person_knows_is_asked_for_by_validate(place: Place, tmp_path: Path) -> None:
+    rows = [{"id": n, "name": "a", "updated_at": f"2024-01-0{n}T00:00:00Z"} for n in (1, 2, 3)]
+    text = written(tmp_path, place("orders-1.jsonl", *rows), place("orders-2.jsonl", *rows))["events.orders.yaml"]
+    assert "candidates: [updated_at" in text
+    with pytest.raises(SpecError) as refused:
+        load_specs(None, load_project(tmp_path))
+    assert {violation.path for violation in refused.value.violations} == {"$.source.sequence_by", "$.keys"}
+    bare = json.loads(event("c", after={"id": 1, "n": 2}))["value"]
+    text = written(tmp_path, place("bare.jsonl", bare))["shop.items.yaml"]
+    assert "keys: # decide: the columns that identify a row; candidates: [id, n]" in text
+    with pytest.raises(SpecError, match=r"shop.items.yaml:\d+:\d+: \$.keys: says nothing"):
+        load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
+
+
+def test_nothing_is_overwritten_and_the_project_is_written_once(place: Place, tmp_path: Path) -> None:
+    file = place("a.jsonl", event("c", after={"id": 1}))
+    written(tmp_path, file)
+    assert load_project(tmp_path).namespace == "silt"
+    (tmp_path / "siltstone.yaml").write_text("namespace: mine\n")
+    spec = tmp_path / "specs" / "shop.items.yaml"
+    spec.write_text("mine\n")
+    with pytest.raises(SpecError, match="the file is there already"):
+        written(tmp_path, file)
+    assert (spec.read_text(), load_project(tmp_path).namespace) == ("mine\n", "mine")
+    assert "table: shop.items" in written(tmp_path, file, force=True)["shop.items.yaml"]
+    assert load_project(tmp_path).namespace == "mine"
+
+
+def test_an_unknown_file_is_told_with_all_that_was_looked_for(place: Place, tmp_path: Path) -> None:
+    notes, flat = place("notes.txt", "some words", "and more"), place("a.jsonl", event("c", after={"id": 1}))
+    with pytest.raises(SourceError) as refused:
+        find_tables([notes])
+    assert f"{notes} (neither lines of JSON nor CSV, Avro or Parquet)" in refused.value.message
+    for form in ("debezium-json: op and a source block", "canal-json: ", "datastream-avro: ", "rows: JSON objects"):
+        assert form in refused.value.message
+    remarks: list[str] = []
+    assert [table.name for table in find_tables([flat.parent], remarks.append)] == ["shop.items"]
+    assert remarks == [f"{notes} is passed over: neither lines of JSON nor CSV, Avro or Parquet"]
+    assert "path: events/*.jsonl" in written(tmp_path, flat.parent)["shop.items.yaml"]
+    assert "path: events/a.jsonl" in written(tmp_path, flat, force=True)["shop.items.yaml"]
+    document = tmp_path / "one.json"
+    document.write_text(json.dumps([{"a": 1}], indent=1))
+    with pytest.raises(SourceError, match="one JSON document; siltstone reads one record a line"):
+        find_tables([document])
+    with pytest.raises(SourceError, match="does not exist"):
+        find_tables([tmp_path / "gone"])
+
+
+def test_csv_is_rows_of_text(place: Place, tmp_path: Path) -> None:
+    text = written(tmp_path, place("people.csv", "id;name;seen", "1;A;2024-01-01", "2;B;2024-01-02"))[
+        "events.people.yaml"
+    ]
+    assert 'delimiter: ";"' in text
+    assert "#   id: string # numbers? then bigint" in text
+    assert "#   seen: string # times? then date" in text
+
+
+def test_lines_of_another_format_are_named() -> None:
+    assert looks_like(["Obj\x01..."]) == "an Avro file"
+    assert looks_like(['{"a": 1}', "x"]) == "plain rows (format rows)"
+    assert looks_like(["what", "is", "this"]) is None
+    assert str(Fraction("1.50")) == "1.50"

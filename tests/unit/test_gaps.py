@@ -1,0 +1,129 @@
+"""The life of gaps, as values: what opens, renews, heals and reopens them, and what they seal."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, sealed_up_to
+from quality.gaps import Looked, Visit, covered, found_in_all, is_acknowledged, updated
+from quality.results import Finding, Found
+from tests.unit.spec.cases import spec
+
+SPEC = spec()
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = '{"id":1}'
+
+
+def visit(number: int) -> Visit:
+    return Visit(f"run{number}", BEGAN + timedelta(days=number))
+
+
+def found(*places: tuple[str | None, str | None, str | None], check: str = "chain_break", beyond: int = 0) -> Found:
+    sample = tuple(Finding(check, low, high, key, f"differs before {high}") for key, low, high in places)
+    return Found(len(sample) + beyond, "00", "99", sample)
+
+
+def looked(what: Found, since: int = 0, book: list[Gap] | None = None, check: str = "chain_break") -> Looked:
+    return Looked({check: what}, since, covered(book or [], since))
+
+
+def states(book: list[Gap]) -> Mapping[str, str]:
+    return {gap.key or gap.message: gap.status for gap in book}
+
+
+def test_a_finding_opens_a_gap_and_the_same_finding_renews_it() -> None:
+    (opened,) = updated([], [looked(found((KEY, "10", "13")), since=4)], SPEC, visit(1))
+    assert (opened.status, opened.opened_run, opened.since_batch, opened.severity) == (OPEN, "run1", 4, "error")
+    (seen,) = updated([opened], [looked(found((KEY, "10", "13")), since=4)], SPEC, visit(2))
+    later = {"last_seen_run": "run2", "last_seen_at": visit(2).at}
+    assert seen == replace(opened, **later)
+
+
+def test_a_gap_that_comes_nearer_stays_the_same_gap() -> None:
+    (wide,) = updated([], [looked(found((KEY, "10", "13")))], SPEC, visit(1))
+    (narrow,) = updated([replace(wide, committed_from=BEGAN)], [looked(found((KEY, "12", "13")))], SPEC, visit(2))
+    assert (narrow.gap_id, narrow.position_from, narrow.committed_from) == (wide.gap_id, "12", None)
+
+
+@pytest.mark.parametrize(
+    ("second", "status"),
+    [
+        (Looked({"chain_break": Found()}, 0, frozenset()), OPEN),
+        (Looked({"orphan": Found()}, 0, frozenset({"*"})), OPEN),
+        (Looked({"chain_break": Found(unavailable="no image")}, 0, frozenset({"*"})), OPEN),
+        (Looked({"chain_break": found(("other", "1", "2"), beyond=1)}, 0, frozenset({"*"})), OPEN),
+        (Looked({"chain_break": Found()}, 0, frozenset({"*"})), HEALED),
+    ],
+    ids=["not looked at", "another check", "could not look", "cut short", "looked at and gone"],
+)
+def test_only_a_look_that_would_have_found_it_heals_a_gap(second: Looked, status: str) -> None:
+    book = updated([], [looked(found((KEY, "10", "13")))], SPEC, visit(1))
+    covers = frozenset(gap.gap_id for gap in book) if second.covers else frozenset()
+    after = updated(book, [replace(second, covers=covers)], SPEC, visit(2))
+    assert states(after)[KEY] == status
+    assert [gap.healed_run for gap in after if gap.key == KEY] == ["run2" if status == HEALED else None]
+
+
+def test_a_healed_gap_that_is_found_once_more_is_open_again() -> None:
+    book = updated([], [looked(found((KEY, "10", "13")))], SPEC, visit(1))
+    book = updated(book, [looked(Found(), book=book)], SPEC, visit(2))
+    (again,) = updated(book, [looked(found((KEY, "10", "13")))], SPEC, visit(3))
+    assert (again.status, again.healed_run, again.opened_run) == (OPEN, None, "run1")
+
+
+def test_what_a_person_knows_of_stays_acknowledged_until_there_is_more_of_it() -> None:
+    many = found((KEY, "10", "13"), beyond=5)
+    book = [replace(gap, status=ACKNOWLEDGED) for gap in updated([], [looked(many)], SPEC, visit(1))]
+    same = updated(book, [looked(many)], SPEC, visit(2))
+    assert set(states(same).values()) == {ACKNOWLEDGED}
+    assert is_acknowledged("chain_break", many, same, SPEC)
+    more = updated(book, [looked(found((KEY, "10", "13"), beyond=6))], SPEC, visit(2))
+    assert states(more) == {KEY: ACKNOWLEDGED, "6 more findings of chain_break": OPEN}
+    assert not is_acknowledged("chain_break", many, more, SPEC)
+
+
+def test_a_check_that_found_nothing_is_not_acknowledged() -> None:
+    assert not is_acknowledged("chain_break", Found(), [], SPEC)
+
+
+def test_what_happened_in_one_delivery_is_no_gap() -> None:
+    events = found(("k", "1", "2"), check="positions_backwards")
+    assert updated([], [looked(events, check="positions_backwards")], SPEC, visit(1)) == []
+
+
+def test_gaps_without_a_key_are_known_by_their_range_and_without_one_by_their_words() -> None:
+    places = [(None, "1", None), (None, "2", None), (None, None, None)]
+    one = updated([], [looked(found(*places, check="open_window"), check="open_window")], SPEC, visit(1))
+    assert len({gap.gap_id for gap in one}) == 3
+
+
+def test_the_verdict_on_a_check_counts_each_place_once() -> None:
+    first, again = found((KEY, "10", "13"), beyond=2), found((KEY, "10", "13"), ('{"id":2}', "1", "2"))
+    both = found_in_all("chain_break", [looked(first), looked(again), looked(Found())], SPEC)
+    assert (both.observed, [one.key for one in both.sample]) == (4, [KEY, '{"id":2}'])
+    assert found_in_all("chain_break", [looked(Found(unavailable="none")), looked(Found())], SPEC).unavailable == "none"
+
+
+def gap(check: str = "chain_break", status: str = OPEN, hours: int | None = 1, severity: str = "error") -> Gap:
+    (made,) = updated([], [looked(found((KEY, "10", "13")))], SPEC, visit(1))
+    begins = None if hours is None else BEGAN + timedelta(hours=hours)
+    return replace(made, check=check, status=status, severity=severity, committed_from=begins)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "hours"),
+    [
+        ([], 9),
+        ([gap(hours=3), gap(hours=5)], 3),
+        ([gap(hours=3, status=HEALED), gap(hours=4, status=ACKNOWLEDGED), gap(hours=2, severity="info")], 9),
+        ([gap(hours=3), gap(hours=None)], None),
+        ([gap(hours=3), gap("orphan", hours=5)], None),
+    ],
+    ids=["no gap", "the earliest", "none that holds", "nobody knows where", "a beginning is missing"],
+)
+def test_everything_before_the_first_open_gap_is_sealed(gaps: list[Gap], hours: int | None) -> None:
+    sealed = sealed_up_to(BEGAN + timedelta(hours=9), gaps)
+    assert sealed == (None if hours is None else BEGAN + timedelta(hours=hours))
+    assert sealed_up_to(None, gaps) is None
