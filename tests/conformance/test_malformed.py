@@ -5,10 +5,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import decode_rows, discover, envelopes
+from engine.errors import SourceError
+from engine.recognise import looks_like
+from engine.run import catch_up
 from engine.spec.model import ProjectSpec
-from tests.conformance.decoded import spec_of
+from tests.conformance.decoded import spec_of, told
 from tests.conformance.formats import BY_NAME
-from tests.conformance.malformed import FAMILIES, GOOD, THINGS, broken_lines
+from tests.conformance.malformed import FAMILIES, GOOD, THINGS, a_story, broken_lines
 from tests.conformance.teller import LineTeller
 
 LINE_TELLERS = (
@@ -62,6 +65,26 @@ def test_lines_of_another_format_are_no_changes(form: str, spark: SparkSession, 
     found = envelopes(lines, spec.source, {spec.table: spec.keys}).select("kind", "reason").collect()
     assert {row["kind"] for row in found} == {"reject"}
     assert all(row["reason"] and "not JSON" not in row["reason"] for row in found)
+
+
+@pytest.mark.parametrize("name", [name for name, teller in BY_NAME.items() if isinstance(teller, LineTeller)])
+def test_lines_of_every_teller_are_known_by_their_format(name: str) -> None:
+    teller = BY_NAME[name]
+    assert isinstance(teller, LineTeller)
+    assert looks_like(teller.lines(a_story())) == teller.format
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("postgresql_bare", "canal"), ("spanner_new_values_array", "mysql_bare")]
+)
+def test_a_file_of_another_format_is_one_error_that_names_it(
+    written: str, read: str, spark: SparkSession, project: ProjectSpec
+) -> None:
+    folder = told(BY_NAME[written], a_story(), project)
+    report = catch_up(project, [spec_of(project, BY_NAME[read], THINGS, folder)], spark)
+    (table,) = report.tables
+    assert table.exit_code == SourceError.exit_code
+    assert BY_NAME[written].format in str(table.error)
 
 
 def by_line(rejects: DataFrame) -> dict[int, str]:
