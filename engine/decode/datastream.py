@@ -51,7 +51,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:1 with the lines.
     """
-    return lines.transform(_parsed).transform(_placed).transform(_completed)
+    return lines.transform(_parsed).transform(_placed).transform(_keyed).transform(_completed)
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -156,6 +156,12 @@ def _blank(text: Column) -> Column:
     return text.isNull() | (F.trim(text) == "")
 
 
+def _keyed(placed: DataFrame) -> DataFrame:
+    """The names of the payload's fields, once for all who ask; the names of the key columns."""
+    told = placed.select("*", F.json_object_keys("_payload").alias("_fields"))
+    return told.select("*", _key(F.col("_fields"), F.col("_meta")).alias("key_json"))
+
+
 def _completed(placed: DataFrame) -> DataFrame:
     """The columns of every envelope."""
     event, meta, kind = F.col("_event"), F.col("_meta"), F.col("_kind")
@@ -172,14 +178,13 @@ def _completed(placed: DataFrame) -> DataFrame:
         "table": table,
         "op": op,
         "origin": F.when(F.col("_is_read"), names.ORIGIN_SNAPSHOT).otherwise(names.ORIGIN_STREAM),
-        "key_json": _key(payload, meta),
         "before_json": F.when(is_delete, payload),
         "after_json": F.when(~is_delete, payload),
         "schema_hash": F.when(F.col("row_schema_json").isNotNull(), F.xxhash64("row_schema_json")),
         "event_id": event["uuid"],
         "tx_id": meta["tx_id"],
     }
-    kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts")
+    kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts", "key_json")
     carried = {name: F.col(name) for name in kept} | made
     return placed.select(
         *[carried.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ENVELOPE_SCHEMA]
@@ -203,10 +208,10 @@ def _op() -> Column:
     )
 
 
-def _key(payload: Column, meta: Column) -> Column:
+def _key(found: Column, meta: Column) -> Column:
     """The names of the key columns, as the payload spells them; an Oracle table without a key has the row's id."""
     listed = F.coalesce(_names(meta["primary_keys"]), _names(meta["replication_index"]))
-    fields = F.coalesce(F.json_object_keys(payload), F.array().cast("array<string>"))
+    fields = F.coalesce(found, F.array().cast("array<string>"))
 
     def spelt(name: Column) -> Column:
         same = F.filter(fields, lambda field: F.lower(field) == F.lower(name))
