@@ -38,7 +38,9 @@ def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     return messages.where(message["id"].isNotNull()).select(
         "file",
         "line",
-        F.struct("channel", partition.alias("partition"), F.when(partition.isNotNull(), folder)).alias("lane"),
+        F.struct("channel", partition.alias("partition"), F.when(partition.isNotNull(), folder).alias("folder")).alias(
+            "lane"
+        ),
         F.coalesce("kafka_offset", F.lit(0)).alias("offset"),
         message["id"].alias("id"),
         message["es"].alias("es"),
