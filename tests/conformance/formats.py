@@ -2,6 +2,7 @@
 
 from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
 from tests.conformance.tell_debezium import Mysql, Postgresql
+from tests.conformance.tell_debezium_commits import Oracle, Sqlserver
 from tests.conformance.tell_dts import Canal, Shareplex
 from tests.conformance.tell_rows import Rows
 from tests.conformance.tell_spanner import Spanner
@@ -12,6 +13,8 @@ TELLERS: tuple[Teller, ...] = (
     Postgresql(schemas=True),
     Mysql(schemas=False),
     Mysql(schemas=True),
+    Sqlserver(),
+    Oracle(),
     Canal(),
     Canal(swapped=True),
     Spanner("NEW_VALUES", "array"),

@@ -1,4 +1,4 @@
-"""Debezium's JSON, of PostgreSQL and MySQL: with and without schemas, before images and the lack of them."""
+"""Debezium's JSON; of PostgreSQL and MySQL: with and without schemas, before images and the lack of them."""
 
 import json
 import math

@@ -48,6 +48,12 @@ def mysql(place: str) -> str:
     return json.dumps({"op": "c", "after": {"id": 1}, "source": source | {"pos": int(pos), "row": 0}, "ts_ms": 2})
 
 
+def oracle(place: Place) -> str:
+    source = {"version": "3.0.0.Final", "connector": "oracle", "name": "n", "schema": "s", "table": "t", "ts_ms": 1}
+    record = {"rs_id": "0x000001.00000002.0010", "ssn": 0}
+    return json.dumps({"op": "c", "after": {"id": 1}, "source": source | record | place, "ts_ms": 2})
+
+
 SOURCES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "datastream-mysql": ("datastream-json", datastream("mysql-cdc-binlog", {"database": "d"})),
     "datastream-postgresql": ("datastream-json", datastream("postgresql-cdc", {"schema": "s"})),
@@ -57,8 +63,9 @@ SOURCES: dict[str, tuple[str, Callable[[Any], str]]] = {
     ),
     "spanner": ("spanner-json", spanner),
     "debezium-mysql-seq": ("debezium-json", mysql),
+    "debezium-oracle": ("debezium-json", oracle),
 }
-NOT_DECODED = {"dts", "debezium-oracle"}
+NOT_DECODED = {"dts"}
 """Sources whose formats have no decoder in this kit yet."""
 
 
