@@ -2,9 +2,9 @@
 
 Oracle's changes stand at their commit (commit SCN, SCN, redo record). Connectors before 2.0 wrote the commit SCN of the
 transaction before on all events but a transaction's last: theirs stand at their statement, before all that newer
-connectors wrote, with zeros for the commit SCN, by which windows of READs know how far to reach. So which order an event
-is in is told by its own `source.version`, or by the spec for the whole source (`source.order: scn`), and never depends
-on what has arrived.
+connectors wrote, with zeros for the commit SCN, which tell the windows of READs to reach further back. So which order an
+event is in is told by its own `source.version`, or by the spec for the whole source (`source.order: scn`), and never
+depends on what has arrived.
 """
 
 from __future__ import annotations
