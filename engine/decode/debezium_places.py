@@ -2,7 +2,7 @@
 
 Oracle's changes stand at their commit (commit SCN, SCN, redo record). Connectors before 2.0 wrote the commit SCN of the
 transaction before on all events but a transaction's last: theirs stand at their statement, before all that newer
-connectors wrote, with zeros for the commit SCN, which tell the windows of READs to reach further back. So which order an
+connectors wrote, with zeros for the commit SCN, which tell the windows of READs to reach further back. Which order an
 event is in is told by its own `source.version`, or by the spec for the whole source (`source.order: scn`), and never
 depends on what has arrived.
 """
