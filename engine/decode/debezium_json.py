@@ -115,7 +115,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": reason,
         "connector": debezium_places.connector(source),
-        "source": debezium_places.name(source, order),
+        "source": F.concat(debezium_places.connector(source), F.lit(":"), source.getField("name")),
         "op": debezium_kinds.op(value.getField("op")),
         "origin": debezium_kinds.origin(value.getField("op")),
         "key_json": key.getField("payload"),

@@ -12,6 +12,8 @@ from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
 from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, sortable, whole_key
 
+EPOCH_DIGITS = 4  # of a position: its first segment
+
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
     """Changes and the open versions of their keys as rows of one timeline.
@@ -194,7 +196,9 @@ def reaches_truncate(folded: Folded) -> Column:
 
 def has_statement_positions() -> Column:
     """True for sources whose changes carry the place of their statement: it can be committed long after a READ."""
-    return reduce(lambda one, other: one | other, [F.col("source").startswith(s) for s in names.STATEMENT_POSITIONS])
+    uncommitted = F.substring("position", EPOCH_DIGITS + 1, len(names.NO_COMMIT)) == names.NO_COMMIT
+    by_source = [F.col("source").startswith(source) for source in names.STATEMENT_POSITIONS]
+    return reduce(lambda one, other: one | other, by_source, F.col("source").startswith(names.ORACLE) & uncommitted)
 
 
 def interval(span: timedelta) -> Column:

@@ -12,13 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pydantic_core import PydanticCustomError
 
 from engine.errors import SourceError, SpecError
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.tables import FoundTable
-from engine.spec.fields import key_names
 from engine.spec.load import PROJECT_FILE
 
 CANDIDATES_SHOWN: Final = 5
@@ -107,7 +105,7 @@ def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
     lines += [f"table: {_scalar(name)}", *_source(table, path)]
-    if not keys and table.keyless and _takes_keyless():
+    if not keys and table.keyless:
         lines.append("keys: [] # the events say that there is no key: the whole row is one")
     elif keys == [(ROW_ID,)]:
         lines.append(f"# keys: left to the events. The table has none; the ids of its rows ({ROW_ID}) stand for one.")
@@ -131,14 +129,6 @@ def _source(table: FoundTable, path: str) -> list[str]:
         lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
-
-
-def _takes_keyless() -> bool:
-    """Whether this version keeps tables without a key."""
-    try:
-        return key_names([]) == ()
-    except PydanticCustomError:
-        return False
 
 
 def _keys(table: FoundTable) -> list[tuple[str, ...]]:
