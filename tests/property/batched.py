@@ -29,7 +29,7 @@ def batched_spec(project: ProjectSpec, rules: oracle.Rules) -> TableSpec:
     return table_spec(
         {
             "table": "drawn.rows",
-            "source": {"format": "debezium-json", "path": "nowhere.jsonl"},
+            "source": {"format": "debezium-json", "path": "nowhere.jsonl", "several": "one_log"},  # one a case
             "keys": list(KEYS),
             "columns": dict(TYPES),
             "snapshot": {name: f"{micros // SECOND}s" for name, micros in seconds.items()},
