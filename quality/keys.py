@@ -144,7 +144,8 @@ def orphan() -> Column:
         revived, F.lit("the update changes a row that was deleted before it")
     )
     is_first = F.col("change").isNotNull() & ~is_copied_by("previous")  # a second copy has a change before it
-    return F.when(is_first, text)
+    # What takes the key of another row begins there, even where the source calls it an update.
+    return F.when(is_first & ~F.coalesce(F.col("change.takes_key"), F.lit(False)), text)
 
 
 def double_insert() -> Column:

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode import canal_json, datastream, debezium_json, plain_rows, shareplex_json, spanner_json
+from engine.decode import canal_json, datastream, debezium_json, pairs, plain_rows, rows, shareplex_json, spanner_json
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import (
@@ -25,10 +25,9 @@ from engine.decode.envelope import (
 )
 from engine.decode.epochs import with_epochs
 from engine.decode.ledgers import transaction_rows, watermark_rows
-from engine.decode.rows import decode_rows
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SpecError
-from engine.spec.model import SourceSpec
+from engine.spec.model import SourceSpec, TableSpec
 
 FORMATS: Final[dict[str, Callable[..., DataFrame]]] = {
     "debezium-json": debezium_json.envelopes,
@@ -45,6 +44,8 @@ FANNING_OUT: Final = ("canal-json", "spanner-json", "shareplex-json")
 """Formats of which one line can hold several changes."""
 READ_WHOLE: Final = ("canal-json", "shareplex-json")
 """Formats of which a line's meaning can depend on the lines before it in its file."""
+READ_ON: Final = ("canal-json",)
+"""Formats of which it can depend on the lines at the end of the file before, too."""
 
 
 def envelopes(
@@ -67,6 +68,12 @@ def envelopes(
     return with_epochs(found, source.epochs)
 
 
+def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFrame:
+    """The changes of one table, decoded: see `engine.decode.rows`."""
+    told = pairs.with_pairs(envelopes) if spec.source.format in pairs.FORMATS else envelopes
+    return rows.decode_rows(told, shape, spec)
+
+
 __all__ = [
     "envelopes",
     "discover",
@@ -86,4 +93,5 @@ __all__ = [
     "FORMATS",
     "FANNING_OUT",
     "READ_WHOLE",
+    "READ_ON",
 ]

@@ -17,6 +17,7 @@ from engine.decode import values, written
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
+ROOM: Final = 18
 _READ: Final[dict[EncodingKind, T.DataType]] = {
     "boolean": T.BooleanType(),
     "unsigned": T.DecimalType(20, 0),
@@ -58,9 +59,10 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     if isinstance(kind, T.StringType) and not encoding.kind.startswith(("time", "decimal")):
         return T.StringType()
     if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
-        # All places that there is room for, so that too many are seen and not rounded away; a declared type of 38
-        # digits leaves no room, and rounds.
-        return T.DecimalType(values.DECIMAL_DIGITS, values.DECIMAL_DIGITS - kind.precision + kind.scale)
+        # All places that there is room for, so that too many are seen and not rounded away; as text, where there is
+        # not much.
+        room = values.DECIMAL_DIGITS - kind.precision
+        return T.StringType() if room < ROOM else T.DecimalType(values.DECIMAL_DIGITS, room + kind.scale)
     if encoding.kind == "integer":
         return kind if isinstance(kind, T.IntegerType | T.LongType) else T.LongType()
     if encoding.kind == "floating":
@@ -198,7 +200,7 @@ def _digits_or_text(text: Column) -> Column:
 
 def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     scale = encoding.size or 0
-    if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
+    if encoding.kind == "decimal_number" and isinstance(_read_type(encoding, kind), T.DecimalType):
         return F.when(value.try_cast(kind) == value, value.try_cast(kind))
     if encoding.kind == "decimal_base64":
         if isinstance(kind, T.DecimalType):

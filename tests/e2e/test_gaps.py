@@ -202,7 +202,7 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
 
     (gap,) = gaps(shop)
     said = json.loads(command(shop, capsys, "report", "--json"))
-    assert said["verdict"]["headline"] == "No: 1 table of 1 cannot be trusted"
+    assert said["verdict"]["headline"] == "No, the data cannot be trusted"
     (table,) = said["tables"]
     assert [one["keys"] for one in table["troubles"]] == [[gap.key]]
     assert (table["rows"], table["versions"], table["changes"]) == (2, 3, 3)

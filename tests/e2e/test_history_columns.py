@@ -174,7 +174,12 @@ def test_a_table_without_a_key_through_the_commands(spark: SparkSession, project
     assert found == [(0, None, 1), (1, "b", 1)]
     (again,) = verify(project, [spec], spark, sample=None, seed=1)
     assert again.status == EQUAL, again
-    before = shop.rows("shop_things_h")
+    before = kept_rows(shop)
     (rebuilt,) = rebuild(project, [spec], spark).tables
     assert rebuilt.status == REBUILT, rebuilt.error
-    assert sorted(map(repr, shop.rows("shop_things_h"))) == sorted(map(repr, before))
+    assert kept_rows(shop) == before
+
+
+def kept_rows(shop: Shop) -> list[str]:
+    """History's rows but for the batch that wrote them."""
+    return sorted(repr(found | {"_batch": None}) for found in shop.rows("shop_things_h"))

@@ -40,7 +40,8 @@ def parts() -> Mapping[str, Part]:
 
     split = len(SPLITS) * sum(BATCHED)
     return {
-        "drawn histories": Part("test_engine_equals_oracle.py", "", 2 * DRAWN),
+        "drawn histories": Part("test_engine_equals_oracle.py", "all", DRAWN),
+        "the same, two columns tracked": Part("test_engine_equals_oracle.py", "two", DRAWN),
         "simulated databases": Part("test_simulated.py", "not any_split", SIMULATED + DRIFTING),
         "batches: markers": Part("test_simulated.py", "any_split and (markers or resolved)", 2 * split),
         "batches: positions": Part("test_simulated.py", "any_split and (positions or statements)", 2 * split),
