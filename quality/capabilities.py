@@ -12,6 +12,7 @@ from quality import catalogue as c
 NO_BEFORE: Final = "its changes carry no row before"
 NO_SIZE: Final = "its events do not say how much their transaction holds"
 NO_FILES: Final = "its log has no numbered files"
+MANY_LOGS: Final = "its records can come from several logs, and do not say from which"
 NO_WINDOWS: Final = "it has no markers of snapshot windows"
 NO_NOTICE: Final = "it does not tell when a snapshot has seen the whole table"
 NO_READS: Final = "it has no snapshot READs"
@@ -46,7 +47,7 @@ NOT_CARRIED: Final[dict[str, dict[str, str]]] = {
     "canal": _NO_SNAPSHOTS | {c.INCOMPLETE_TRANSACTION: NO_SIZE, c.LOG_GAP: NO_FILES, c.POSITIONS_BACKWARDS: OWN_PLACE},
     "spanner": _NO_SNAPSHOTS | {c.LOG_GAP: NO_FILES, c.TIME_AGAINST_ORDER: OWN_TIME, c.SNAPSHOT_READS: NO_READS},
     "shareplex": _NO_SNAPSHOTS | {c.LOG_GAP: NO_FILES, c.STALLED_SOURCE: NO_BEATS, c.SNAPSHOT_READS: NO_READS},
-    "dts": _NO_SNAPSHOTS | {c.INCOMPLETE_TRANSACTION: NO_SIZE, c.LOG_GAP: NO_FILES, c.STALLED_SOURCE: NO_BEATS},
+    "dts": _NO_SNAPSHOTS | {c.INCOMPLETE_TRANSACTION: NO_SIZE, c.LOG_GAP: MANY_LOGS},
     "rows": _NO_SNAPSHOTS
     | {
         c.CHAIN_BREAK: NO_BEFORE,
@@ -79,10 +80,16 @@ SHOWN: Final[tuple[tuple[str, str], ...]] = (
 
 def not_carried(sources: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The checks that none of these sources can carry, each with the reason. An unknown source can carry all."""
-    kinds = [NOT_CARRIED.get(source.partition(":")[0], {}) for source in sources]
+    kinds = [NOT_CARRIED.get(kind_of(source), {}) for source in sources]
     for check in kinds[0] if kinds else ():
         if all(check in kind for kind in kinds):
             yield check, f"not available for this format: {kinds[0][check]}"
+
+
+def kind_of(source: str) -> str:
+    """How a source begins: up to the colon; of DTS, whatever database it reads."""
+    kind = source.partition(":")[0]
+    return "dts" if kind.startswith("dts-") else kind
 
 
 def as_markdown() -> str:

@@ -19,7 +19,8 @@ def skipped_logs(control: DataFrame, since: int, key: T.DataType) -> DataFrame:
 
         files 4, 5, 8, 9     one finding: 6 to 7
     """
-    epoch, number = F.substring("position", 1, 4), F.conv(F.substring("position", 6, 8), HEX, DECIMAL).cast("bigint")
+    segments = F.split("position", "-")
+    epoch, number = F.get(segments, F.lit(0)), F.conv(F.get(segments, F.lit(1)), HEX, DECIMAL).cast("bigint")
     files = (
         control.where(F.col("kind") == LOG_FILE)
         .coalesce(1)  # a few rows a batch: no shuffle is worth it

@@ -27,7 +27,7 @@ def in_ledger() -> Column:
     """True for what belongs to a transaction of which somebody says how much it holds."""
     return F.col("tx_id").isNotNull() & (
         F.col(ANNOUNCED).isNotNull()
-        | F.coalesce(F.col("control_kind") == ENDED, F.lit(False))
+        | F.coalesce((F.col("control_kind") == ENDED) & F.col("control_json").contains('"event_count"'), F.lit(False))
         | (F.col("tx_order").isNotNull() & is_debezium())
     )
 

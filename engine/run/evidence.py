@@ -14,7 +14,7 @@ from engine.table.ledger import ledger_schema
 
 NUMBERED_LOGS: Final = ("mysql:", "mariadb:", "datastream-mysql:")
 """Sources (as `source` begins) whose positions begin with the number of a file of the log."""
-FILE_DIGITS: Final = len("0000-00000000")
+FILE_SEGMENTS: Final = 2  # the epoch and the file
 PARTITIONED: Final = ("spanner",)
 """Sources whose channels are partitions that each tell how far they are."""
 
@@ -24,7 +24,7 @@ def evidence_counts() -> list[Column]:
     is_numbered = F.lit(False)
     for beginning in NUMBERED_LOGS:
         is_numbered = is_numbered | F.col("source").startswith(beginning)
-    log = F.struct("source", F.substring("position", 1, FILE_DIGITS).alias("file"))
+    log = F.struct("source", F.substring_index("position", "-", FILE_SEGMENTS).alias("file"))
     return [
         F.collect_set("source").alias("sources"),
         F.count_if(in_ledger()).alias("in_transactions"),

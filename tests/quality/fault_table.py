@@ -107,7 +107,10 @@ def page(results: Sequence[dict[str, Any]]) -> str:
         "# Faults put into recorded streams\n\nWritten by `make faults`. "
         f"{injected} faults. *Detectable*: something that is left tells of the fault; *found*: by a check that is "
         "there for it, on the right key, transaction or range; *precision*: of the findings that speak of a fault, or "
-        "of nothing that was done, those that speak of a fault.\n",
+        "of nothing that was done, those that speak of a fault.\n\n"
+        "The recordings last less than a minute: `quality.grace` is 3 s, `snapshot.margin` 1 s. Spanner's stream is "
+        "its recorded history over again with other keys, later and in three partitions; SharePlex's is written in the "
+        "documented shape.\n",
         table(results),
         "## Not detectable\n",
         *[

@@ -170,6 +170,9 @@ class Injector:
         """Why nobody can tell that a chunk is missing; None where it can be told."""
         if any("total_rows_scanned" in event.line for event in self.stream.events):
             return None
+        table, later = self.stream.events[places[0]].table, self.stream.events[places[0] :]
+        if any(event.table == table and event.op == "t" for event in later):
+            return "no notice says how many rows the snapshot saw, and the table was emptied afterwards"
         if self.ghosts(places):
             return None
         return "no notice says how many rows the snapshot saw, and every row of the chunk is told by a later change"

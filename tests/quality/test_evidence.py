@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from engine.decode import control_rows, envelopes, watermark_rows
 from engine.spec.model import SourceSpec
-from engine.table.ledger import SCHEMAS
+from engine.table.ledger import ledger_schema
 from quality.logs import skipped_logs
 from quality.watermarks import silent_heartbeats, stalled_partitions
 from tests.quality.stage import NOON, SECOND, at
@@ -18,12 +18,12 @@ from tests.unit.decode.given import lines
 from tests.unit.decode.test_spanner import record
 
 GRACE = timedelta(seconds=10)
-SCHEMA = T.StructType.fromDDL(SCHEMAS["control"])
 
 
 def frame(spark: SparkSession, rows: Sequence[dict[str, Any]]) -> DataFrame:
     whole = [{"batch": 1, "source": "mysql:shop"} | row for row in rows]
-    return spark.createDataFrame([tuple(row.get(name) for name in SCHEMA.names) for row in whole], SCHEMA)
+    schema = ledger_schema("control")
+    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
 
 
 def messages(found: DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.table.ledger import SCHEMAS
+from engine.table.ledger import ledger_schema
 from quality.findings import find
 from quality.results import Found
 from quality.scope import Tables
@@ -17,7 +17,6 @@ from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
 from tests.unit.spec.cases import spec
 
 ROW = T.StructType([T.StructField("k", T.IntegerType()), T.StructField("a", T.IntegerType())])
-SCHEMA = T.StructType.fromDDL(SCHEMAS["control"])
 TABLE = "inventory.customers"  # of the smallest spec
 BEGINS, ENDS = 100, 110  # seconds
 
@@ -54,7 +53,8 @@ def window(first: int, last: int) -> list[Row]:
 
 def control(spark: SparkSession, rows: list[Row]) -> DataFrame:
     whole = [{"batch": 1} | row for row in rows]
-    return spark.createDataFrame([tuple(row.get(name) for name in SCHEMA.names) for row in whole], SCHEMA)
+    schema = ledger_schema("control")
+    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
 
 
 def live(*keys: int) -> list[Row]:
