@@ -197,7 +197,7 @@ def _print(measured: list[Measured]) -> None:
         seconds = (one.reader_exact, one.reader, one.envelopes, one.rows, one.planning)
         pace = one.records / (one.envelopes + one.rows)
         table.add_row(one.name, f"{one.records:,}", *(f"{s:.2f}" for s in seconds), f"{one.ratio:.2f}", f"{pace:,.0f}")
-    Console().print(table)
+    Console(width=140).print(table)
 
 
 if __name__ == "__main__":
