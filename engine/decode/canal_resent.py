@@ -34,6 +34,7 @@ def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
 def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     """Where each message stands in its lane, and a hash of what is the same when it is sent again."""
     message, partition = F.col("_message"), F.col("kafka_partition")
+    told = [name for name in fields if name not in _OF_A_DELIVERY]
     folder = F.when(F.col("channel").isNull(), F.regexp_replace("file", "[^/]*$", ""))
     return messages.where(message["id"].isNotNull()).select(
         "file",
@@ -44,7 +45,7 @@ def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
         F.coalesce("kafka_offset", F.lit(0)).alias("offset"),
         message["id"].alias("id"),
         message["es"].alias("es"),
-        F.xxhash64(*[message[name] for name in fields if name not in _OF_A_DELIVERY]).alias("content"),
+        F.xxhash64(*[message[name] for name in told], *[message[name].isNull() for name in told]).alias("content"),
     )
 
 

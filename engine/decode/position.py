@@ -134,9 +134,9 @@ def text_segment(text: Column) -> Column:
 
 
 def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) -> Column:
-    """`file` text that ends in its number, `pos` its text; `moment` when the change was; `half` 0 for the first one of
-    a pair at one position, else 1."""
-    number = F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint")
+    """`file` text whose last digits are its number, `pos` its text; `moment` when the change was; `half` 0 for the
+    first one of a pair at one position, else 1."""
+    number = F.regexp_extract(file, r"([0-9]+)[^0-9]*$", 1).try_cast("bigint")
     known = F.when(number.between(0, _MAX_FILE), number)
     place = pos.try_cast("bigint")
     return _joined(_hex(known, 8), _hex(F.when(place > 0, place), 16), _moment(moment), half.cast("string"))

@@ -1,6 +1,7 @@
 """How long decoding takes, against what Spark's own reader takes for the same lines.
 
     python -m tests.bench.decode [--events 50000] [--times 3] [--only canal,spanner] [--json FILE]
+        [--conf spark.sql.codegen.hugeMethodLimit=8000]
 
 For JSON the measure is `from_json` with the whole schema of the lines, typed; for Avro files Spark's reader. Each
 number is the least of several runs, taken in turns, so that a busy machine falls on all of them alike; and what the
@@ -160,11 +161,13 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--only", help="formats whose names contain one of these")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--conf", action="append", default=[], help="a setting of Spark to try: name=value")
     given = parser.parse_args()
     wanted = [n for n in FORMATS if not given.only or any(part in n for part in given.only.split(","))]
     with tempfile.TemporaryDirectory(prefix="bench-decode-") as root:
         catalog = Lake("bench", Path(root) / "lake").catalog
         conf = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"}
+        conf |= dict(setting.split("=", 1) for setting in given.conf)
         project = ProjectSpec(Path(root), None, catalog, "silt", SparkSpec("local[2]", conf), QualitySpec())
         spark = spark_session(project)
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -197,7 +200,7 @@ def _print(measured: list[Measured]) -> None:
         seconds = (one.reader_exact, one.reader, one.envelopes, one.rows, one.planning)
         pace = one.records / (one.envelopes + one.rows)
         table.add_row(one.name, f"{one.records:,}", *(f"{s:.2f}" for s in seconds), f"{one.ratio:.2f}", f"{pace:,.0f}")
-    Console().print(table)
+    Console(width=140).print(table)
 
 
 if __name__ == "__main__":

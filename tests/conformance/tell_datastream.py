@@ -157,6 +157,7 @@ class DatastreamAvro(Datastream):
     """Avro files, one a table and kind of event, each with its own schema."""
 
     format = "datastream-avro"
+    misnamed = frozenset({"date"})  # a time, says the schema: one at midnight
 
     def deliver(self, story: Story, folder: Path) -> None:
         found: dict[tuple[str, bool], list[Row]] = {}
