@@ -9,8 +9,18 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from engine.decode import canal_json, datastream, debezium_json, plain_rows, shareplex_json, spanner_json
+from engine.decode import (
+    canal_json,
+    datastream,
+    debezium_avro,
+    debezium_json,
+    dts_avro,
+    plain_rows,
+    shareplex_json,
+    spanner_json,
+)
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, ENVELOPE_SCHEMA, REJECT
@@ -22,16 +32,18 @@ from engine.spec.model import SourceSpec
 
 FORMATS: Final[dict[str, Callable[..., DataFrame]]] = {
     "debezium-json": debezium_json.envelopes,
+    "debezium-avro": debezium_avro.envelopes,
     "canal-json": canal_json.envelopes,
+    "dts-avro": dts_avro.envelopes,
     "spanner-json": spanner_json.envelopes,
     "shareplex-json": shareplex_json.envelopes,
     "datastream-json": datastream.envelopes,
     "datastream-avro": datastream.envelopes,
     "rows": plain_rows.envelopes,
 }
-NEED_KEYS: Final = ("canal-json", "shareplex-json")
+NEED_KEYS: Final = ("canal-json", "dts-avro", "shareplex-json")
 """Formats of which an event does not always say that it changes a key, or which table it is about."""
-FANNING_OUT: Final = ("canal-json", "spanner-json", "shareplex-json")
+FANNING_OUT: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json")
 """Formats of which one line can hold several changes."""
 READ_WHOLE: Final = ("canal-json", "shareplex-json")
 """Formats of which a line's meaning can depend on the lines before it in its file."""
@@ -52,7 +64,20 @@ def envelopes(
         listed = ", ".join(FORMATS)
         raise SpecError(f"Cannot decode {source.format}: no decoder for it ({listed} has one).")
     found = decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
-    return with_epochs(found, source.epochs)
+    return as_delivered(with_epochs(found, source.epochs))
+
+
+def as_delivered(envelopes: DataFrame) -> DataFrame:
+    """The envelopes with the records as they came, where a format turned them into another one's text.
+
+    Needs: the columns of ENVELOPE_COLUMNS; record, where the text is not what was delivered.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:1.
+    """
+    if "record" not in envelopes.columns:
+        return envelopes
+    kept = [name for name in envelopes.columns if name != "record"]
+    return envelopes.select(*[F.col("record").alias(name) if name == "text" else F.col(name) for name in kept])
 
 
 __all__ = [

@@ -47,6 +47,8 @@ EncodingKind = Literal[
     "written_time",
     "written_enum",
     "written_set",
+    "marked",
+    "unsure",
 ]
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from engine.spec.checks import CHECK_SEVERITY
-from engine.spec.face import ColumnFace, ProjectFace, SourceFace, TableFace, TableQualityFace, TargetFace
+from engine.spec.face import ColumnFace, ProjectFace, RegistryFace, SourceFace, TableFace, TableQualityFace, TargetFace
 from engine.spec.interpolation import like
 from engine.spec.model import (
     CatalogSpec,
@@ -18,6 +18,7 @@ from engine.spec.model import (
     OnFailure,
     ProjectSpec,
     QualitySpec,
+    RegistrySpec,
     SnapshotSpec,
     SourceSpec,
     SparkSpec,
@@ -83,7 +84,13 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         face.images,
         face.order,
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
+        None if face.registry is None else _registry(face.registry),
+        None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
     )
+
+
+def _registry(face: RegistryFace) -> RegistrySpec:
+    return RegistrySpec(face.url, face.user, face.password, face.token)
 
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
