@@ -9,11 +9,10 @@ schema, the envelopes (what the message is, the images as JSON text), and the ro
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -105,20 +104,17 @@ def seconds(frame: DataFrame) -> float:
     return min(found)
 
 
-def measured(
+def steps(
     lines: DataFrame, spec: TableSpec, schema: object, body: Callable[[DataFrame], DataFrame]
-) -> dict[str, float]:
+) -> Iterator[tuple[str, DataFrame]]:
+    """What is timed, one after the other."""
     bodies = body(messages(lines))
-    events = envelopes(lines, spec.source, {spec.table: spec.keys}).localCheckpoint()
-    changes = events.where((F.col("kind") == "change") & (F.col("table") == spec.table))
-    rows = decode_rows(changes, discover(changes, spec), spec)
-    assert rows.where(F.col("reason").isNotNull()).count() == 0
-    return {
-        "base64": seconds(bodies),
-        "from_avro": seconds(bodies.select(from_avro(ended(F.col("body")), schema).alias("read"))),
-        "envelopes": seconds(envelopes(lines, spec.source, {spec.table: spec.keys})),
-        "rows": seconds(rows),
-    }
+    yield "base64", bodies
+    yield "from_avro", bodies.select(from_avro(ended(F.col("body")), schema).alias("read"))
+    events = envelopes(lines, spec.source, {spec.table: spec.keys})
+    yield "envelopes", events
+    changes = events.where((F.col("kind") == "change") & (F.col("table") == spec.table)).localCheckpoint()
+    yield "rows", decode_rows(changes, discover(changes, spec), spec)
 
 
 def specs_of(project: ProjectSpec, folder: Path) -> dict[str, TableSpec]:
@@ -152,9 +148,9 @@ def main() -> None:
         lines = lines_of(spark, folder, name, line, options.records)
         size = lines.agg(F.count("*"), F.avg(F.length("text") * 0.75)).first()
         assert size is not None
-        found = measured(lines, specs[name], schema, body)
-        rates = {step: round(size[0] / spent) for step, spent in found.items()}
-        print(json.dumps({"format": name, "records": size[0], "bytes": round(size[1]), "records a second": rates}))
+        print(f"{name}: {size[0]} records of {size[1]:.0f} bytes")
+        for step, frame in steps(lines, specs[name], schema, body):
+            print(f"  {step}: {size[0] / seconds(frame):,.0f} a second", flush=True)
     spark.stop()
 
 
