@@ -11,7 +11,18 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode import canal_json, datastream, debezium_json, pairs, plain_rows, rows, shareplex_json, spanner_json
+from engine.decode import (
+    canal_json,
+    datastream,
+    debezium_avro,
+    debezium_json,
+    dts_avro,
+    pairs,
+    plain_rows,
+    rows,
+    shareplex_json,
+    spanner_json,
+)
 from engine.decode.control import control_rows
 from engine.decode.discover import discover
 from engine.decode.envelope import (
@@ -31,16 +42,18 @@ from engine.spec.model import SourceSpec, TableSpec
 
 FORMATS: Final[dict[str, Callable[..., DataFrame]]] = {
     "debezium-json": debezium_json.envelopes,
+    "debezium-avro": debezium_avro.envelopes,
     "canal-json": canal_json.envelopes,
+    "dts-avro": dts_avro.envelopes,
     "spanner-json": spanner_json.envelopes,
     "shareplex-json": shareplex_json.envelopes,
     "datastream-json": datastream.envelopes,
     "datastream-avro": datastream.envelopes,
     "rows": plain_rows.envelopes,
 }
-NEED_KEYS: Final = ("debezium-json", "canal-json", "shareplex-json")
+NEED_KEYS: Final = ("debezium-avro", "debezium-json", "canal-json", "dts-avro", "shareplex-json")
 """Formats of which an event does not always say that it changes a key, or which table it is about."""
-FANNING_OUT: Final = ("canal-json", "spanner-json", "shareplex-json")
+FANNING_OUT: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json")
 """Formats of which one line can hold several changes."""
 READ_WHOLE: Final = ("canal-json", "shareplex-json")
 """Formats of which a line's meaning can depend on the lines before it in its file."""
@@ -65,7 +78,20 @@ def envelopes(
     found = decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
     if ANNOUNCED not in found.columns:
         found = found.select("*", F.lit(None).cast(ANNOUNCED_TYPE).alias(ANNOUNCED))
-    return with_epochs(found, source.epochs)
+    return as_delivered(with_epochs(found, source.epochs))
+
+
+def as_delivered(envelopes: DataFrame) -> DataFrame:
+    """The envelopes with the records as they came, where a format turned them into another one's text.
+
+    Needs: the columns of ENVELOPE_COLUMNS; record, where the text is not what was delivered.
+    Gives: the columns of ENVELOPE_COLUMNS.
+    Rows: 1:1.
+    """
+    if "record" not in envelopes.columns:
+        return envelopes
+    kept = [name for name in envelopes.columns if name != "record"]
+    return envelopes.select(*[F.col("record").alias(name) if name == "text" else F.col(name) for name in kept])
 
 
 def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFrame:

@@ -18,6 +18,9 @@ from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
 ROOM: Final = 18
+MARKED: Final = ("marked", "unsure")
+BYTES_MARK: Final = "\x00bytes:"
+"""Stands before the base64 of bytes where texts and bytes can be in one column: no text of a source begins with it."""
 _READ: Final[dict[EncodingKind, T.DataType]] = {
     "boolean": T.BooleanType(),
     "unsigned": T.DecimalType(20, 0),
@@ -134,6 +137,8 @@ def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circum
 def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     if encoding.kind == "array":
         return _array(value, encoding, kind, given)
+    if encoding.kind in MARKED:
+        return _marked(value, kind)
     if encoding.kind.startswith("written"):
         return _written(value, encoding, kind, given)
     if encoding.kind in _DECIMALS:
@@ -167,6 +172,14 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
         case "written_moment":
             return _written_moment(text, kind, given)
     return text.try_cast(kind)
+
+
+def _marked(text: Column, kind: T.DataType) -> Column:
+    """Text, or bytes as base64 behind a mark; text is no bytes, but bytes can be kept as their base64."""
+    is_bytes, base64 = text.startswith(BYTES_MARK), F.substring(text, len(BYTES_MARK) + 1, 2**31 - 1)
+    if isinstance(kind, T.BinaryType):
+        return F.when(is_bytes, F.try_to_binary(base64, F.lit("base64")))
+    return _as(F.when(is_bytes, base64).otherwise(text), kind, T.StringType)
 
 
 def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Column:

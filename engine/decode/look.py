@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode.connect import MAX_DIGITS, Typed
-from engine.decode.schemas import key_columns, row_columns
+from engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
 from engine.decode.shape import Encoding
 
 LONG_DIGITS = 18
@@ -49,6 +49,9 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
         envelopes.groupBy("schema_hash")
         .agg(
             F.first("row_schema_json", ignorenulls=True).alias("row_schema"),
+            F.collect_set(F.when(F.col("row_schema_json").startswith(TOLD_BY_VALUES), F.col("row_schema_json"))).alias(
+                "row_schemas"
+            ),
             F.first("key_schema_json", ignorenulls=True).alias("key_schema"),
             F.collect_set(F.when(keyed, F.json_object_keys("key_json"))).alias("keys"),
             F.first(F.when(ordered, F.json_object_keys(_image())), ignorenulls=True).alias("order"),
@@ -58,7 +61,9 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
         )
         .collect()
     )
-    schemas = tuple((row.schema_hash, row_columns(row.row_schema)) for row in found if row.schema_hash is not None)
+    schemas = tuple(
+        (row.schema_hash, row_columns(row.row_schema, row.row_schemas)) for row in found if row.schema_hash is not None
+    )
     keys = {tuple(key_columns(row.key_schema)) for row in found if row.key_schema and keys_wanted}
     keys |= {tuple(key) for row in found for key in row["keys"]}
     bare = [row for row in found if row.schema_hash is None]

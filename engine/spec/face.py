@@ -26,6 +26,7 @@ from engine.spec.kinds import (
     FormatVersion,
     Fraction,
     HistoryName,
+    HttpUrl,
     Keys,
     Lateness,
     Moment,
@@ -84,6 +85,23 @@ class EpochFace(_Section):
     def _says_something(self) -> EpochFace:
         if not self.model_fields_set:
             fields.refuse("an epoch without a condition holds every event", "name server_id, gtid, path or until.")
+        return self
+
+
+class RegistryFace(_Section):
+    """A Confluent schema registry."""
+
+    url: HttpUrl = Field(description="Where it is: http:// or https://.")
+    user: Text | None = Field(default=None, repr=False, description="With password; best taken from ${env:NAME}.")
+    password: Text | None = Field(default=None, repr=False, description="Best taken from ${env:NAME}.")
+    token: Text | None = Field(default=None, repr=False, description="A bearer token; best taken from ${env:NAME}.")
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> RegistryFace:
+        if self.token is not None and self.user is not None:
+            fields.refuse("has both a user and a token", "leave one of them out.")
+        if (self.user is None) != (self.password is None):
+            fields.refuse("user and password go together", "give both, or neither.")
         return self
 
 
@@ -148,6 +166,13 @@ class SourceFace(_Section):
         default=None,
         description="Events of several sources: refuse; shards: each has rows of its own; one_log: they are one.",
     )
+    registry: RegistryFace | None = Field(
+        default=None, description="Format debezium-avro: the registry of the schemas that wrote the messages."
+    )
+    schemas: Text | None = Field(
+        default=None,
+        description="Format debezium-avro: a JSON file of schemas by their numbers, where there is no registry.",
+    )
     images: Annotated[Images, *words("standard", "swapped")] = Field(
         default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
     )
@@ -161,6 +186,8 @@ class SourceFace(_Section):
     def _settings_fit(self) -> SourceFace:
         fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
+        if self.format == "debezium-avro" and (self.registry is None) == (self.schemas is None):
+            fields.refuse("exactly one of source.registry and source.schemas is required for debezium-avro")
         return self
 
 

@@ -97,6 +97,9 @@ FormatVersion = Annotated[int, PlainValidator(fields.format_version), _schema({"
 Fraction = Annotated[
     float, PlainValidator(fields.fraction), _schema({"type": "number", "minimum": 0, "maximum": 1}, _REFERENCE)
 ]
+HttpUrl = Annotated[
+    str, PlainValidator(fields.http_url), _schema({**_TEXT, "examples": ["https://registry:8081"]}, _REFERENCE)
+]
 Moment = Annotated[
     datetime, PlainValidator(fields.moment), _schema({**_TEXT, "examples": ["2026-03-01T04:00:00Z"]}, _REFERENCE)
 ]

@@ -72,11 +72,21 @@ class EpochSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrySpec:
+    """A Confluent schema registry; with a user and a password, a token, or neither."""
+
+    url: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute.
 
     `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read;
-    `epochs` are those of its log, from the first on.
+    `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
     """
 
     format: str
@@ -91,6 +101,8 @@ class SourceSpec:
     order: Order = "auto"
     epochs: tuple[EpochSpec, ...] = ()
     several: Several = "one_log"
+    registry: RegistrySpec | None = None
+    schemas: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

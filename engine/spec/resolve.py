@@ -12,6 +12,7 @@ from engine.spec.face import (
     ColumnFace,
     HistoryNamesFace,
     ProjectFace,
+    RegistryFace,
     SourceFace,
     TableFace,
     TableQualityFace,
@@ -27,6 +28,7 @@ from engine.spec.model import (
     OnFailure,
     ProjectSpec,
     QualitySpec,
+    RegistrySpec,
     SnapshotSpec,
     SourceSpec,
     SparkSpec,
@@ -95,7 +97,13 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
         # A connector stands for one log; a Datastream stream can be made anew over the same one.
         face.several or ("refuse" if face.format.startswith("debezium") else "one_log"),
+        None if face.registry is None else _registry(face.registry),
+        None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
     )
+
+
+def _registry(face: RegistryFace) -> RegistrySpec:
+    return RegistrySpec(face.url, face.user, face.password, face.token)
 
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
