@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from engine import names
 from engine.cli import main
 from engine.look import gaps as look_gaps
 from engine.look import open_catalog
@@ -24,6 +25,7 @@ from quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, THINGS, Shop, event, insert, row
 
 ALICE = '{"id":1}'
+TRUST = (names.COMPLETE_THROUGH, names.COMPLETE_THROUGH_BY, names.SEALED_UP_TO, names.OPEN_GAPS, names.CHECKED_BATCH)
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def gaps(shop: Shop) -> list[Gap]:
 def told(shop: Shop, table: str = "shop_things") -> Mapping[str, str]:
     """What the table's properties say of how far it can be relied on."""
     found = open_catalog(shop.project.catalog).load_table(f"{shop.project.namespace}.{table}").properties
-    return {name.removeprefix("siltstone."): value for name, value in found.items() if name.startswith("siltstone.")}
+    return {name.removeprefix("siltstone."): found[name] for name in TRUST if name in found}
 
 
 def at(second: int) -> str:
