@@ -25,9 +25,8 @@ from engine.table.gaps import read_gaps
 LAST_COMMIT: Final = "last commit"
 PARTITIONS: Final = "partitions"
 # What a control event of these kinds says: through its time, its source has handed out everything.
-VOUCHERS: Final[Mapping[str, Mapping[str, str]]] = dict.fromkeys(
-    ("debezium-json", "debezium-avro"), {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
-)
+_OF_DEBEZIUM: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
+VOUCHERS: Final[Mapping[str, Mapping[str, str]]] = {"debezium-json": _OF_DEBEZIUM, "debezium-avro": _OF_DEBEZIUM}
 
 
 def checked_batch(work: Folding) -> int:
