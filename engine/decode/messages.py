@@ -9,7 +9,6 @@ Records of Parquet and Avro files with such columns come in the second form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -24,14 +23,7 @@ _FIELDS: Final = (
     " offset bigint, headers string"
 )
 _LINE: Final = f"_line struct<{_FIELDS}>, _malformed string"
-_OTHERS: Final = (
-    (("op", "source"), "debezium-json"),
-    (("schema", "payload"), "debezium-json"),
-    (("database", "type"), "canal-json"),
-    (("source_metadata", "payload"), "datastream-json"),
-    (("data_change_record",), "spanner-json"),
-    (("meta", "data"), "shareplex-json"),
-)
+_NO_BYTES: Final = "a JSON object without a value in base64"
 
 
 def messages(lines: DataFrame) -> DataFrame:
@@ -89,22 +81,8 @@ def _problem(is_empty: Column) -> Column:
     return (
         F.when(unread, broken_reason(F.col("text"), misfit))
         .when(is_empty, None)
-        .when(is_json & value.isNull(), _without_value(F.col("text")))
-        .when(is_json & value.startswith("{"), _without_value(value))
+        .when(is_json & value.isNull(), _NO_BYTES)
+        .when(is_json & value.startswith("{"), _NO_BYTES)
         .when(F.col("value").isNull(), "the value is not base64")
         .when(F.col("_key").isNotNull() & F.col("key").isNull(), "the key is not base64")
     )
-
-
-def _without_value(text: Column) -> Column:
-    """What an object looks like that holds no bytes."""
-    fields = F.json_object_keys(text)
-    likeness = F.lit("")
-    for there, form in _OTHERS:
-        alike = _all(fields, there)
-        likeness = F.when(alike, f": it looks like {form}").otherwise(likeness)
-    return F.concat(F.lit("a JSON object without a value in base64"), likeness)
-
-
-def _all(fields: Column, wanted: Sequence[str]) -> Column:
-    return F.size(F.array_intersect(fields, F.array(*[F.lit(name) for name in wanted]))) == len(wanted)
