@@ -93,7 +93,7 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         face.order,
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
         # A connector stands for one log; a Datastream stream can be made anew over the same one.
-        face.several or ("refuse" if face.format.startswith("debezium") else "one_log"),
+        face.several or ("disjoint" if face.format.startswith("debezium") else "one_log"),
     )
 
 
