@@ -1,5 +1,6 @@
 # make demo    the whole story on bundled events          make test    all tests but the slow ones
 # make check   lint, format, types                        make bench   measure catch-up against the usual recipe
+# make faults  put faults into the recorded streams, and write what the checks find of them (half an hour)
 # make property  thousands of drawn cases (half an hour); the result goes to tests/property/RESULT.md
 # Each works from a clean clone: the first run makes .venv and installs everything into it.
 
@@ -8,7 +9,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-all property check bench java clean
+.PHONY: demo test test-all property check faults bench java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -27,6 +28,9 @@ check: $(READY)
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check --quiet .
 	@$(VENV)/bin/mypy
+
+faults: java $(READY)
+	@$(VENV)/bin/python -m tests.quality.fault_table
 
 bench: java $(READY)
 	@$(VENV)/bin/python tests/bench/bench.py

@@ -19,8 +19,10 @@ ORIGIN_STREAM: Final = "stream"
 ORIGIN_SNAPSHOT: Final = "snapshot"
 
 # Sources (as `source` begins) whose positions are those of statements, not of commits.
-ORACLE_BY_SCN: Final = "oracle-scn:"
-STATEMENT_POSITIONS: Final = ("datastream-oracle:", ORACLE_BY_SCN)
+STATEMENT_POSITIONS: Final = ("datastream-oracle:",)
+# Those of Debezium's Oracle connector have no commit SCN behind their epoch where they are those of statements.
+ORACLE: Final = "oracle:"
+NO_COMMIT: Final = "-0000000000000000-"
 
 VALID_FROM: Final = "_valid_from"
 VALID_TO: Final = "_valid_to"
@@ -52,6 +54,7 @@ PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: ho
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
+SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"
 
 # Properties of `history` and `latest`: how far they can be relied on.
 CHECKED_BATCH: Final = "siltstone.checked-batch"

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from engine.errors import SpecError
@@ -22,13 +22,23 @@ SQLITE_URI = "jdbc:sqlite:"
 BUSY_TIMEOUT_MS = "30000"
 MAX_LOG_BYTES = 10_000_000
 GIGABYTE = 1 << 30
+MAX_ARRAY = (1 << 31) - 9
+# Of the heap: bytes of one value, and items (references) of one array.
+AVRO_LIMITS = {
+    "org.apache.avro.limits.bytes.maxLength": 8,
+    "org.apache.avro.limits.string.maxLength": 8,
+    "org.apache.avro.limits.collectionItems.maxLength": 64,
+}
 
-# What every fold relies on, whoever made the session: times are UTC, JSON text is kept as it was written, and of a
-# field that stands twice in an object the second counts.
+# What every fold relies on, whoever made the session: times are UTC, JSON text is kept as it was written, of a
+# field that stands twice in an object the second counts, and texts are read in any character set that Java knows, with
+# a sign in place of what is none of it.
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.json.enableExactStringParsing": "true",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.legacy.javaCharsets": "true",
+    "spark.sql.legacy.codingErrorAction": "true",
 }
 
 
@@ -197,11 +207,27 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)
+    _bound_avro(spark)
     set_fold_conf(spark)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
         for name, value in catalog_conf(project.catalog).items():
             spark.conf.set(name, value)
     return spark
+
+
+def _bound_avro(spark: "SparkSession") -> None:
+    """Bound what Avro's reader makes room for before it reads: the length in a damaged record can be gigabytes.
+
+    That ends the JVM, where it should end in one rejected record. The reader looks at these when it is first used.
+    Executors of a cluster need the same among their Java options.
+    """
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:  # Spark Connect: the server's JVM is out of sight
+        return
+    room = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
+    for name, share in AVRO_LIMITS.items():
+        if jvm.java.lang.System.getProperty(name) is None:
+            jvm.java.lang.System.setProperty(name, str(min(room // share, MAX_ARRAY)))
 
 
 def _has_class(spark: "SparkSession", name: str) -> bool:

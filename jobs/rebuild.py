@@ -4,37 +4,27 @@ The session, its master, memory and jars are the cluster's; the report goes to s
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from engine.errors import SiltstoneError
+from pyspark.sql import SparkSession
+
+from engine.report import RunReport
 from engine.run import rebuild
-from engine.session import spark_session
-from engine.spec import load_project, load_specs
+from engine.spec.model import ProjectSpec, TableSpec
+from jobs.entry import job_parser, run_job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Rebuild, print the report, and give the exit code."""
-    parsed = _parser().parse_args(arguments)
-    try:
-        project = load_project(parsed.project)
-        specs = load_specs(parsed.specs or None, project)
-        report = rebuild(project, specs, spark_session(project), wait=parsed.wait)
-    except SiltstoneError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    sys.stdout.write(json.dumps(report.to_dict(), default=str) + "\n")
-    return report.exit_code
+    return run_job(job_parser("rebuild.py", "Fold tables again from their changes.").parse_args(arguments), work)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="rebuild.py", description="Fold tables again from their changes.")
-    parser.add_argument("specs", nargs="*", type=Path, help="table specs; all of specs/ when none is named")
-    parser.add_argument("--project", type=Path, help="the project file or its folder")
-    parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for another run to end")
-    return parser
+def work(
+    project: ProjectSpec, specs: Sequence[TableSpec], spark: SparkSession, parsed: argparse.Namespace
+) -> RunReport:
+    """What the job does."""
+    return rebuild(project, specs, spark, wait=parsed.wait)
 
 
 if __name__ == "__main__":

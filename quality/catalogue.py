@@ -6,11 +6,24 @@ from typing import Final
 CHAIN_BREAK: Final = "chain_break"
 ORPHAN: Final = "orphan"
 DOUBLE_INSERT: Final = "double_insert"
+INCOMPLETE_TRANSACTION: Final = "incomplete_transaction"
+LOG_GAP: Final = "log_gap"
+TIME_AGAINST_ORDER: Final = "time_against_order"
+SHORT_SNAPSHOT: Final = "short_snapshot"
+GHOST_ROW: Final = "ghost_row"
+STALLED_SOURCE: Final = "stalled_source"
+REJECTS: Final = "rejects"
+DUPLICATES: Final = "duplicates"
+LATE_CHANGES: Final = "late_changes"
+SNAPSHOT_READS: Final = "snapshot_reads"
 POSITIONS_BACKWARDS: Final = "positions_backwards"
 OPEN_WINDOW: Final = "open_window"
 VERSIONS_TILE_TIME: Final = "versions_tile_time"
 LATEST_EQUALS_OPEN_VERSIONS: Final = "latest_equals_open_versions"
 SUMS_CLOSE: Final = "sums_close"
+
+SUMMARIES: Final = (REJECTS, DUPLICATES, LATE_CHANGES, SNAPSHOT_READS)
+"""Checks whose findings sum up what they found: they are not places, one beside the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,23 @@ CHECKS: Final = {
             "A delete before the insert is missing: read the source's log again up to position_from.",
         ),
         Check(
+            INCOMPLETE_TRANSACTION,
+            "Every transaction is complete: as many changes came as it announced, counted over all tables.",
+            "Changes of the transaction are missing: read the source's log again from position_from to position_to.",
+        ),
+        Check(
+            LOG_GAP,
+            "The files of the log follow each other without a number left out.",
+            "Either nothing that is captured was written to the missing files, or they were purged before they were "
+            "read: look for them at the source; if they are gone, snapshot the tables again.",
+        ),
+        Check(
+            TIME_AGAINST_ORDER,
+            "Commit times do not decrease while positions grow, and do not lie in the future.",
+            "The order of the log decides; history shows the change at the time of the one before it. Look at the "
+            "source's clock; where transactions are long and stamped when they begin, raise snapshot.skew.",
+        ),
+        Check(
             POSITIONS_BACKWARDS,
             "Positions do not go backwards inside one channel, in the order of delivery.",
             "After a restart the source sends a range again, which changes nothing. "
@@ -52,6 +82,23 @@ CHECKS: Final = {
             "Every snapshot window that was opened was closed.",
             "The chunk is unfinished, or its close was lost. Run again when more events have arrived; "
             "if it stays open, repeat the snapshot at the source.",
+        ),
+        Check(
+            SHORT_SNAPSHOT,
+            "Of every snapshot that was announced complete as many rows came as it announced.",
+            "A chunk of the snapshot was lost on the way: repeat the snapshot of this table at the source.",
+        ),
+        Check(
+            GHOST_ROW,
+            "After a complete snapshot every live row was seen by it, or changed since.",
+            "The row was deleted and the delete was lost, or a chunk of the snapshot was: repeat the snapshot; if the "
+            "row is gone at the source, replay its delete.",
+        ),
+        Check(
+            STALLED_SOURCE,
+            "No heartbeat and no partition stays behind the rest of the source, and none is read before its parents.",
+            "What the silent part holds is missing from the tables: look at its connector, partition or file drop. It "
+            "is taken as soon as it arrives.",
         ),
         Check(
             VERSIONS_TILE_TIME,
@@ -68,6 +115,30 @@ CHECKS: Final = {
             SUMS_CLOSE,
             "Every record read is accounted for, and every change has exactly one outcome.",
             "Records were lost or counted twice on the way: do not trust this run, and report it.",
+        ),
+        Check(
+            REJECTS,
+            "Every record of the table could be decoded.",
+            "The rejected records are kept in the rejects table with their reasons: mend the spec or the source, and "
+            "deliver them again.",
+        ),
+        Check(
+            DUPLICATES,
+            "No change is delivered twice.",
+            "Nothing: a change counts once however often it comes. Many of them cost time: look for files that are "
+            "delivered again, or for a connector that restarts.",
+        ),
+        Check(
+            LATE_CHANGES,
+            "No change is older than what earlier runs have taken.",
+            "Nothing for those that were applied: history holds them in their places. Those that came too late are "
+            "only in the changes table: raise lateness and rebuild if they must count.",
+        ),
+        Check(
+            SNAPSHOT_READS,
+            "No snapshot READ contradicts what the stream told.",
+            "A READ showed a row that no streamed change had made: the stream missed a change of it. History holds the "
+            "row from the READ on; what was between is unknown.",
         ),
     )
 }

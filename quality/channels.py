@@ -6,6 +6,8 @@ from pyspark.sql import functions as F
 from quality import catalogue
 from quality.timeline import is_streamed
 
+PARTITIONED = ("spanner",)  # sources whose channels are partitions, each with an order of its own
+
 
 def backward_positions(changes: DataFrame) -> DataFrame:
     """Where a channel steps back: the position reached before, and the one it goes on from.
@@ -21,7 +23,8 @@ def backward_positions(changes: DataFrame) -> DataFrame:
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
     lane = F.struct("channel", F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file")))
     at = F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))
-    placed = changes.where(is_streamed() & F.col("position").isNotNull() & at.isNotNull()).select(
+    is_laned = ~F.col("source").isin(*PARTITIONED) | F.col("channel").isNotNull()  # or partitions lie side by side
+    placed = changes.where(is_streamed() & F.col("position").isNotNull() & at.isNotNull() & is_laned).select(
         lane.alias("lane"), at.alias("at"), "position", "key", "file", "line"
     )
     delivered = Window.partitionBy("lane").orderBy("at", "position")

@@ -64,13 +64,13 @@ def judge(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetim
     return definition.run(batch_parameters={"dataframe": batch}, run_id=run)
 
 
-def build_pages(context: Any, root: Path, suite_name: str) -> Path:
+def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE) -> Path:
     """Write the pages of a table's newest result, forget its oldest ones, write the index. Gives the index page."""
     from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier
 
     store = context.validation_results_store
     keys = sorted(store.list_keys(), key=lambda key: key.run_id.run_time, reverse=True)
-    of_table = [key for key in keys if key.batch_identifier == f"{DATA_SOURCE}-{suite_name}"]
+    of_table = [key for key in keys if key.batch_identifier == f"{source}-{suite_name}"]
     for key in of_table[KEEP_RUNS:]:
         store.remove_key(key)
         page(root, key).unlink(missing_ok=True)
@@ -99,7 +99,7 @@ def offline(text: str) -> str:
 def listed(store: Any, key: Any) -> tuple[str, str, str, bool, str]:
     """One line of the index: table, run, time, success, link."""
     stored = json.loads(store.store_backend.get(key.to_tuple()))
-    table = key.batch_identifier.removeprefix(f"{DATA_SOURCE}-")
+    table = key.batch_identifier.partition("-")[2]  # behind the name of the data source
     link = "/".join(quote(part) for part in ("validations", *key.to_tuple()))
     moment = key.run_id.run_time.isoformat(timespec="seconds")
     return table, str(key.run_id.run_name), moment, bool(stored["success"]), f"{link}.html"

@@ -3,28 +3,42 @@
 from collections.abc import Collection, Iterator
 from functools import reduce
 from itertools import groupby
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.ordering.windows import WINDOW_OPEN, attach_windows, chunk_windows
+from engine.ordering.windows import attach_windows, chunk_windows
 from engine.spec.model import TableSpec, TrackSpec
 from quality import catalogue
 from quality.channels import backward_positions
+from quality.control import control_findings
 from quality.keys import key_findings
+from quality.outcomes import NO_RUN, found_late
+from quality.rejects import found_in_rejects
 from quality.results import Finding, Found
 from quality.scope import SLACK, Scope, Tables, judged, scope_of, unavailable
-from quality.timeline import Columns, Look, change_rows, is_streamed, latest_rows, read_rows, timeline, version_rows
-from quality.windows import unclosed_windows
+from quality.timeline import (
+    Columns,
+    Look,
+    change_rows,
+    is_streamed,
+    latest_rows,
+    read_rows,
+    struct_type,
+    timeline,
+    version_rows,
+)
 
 SAMPLE = 100
-TOLD = ("position_from", "position_to", "message")
+TOLD = ("position_from", "position_to", "message", "tx_id", "columns")
 KEY_CHECKS = frozenset(
     {
         catalogue.CHAIN_BREAK,
         catalogue.ORPHAN,
         catalogue.DOUBLE_INSERT,
+        catalogue.TIME_AGAINST_ORDER,
         catalogue.VERSIONS_TILE_TIME,
         catalogue.LATEST_EQUALS_OPEN_VERSIONS,
     }
@@ -33,16 +47,25 @@ KEY_CHECKS = frozenset(
 
 # What the first look cannot tell for sure.
 SUSPICIONS = (catalogue.CHAIN_BREAK, catalogue.ORPHAN)
+# What a run's numbers tell, and no pass over its changes.
+OF_RUN: Final = (catalogue.SUMS_CLOSE, catalogue.DUPLICATES, catalogue.SNAPSHOT_READS)
 
 
 def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -> dict[str, Found]:
     """What each check found among the changes of batches after `since`; `checks` names those that are asked for.
 
-    A check that the data cannot carry says why in `Found.unavailable`.
+    A check that the data cannot carry says why in `Found.unavailable`; so do the checks of OF_RUN, whose numbers come
+    from elsewhere. Each finding of the sample has check, position_from, position_to, key and message; behind them
+    tx_id, the transaction it happened in (null where that is not known), and columns, those in which images differ.
     """
     scope = scope_of(tables, since)
-    missing = {check: Found(unavailable=why) for check, why in unavailable(scope) if check in checks}
-    asked = [check for check in checks if check not in missing and check != catalogue.SUMS_CLOSE]
+    missing = {check: Found(unavailable=why) for check, why in reversed([*unavailable(scope)]) if check in checks}
+    missing = {check: NO_RUN for check in OF_RUN if check in checks} | missing
+    if catalogue.REJECTS in checks:
+        missing[catalogue.REJECTS] = found_in_rejects(tables.rejects, spec, since, scope.changes)
+    if catalogue.LATE_CHANGES in checks:
+        missing[catalogue.LATE_CHANGES] = found_late(scope.late)
+    asked = [check for check in checks if check not in missing]
     seen = findings(tables, spec, scope, asked).localCheckpoint()  # for the keys of a closer look, planned once
     found = collected(seen, asked)
     doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
@@ -55,22 +78,36 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
 def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str]) -> DataFrame:
     """All findings of the named checks, at first sight: those of SUSPICIONS can turn out to be nothing.
 
-    Gives: check, position_from, position_to, key, message.
+    Gives: check, position_from, position_to, message, tx_id, columns, key.
     Rows: one a finding.
     """
     changes = judged(tables.changes, scope.since)
-    key = tables.changes.schema["key"].dataType
-    parts = []
+    key = struct_type(tables.changes.schema, "key")
+    parts = [nothing(changes)]
     if KEY_CHECKS & set(checks):
         keys = None if scope.whole or scope.columns.keyless else changes.where(F.col("key").isNotNull()).select("key")
         parts.append(findings_of_keys(tables, spec, scope, checks, keys, closely=False))
     if catalogue.POSITIONS_BACKWARDS in checks:
         parts.append(backward_positions(changes))
-    if catalogue.OPEN_WINDOW in checks and tables.control is not None:
-        is_judged = (F.col("kind") != WINDOW_OPEN) | (F.col("batch") > scope.since)
-        parts.append(unclosed_windows(tables.control.where(of_sources(scope) & is_judged), key))
-    nothing = changes.limit(0).select(F.lit("").alias("check"), *[F.lit("").alias(name) for name in TOLD], "key")
-    return reduce(DataFrame.unionByName, parts) if parts else nothing
+    parts += control_findings(tables, spec, scope, checks, key)
+    if len(parts) > 1:
+        parts = parts[1:]
+        parts[0] = fitted(parts[0])
+    return reduce(lambda one, other: one.unionByName(fitted(other)), parts)
+
+
+def nothing(changes: DataFrame) -> DataFrame:
+    """No finding at all, with the columns of findings."""
+    return fitted(
+        changes.limit(0).select(F.lit("").alias("check"), *[F.lit("").alias(name) for name in TOLD[:3]], "key")
+    )
+
+
+def fitted(found: DataFrame) -> DataFrame:
+    """Findings with all their columns, in order; what a check does not tell is null. Rows: 1:1."""
+    absent = {"tx_id": F.lit(None).cast("string"), "columns": F.lit(None).cast("array<string>")}
+    told = [absent[name].alias(name) if name not in found.columns else F.col(name) for name in TOLD]
+    return found.select("check", *told, "key")
 
 
 def closer_findings(
@@ -96,7 +133,7 @@ def findings_of_keys(
     Rows: one a finding.
     """
     columns = scope.columns.comparing(tracked(spec.history.track, scope.columns, checks))
-    look = Look(columns, closely, scope.trusts_deletes, scope.swaps > 0)
+    look = Look(columns, closely, scope.trusts_deletes, scope.swaps > 0, spec.snapshot.skew)
     if columns.keyless:
         return findings_of_copies(tables, look, checks)
     changes = judged(tables.changes, scope.since)
@@ -187,5 +224,11 @@ def per_check(rows: list[Row]) -> Iterator[tuple[str, Found]]:
     for check, group in groupby(rows, lambda row: str(row["check"])):
         sample = list(group)
         first = sample[0]
-        told = tuple(Finding(**{name: row[name] for name in Finding.__slots__}) for row in sample)
+        told = tuple(finding_of(row) for row in sample)
         yield check, Found(first["observed"], first["lowest"], first["highest"], told)
+
+
+def finding_of(row: Row) -> Finding:
+    """A row as a value."""
+    told = {name: row[name] for name in Finding.__slots__}
+    return Finding(**told | {"columns": tuple(row["columns"] or ())})

@@ -14,15 +14,7 @@ from quality.results import Finding, Found
 
 # What happened in one delivery or one run: nothing that comes later could mend it, so it has no life.
 EVENTS: Final = frozenset(
-    {
-        catalogue.POSITIONS_BACKWARDS,
-        catalogue.SUMS_CLOSE,
-        "time_against_order",
-        "rejects",
-        "duplicates",
-        "late_changes",
-        "snapshot_reads",
-    }
+    {catalogue.POSITIONS_BACKWARDS, catalogue.TIME_AGAINST_ORDER, catalogue.SUMS_CLOSE, *catalogue.SUMMARIES}
 )
 
 
@@ -60,9 +52,8 @@ def is_cut(found: Found) -> bool:
 
 def identity(spec: TableSpec, one: Finding) -> str:
     """The id of the gap that a finding tells of. A transaction is known by its own: its range grows as it arrives."""
-    transaction = getattr(one, "tx_id", None) if one.key is None else None
-    if transaction is not None:
-        return gap_id(spec.table, one.check, None, None, transaction)
+    if one.key is None and one.tx_id is not None:
+        return gap_id(spec.table, one.check, None, None, one.tx_id)
     return id_of_finding(spec.table, one.check, one.key, one.position_from, one.position_to, one.message)
 
 

@@ -17,7 +17,7 @@ def key_findings(rows: DataFrame, look: Look) -> DataFrame:
     """What is wrong with each key. Without images a broken chain is a suspicion: only a closer look can name columns.
 
     Needs: the columns of `timeline`.
-    Gives: check, position_from, position_to, key, message.
+    Gives: check, position_from, position_to, key, message, tx_id, columns (those in which images differ).
     Rows: 1:n; most rows have no finding.
     """
     met, own = F.col("state.position"), F.col("change.position")
@@ -26,6 +26,7 @@ def key_findings(rows: DataFrame, look: Look) -> DataFrame:
         catalogue.CHAIN_BREAK: (chain_break(), met, own),
         catalogue.ORPHAN: (orphan(), own, own),
         catalogue.DOUBLE_INSERT: (double_insert(), met, own),
+        catalogue.TIME_AGAINST_ORDER: (against_time(look), F.col("previous.position"), own),
         catalogue.VERSIONS_TILE_TIME: (untiled(), F.col("earlier.position"), version),
         catalogue.LATEST_EQUALS_OPEN_VERSIONS: (unlike_latest(), version, F.coalesce(version, "latest_row.position")),
     }
@@ -34,7 +35,8 @@ def key_findings(rows: DataFrame, look: Look) -> DataFrame:
     )
     wrong = told.where(F.coalesce(*[F.col(f"{check}.message") for check in texts]).isNotNull())
     found = wrong.select("key", F.explode(F.array(*texts)).alias("found")).where(F.col("found.message").isNotNull())
-    return found.select("found.check", "found.position_from", "found.position_to", "key", "found.message")
+    told_of = ("check", "position_from", "position_to", "message", "tx_id", "columns")
+    return found.select(*[F.col(f"found.{name}") for name in told_of], "key")
 
 
 def finding(check: str, message: Column, position_from: Column, position_to: Column) -> Column:
@@ -44,6 +46,8 @@ def finding(check: str, message: Column, position_from: Column, position_to: Col
         position_from.alias("position_from"),
         position_to.alias("position_to"),
         message.alias("message"),
+        F.col("change.tx_id").alias("tx_id"),
+        F.when(F.lit(check == catalogue.CHAIN_BREAK), F.col("differing")).alias("columns"),
     )
 
 
@@ -140,7 +144,8 @@ def orphan() -> Column:
         revived, F.lit("the update changes a row that was deleted before it")
     )
     is_first = F.col("change").isNotNull() & ~is_copied_by("previous")  # a second copy has a change before it
-    return F.when(is_first, text)
+    # What takes the key of another row begins there, even where the source calls it an update.
+    return F.when(is_first & ~F.coalesce(F.col("change.takes_key"), F.lit(False)), text)
 
 
 def double_insert() -> Column:
@@ -154,6 +159,27 @@ def double_insert() -> Column:
     )
     meets = (F.col("change.op") == names.OP_INSERT) & live & ~traded & ~F.coalesce(freed, F.lit(False))
     return F.when(is_judged() & meets & ~seen_early(), F.lit("the insert meets a row that is live"))
+
+
+def against_time(look: Look) -> Column:
+    """A change committed before what stands before it in the log, or after the connector took it. Clocks may differ."""
+    skew = F.make_dt_interval(secs=F.lit(look.skew.total_seconds()))
+    own, before = F.col("change.commit_ts"), F.col("committed")
+    ahead = seconds_between(F.col("change.ingest_ts"), own)
+    return F.when(
+        is_judged() & (own > F.col("change.ingest_ts") + skew),
+        F.concat(F.lit("the commit time is "), ahead, F.lit(" s after the connector took the change")),
+    ).when(
+        is_judged() & (own + skew < before),
+        F.concat(
+            F.lit("the commit time is "), seconds_between(own, before), F.lit(" s before that of an earlier change")
+        ),
+    )
+
+
+def seconds_between(one: Column, other: Column) -> Column:
+    """How long after the first moment the second one is, as text."""
+    return F.format_number((F.unix_micros(other) - F.unix_micros(one)) / 1_000_000, 3)
 
 
 def untiled() -> Column:

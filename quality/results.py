@@ -34,24 +34,34 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One place where a check fails. Never row data: the key as it is stored, names of columns, positions, counts."""
+    """One place where a check fails. Never row data: the key as it is stored, names of columns, positions, counts.
+
+    `tx_id`: the transaction it happened in, where that is known; `columns`: those that differ.
+    """
 
     check: str
     position_from: str | None
     position_to: str | None
     key: str | None
     message: str
+    tx_id: str | None = None
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one check found: how many places, the first of them, the range of positions; or why it could not look."""
+    """What one check found: how many places, the first of them, the range of positions; or why it could not look.
+
+    `note` is worth knowing although nothing is wrong; `numbers` are what it counted, by name (a report can draw them).
+    """
 
     observed: int = 0
     position_from: str | None = None
     position_to: str | None = None
     sample: tuple[Finding, ...] = ()
     unavailable: str | None = None
+    note: str | None = None
+    numbers: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

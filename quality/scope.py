@@ -3,35 +3,62 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.ordering.windows import WINDOW_OPEN
 from quality import catalogue
+from quality.capabilities import not_carried
+from quality.evidence import NO_EVIDENCE, Evidence, evidence_of
 from quality.timeline import Columns, carries_before, gives_key, is_streamed
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
-
-UPSERTS = ("rows:",)  # how the sources of changes begin that do not tell inserts from updates
-UNORDERED = ("rows:", "datastream-")  # and of those whose files are not in the order of a log
+EVERY_BATCH: Final = -1
+LATE_BY: Final = (("minute", 60), ("hour", 3600), ("day", 86400))
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What is looked at: all changes of the table, its history and latest, the control rows (None: no ledger yet)."""
+    """What is looked at: all changes of the table, its history and latest, the control rows (None: no ledger yet).
+
+    `since`, `control_since`: when the changes up to the first were looked at, the control rows up to the second were;
+    a look at other batches, or without them, is at all control rows. `rejects`: the rejected records (None: there are
+    none); `reached`: the greatest commit time that earlier batches brought.
+    """
 
     changes: DataFrame
     history: DataFrame
     latest: DataFrame
     control: DataFrame | None
+    since: int | None = None
+    control_since: int | None = None
+    rejects: DataFrame | None = None
+    reached: datetime | None = None
 
     @property
     def columns(self) -> Columns:
         """The columns the three tables share."""
         return Columns.of(self.changes.schema, self.history.schema, self.latest.schema)
+
+    def control_before(self, since: int) -> int:
+        """The control batch up to which was looked at, where changes were up to `since`; -1: none was."""
+        known = self.control_since is not None and self.since == since
+        return self.control_since if known and self.control_since is not None else EVERY_BATCH
+
+
+@dataclass(frozen=True)
+class Late:
+    """Changes older than what earlier batches brought: how many by how much, in seconds; how many came too late."""
+
+    changes: int = 0
+    by: tuple[tuple[str, int], ...] = ()
+    half: float = 0.0
+    most: float = 0.0
+    longest: float = 0.0
+    too_late: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,17 +72,21 @@ class Scope:
 
     since: int
     columns: Columns
+    changes: int
     streamed: int
     swaps: int
     reads: int
     placed: int
     earliest: datetime | None
+    newest: datetime | None
+    newest_taken: datetime | None
     befores: bool
     trusts_deletes: bool
-    markers: bool
     sources: tuple[str, ...]
     has_older: bool
     whole: bool
+    late: Late = Late()
+    evidence: Evidence = NO_EVIDENCE
 
 
 def judged(changes: DataFrame, since: int) -> DataFrame:
@@ -64,69 +95,101 @@ def judged(changes: DataFrame, since: int) -> DataFrame:
 
 
 def scope_of(tables: Tables, since: int) -> Scope:
-    """Look at the judged changes once, without their images."""
+    """Look at the judged changes once, without their images, and at the control rows of their sources."""
     columns, changes = tables.columns, judged(tables.changes, since)
-    streamed = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
-    of_update, of_delete = F.col("op") == names.OP_UPDATE, F.col("op") == names.OP_DELETE
-    # A before image has the key: reading that much of it tells whether there is one.
-    has_before = F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
-    delivered = F.col("position").isNotNull() & F.coalesce("line", "kafka_offset").isNotNull()
-    counted = changes.agg(
-        F.count_if(streamed).alias("streamed"),
-        F.count_if(streamed & of_update & has_before).alias("updates"),
-        F.count_if(streamed & of_update & ~has_before).alias("bare_updates"),
-        F.count_if(streamed & of_delete & has_before).alias("deletes"),
-        F.count_if(gives_key()).alias("swaps"),
-        F.count_if(~is_streamed()).alias("reads"),
-        F.count_if(streamed & delivered).alias("placed"),
-        F.count_if(F.col("op") == names.OP_TRUNCATE).alias("truncates"),
-        F.min(F.least("commit_ts", "ingest_ts")).alias("earliest"),
-        F.sort_array(F.collect_set("source")).alias("sources"),
-    )
-    facts = counted.collect()[0]
+    too_late = (F.col("batch") > since) & F.coalesce("too_late", F.lit(False))
+    facts = tables.changes.where(F.col("batch") > since).agg(*counts(columns, too_late, tables.reached)).collect()[0]
     trusts_deletes = facts["bare_updates"] == 0
     only_deletes = trusts_deletes and facts["deletes"] > 0 and facts["updates"] == 0
     has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
+    sources = tuple(facts["sources"])
+    control_since = tables.control_before(since)
+    counted = ("changes", "streamed", "swaps", "reads", "placed", "earliest", "newest", "newest_taken")
     return Scope(
         since=since,
         columns=columns,
         befores=facts["updates"] > 0 or (only_deletes and not changes.where(carries_before(columns)).isEmpty()),
         trusts_deletes=trusts_deletes,
-        markers=has_markers(tables.control, tuple(facts["sources"])),
-        sources=tuple(facts["sources"]),
+        sources=sources,
         has_older=has_older,
         whole=not has_older or facts["truncates"] > 0,
-        **{name: facts[name] for name in ("streamed", "swaps", "reads", "placed", "earliest")},
+        late=late_of(facts, tables.reached),
+        evidence=evidence_of(tables.control, sources, control_since, facts["newest"], facts["newest_taken"]),
+        **{name: facts[name] for name in counted},
     )
 
 
-def has_markers(control: DataFrame | None, sources: tuple[str, ...]) -> bool:
-    """Whether the sources tell when their snapshot windows open."""
-    if control is None or not sources:
-        return False
-    return not control.where((F.col("kind") == WINDOW_OPEN) & F.col("source").isin(*sources)).isEmpty()
+def counts(columns: Columns, too_late: Column, reached: datetime | None) -> list[Column]:
+    """What is counted of the changes, in one pass; of those that came too late, only how many."""
+    streamed = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
+    of_update, of_delete = F.col("op") == names.OP_UPDATE, F.col("op") == names.OP_DELETE
+    # A before image has the key: reading that much of it tells whether there is one.
+    has_before = F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
+    delivered = F.col("position").isNotNull() & F.coalesce("line", "kafka_offset").isNotNull()
+    conditions = {
+        "changes": F.lit(True),
+        "streamed": streamed,
+        "updates": streamed & of_update & has_before,
+        "bare_updates": streamed & of_update & ~has_before,
+        "deletes": streamed & of_delete & has_before,
+        "swaps": gives_key(),
+        "reads": ~is_streamed(),
+        "placed": streamed & delivered,
+        "truncates": F.col("op") == names.OP_TRUNCATE,
+    }
+
+    def in_time(value: Column) -> Column:
+        return F.when(~too_late, value)
+
+    return [
+        *[F.count_if(~too_late & condition).alias(name) for name, condition in conditions.items()],
+        F.min(in_time(F.least("commit_ts", "ingest_ts"))).alias("earliest"),
+        F.max(in_time(F.least("commit_ts", "ingest_ts"))).alias("newest"),
+        F.max(in_time(F.col("ingest_ts"))).alias("newest_taken"),
+        F.sort_array(F.collect_set(in_time(F.col("source")))).alias("sources"),
+        F.count_if(too_late).alias("too_late"),
+        *late_counts(in_time(is_before(reached)), reached),
+    ]
+
+
+def is_before(reached: datetime | None) -> Column:
+    """True for streamed changes that are older than what earlier batches brought."""
+    return F.lit(False) if reached is None else is_streamed() & (F.col("commit_ts") < F.lit(reached))
+
+
+def late_counts(is_late: Column, reached: datetime | None) -> list[Column]:
+    """How many changes are late, and by how many seconds."""
+    if reached is None:
+        return [F.lit(0).alias("late")]
+    by = F.when(is_late, (F.unix_micros(F.lit(reached)) - F.unix_micros("commit_ts")) / 1_000_000)
+    return [
+        F.count_if(is_late).alias("late"),
+        *[F.count_if(is_late & (by <= seconds)).alias(name) for name, seconds in LATE_BY],
+        F.percentile_approx(by, F.array(F.lit(0.5), F.lit(0.95), F.lit(1.0)), F.lit(1000)).alias("late_by"),
+    ]
+
+
+def late_of(facts: Any, reached: datetime | None) -> Late:
+    """What `late_counts` counted."""
+    if reached is None or not facts["late"]:
+        return Late(too_late=facts["too_late"])
+    within = [(name, facts[name]) for name, _ in LATE_BY] + [("more", facts["late"])]
+    by = [(name, number - before) for (name, number), (_, before) in zip(within, [("", 0), *within], strict=False)]
+    half, most, longest = facts["late_by"]
+    return Late(facts["late"], tuple(by), half, most, longest, facts["too_late"])
 
 
 def unavailable(scope: Scope) -> Iterator[tuple[str, str]]:
-    """The checks that the judged changes cannot carry, each with its reason."""
-    of_changes = (catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT)
+    """The checks that the judged changes cannot carry, each with its reason; the first reason counts."""
+    yield from not_carried(scope.sources)
+    of_changes = (catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT, catalogue.TIME_AGAINST_ORDER)
     if scope.columns.keyless:
-        yield from ((check, "the table has no key") for check in of_changes)
+        of_keys = (*of_changes, catalogue.GHOST_ROW, catalogue.SHORT_SNAPSHOT)
+        yield from ((check, "the table has no key") for check in of_keys)
     elif not scope.streamed:
         yield from ((check, "no streamed change to look at") for check in of_changes)
     elif not scope.befores:
         yield catalogue.CHAIN_BREAK, "no change carries a whole before image"
-    if come_from(scope, UPSERTS):
-        of_inserts = (catalogue.ORPHAN, catalogue.DOUBLE_INSERT)
-        yield from ((check, "rows do not say whether they are new") for check in of_inserts)
     if not scope.placed:
         yield catalogue.POSITIONS_BACKWARDS, "no streamed change with a position and a place of delivery"
-    elif come_from(scope, UNORDERED):
-        yield catalogue.POSITIONS_BACKWARDS, "the source delivers in no order"
-    if not scope.markers:
-        yield catalogue.OPEN_WINDOW, "no markers of snapshot windows among the control records"
-
-
-def come_from(scope: Scope, beginnings: tuple[str, ...]) -> bool:
-    """Whether all judged changes come from such sources."""
-    return bool(scope.sources) and all(source.startswith(beginnings) for source in scope.sources)
+    yield from scope.evidence.unavailable()

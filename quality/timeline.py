@@ -4,6 +4,7 @@ The first look carries hashes of images, so that its rows are narrow; a closer l
 """
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -45,12 +46,16 @@ class Columns:
 
 @dataclass(frozen=True)
 class Look:
-    """How rows are looked at: on which columns; with the images, or their hashes only; with keys that change hands."""
+    """How rows are looked at: on which columns; with the images, or their hashes only; with keys that change hands.
+
+    `skew`: by how much clocks may differ.
+    """
 
     columns: Columns
     closely: bool = False
     trusts_deletes: bool = True
     swaps: bool = True
+    skew: timedelta = timedelta(seconds=5)
 
 
 def struct_type(schema: T.StructType, name: str) -> T.StructType:
@@ -115,9 +120,10 @@ def change_rows(changes: DataFrame, look: Look) -> DataFrame:
         "position",
         "op",
         "commit_ts",
+        "ingest_ts",
         "content_hash",
         F.when(whole, hashed(list(image.values()))).alias("before_hash"),
-        (F.col("tx_id") if look.swaps else F.lit(None).cast("string")).alias("tx_id"),
+        (F.col("tx_id") if look.swaps or look.closely else F.lit(None).cast("string")).alias("tx_id"),
         F.col("old_key").isNotNull().alias("takes_key"),
         gives_key().alias("gives_key"),
         *(closer if look.closely else []),
@@ -248,8 +254,9 @@ def in_order(rows: DataFrame) -> DataFrame:
     """Tell each change the state it met: a version that begins at its own position is what it left behind.
 
     Needs: the columns of `in_time`.
-    Gives: the same, then state (the last version before), changes_before, previous and following (the rows beside it),
-        read_from and read_low_ts (since when READs vouch for the key).
+    Gives: the same, then state (the last version before), changes_before, committed (the greatest commit time of
+        streamed changes and versions before), previous and following (the rows beside it), read_from and read_low_ts
+        (since when READs vouch for the key).
     Rows: 1:1.
     """
     order = Window.partitionBy("key_hash", "key").orderBy(
@@ -268,10 +275,14 @@ def in_order(rows: DataFrame) -> DataFrame:
         "change.content_hash",
         F.col("change").isNotNull().alias("is_change"),
     )
+    streamed_ts = F.coalesce(
+        "change.commit_ts", F.when(F.col("version.op") != names.OP_READ, F.col("version.valid_from"))
+    )
     return rows.select(
         *rows.columns,
         F.last("version", ignorenulls=True).over(before).alias("state"),
         F.count("change").over(before).alias("changes_before"),
+        F.max(streamed_ts).over(before).alias("committed"),
         F.lag(beside).over(order).alias("previous"),
         F.lead(beside).over(order).alias("following"),
         F.min("read.position").over(so_far(order)).alias("read_from"),

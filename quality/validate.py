@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -14,15 +14,18 @@ from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
+from engine.table.commit import summary_of_batch
 from engine.table.gaps import read_gaps, update_gaps
 from engine.table.layout import Layout
 from engine.table.ledger import append_rows, read_ledger
 from quality import catalogue
 from quality.again import dated, look_again
-from quality.catalogue import CHECKS
+from quality.catalogue import CHECKS, SUMMARIES
 from quality.docs import build_pages, judge, open_context
+from quality.expected import run_expectations
 from quality.findings import find
 from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, is_acknowledged, updated
+from quality.outcomes import NO_RUN, found_in_outcomes
 from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
 from quality.scope import Tables
 from quality.suite import batch, build_suite, verdicts
@@ -43,35 +46,65 @@ def run_checks(
     latest_ref: str | None = None,
     sums: Sums | None = None,
     append: Append = append_rows,
+    numbers: Mapping[str, int] | None = None,
 ) -> tuple[CheckResult, ...]:
     """Check what the batches after `since_batch` did to a table, in the order the spec names the checks.
 
     `history_ref`, `latest_ref`: the branch that holds the tables before they are published (None: as published).
-    `sums`: the run's numbers; without them that check is not available. `append` writes the rows of the ledger.
+    `sums`: the run's numbers that must close; `numbers`: all its numbers, with control_since and the outcomes. Without
+    them the checks that need them are not available. `append` writes the rows of the ledger.
 
     Raises: InvariantViolation: Great Expectations could not evaluate a check. A failed check raises nothing.
     """
-    checks, visit = spec.quality.checks, Visit(run_id, datetime.now(UTC))
+    visit, tables = Visit(run_id, datetime.now(UTC)), None
+    looks: list[Looked] = []
     gaps: Sequence[Gap] = ()
     if has_tables(spark, project, spec):
-        tables = read_tables(spark, project, spec, history_ref, latest_ref)
+        tables = read_tables(spark, project, spec, history_ref, latest_ref, since_batch, numbers)
         looks = look(spark, project, spec, tables, since_batch)
         gaps = record(spark, project, spec, tables, looks, visit)
-        found = {check: found_in_all(check, looks, spec) for check in checks if check != catalogue.SUMS_CLOSE}
-    else:
-        found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
-    found[catalogue.SUMS_CLOSE] = found_in_sums(sums)
-    asked = {check: found[check] for check in checks}
+    asked = found_by_checks(looks, spec, sums, numbers)
     checked_at = visit.at
     suite = build_suite(spec, asked)
     with ONE_CONTEXT:
         context = open_context(project.root)
         passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
+        own = results_of_own(context, project, spec, tables, run_id, checked_at)
     known = {check for check, what in asked.items() if is_acknowledged(check, what, gaps, spec)}
-    results = tuple(result(spec, visit, check, what, passed, check in known) for check, what in asked.items())
+    judged = (result(spec, visit, check, what, passed, check in known) for check, what in asked.items())
+    results = (*judged, *own)
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results
+
+
+def found_by_checks(
+    looks: Sequence[Looked], spec: TableSpec, sums: Sums | None, numbers: Mapping[str, int] | None
+) -> dict[str, Found]:
+    """What each check found, in the order the spec names them. `looks`: none where there are no tables yet."""
+    checks = spec.quality.checks
+    if not looks:
+        found = dict.fromkeys(checks, Found(unavailable="the tables have not been written yet"))
+    else:
+        found = {check: found_in_all(check, looks, spec) for check in checks}
+        told = found_in_outcomes(numbers) if numbers is not None else {}
+        # What a format cannot carry stays so, whatever the numbers are.
+        found |= {check: what for check, what in told.items() if found.get(check) == NO_RUN}
+    return {check: found_in_sums(sums) if check == catalogue.SUMS_CLOSE else found[check] for check in checks}
+
+
+def results_of_own(
+    context: Any, project: ProjectSpec, spec: TableSpec, tables: Tables | None, run_id: str, checked_at: datetime
+) -> list[CheckResult]:
+    """The results of the spec's own expectations."""
+    if tables is None:
+        why = "the tables have not been written yet"
+        return [
+            CheckResult(run_id, checked_at, spec.table, one.label, one.severity, NOT_AVAILABLE, 0, why)
+            for one in spec.quality.expectations
+        ]
+    frames = {"latest": tables.latest, "history": tables.history, "changes": tables.changes}
+    return run_expectations(context, project.root, spec, frames, run_id, checked_at)
 
 
 def checks_of_run(
@@ -85,10 +118,18 @@ def checks_of_run(
     latest_ref: str | None = None,
 ) -> tuple[CheckReport, ...]:
     """`run_checks` as `engine.run.catch_up` calls it: `catch_up(..., checks=checks_of_run)`."""
-    results = run_checks(spark, project, spec, run_id, since_batch, history_ref, latest_ref, Sums.of(sums))
+    given = Sums.of(sums)
+    results = run_checks(
+        spark, project, spec, run_id, since_batch, history_ref, latest_ref, given, numbers=outcomes_of(sums)
+    )
     return tuple(
         CheckReport(one.check, one.severity, one.status, one.observed, one.message, one.hint) for one in results
     )
+
+
+def outcomes_of(numbers: Mapping[str, int]) -> Mapping[str, int] | None:
+    """A run's numbers where they tell the outcomes, not only how many there are."""
+    return numbers if "table_rejected" in numbers else None
 
 
 def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
@@ -99,9 +140,15 @@ def has_tables(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bo
 
 
 def read_tables(
-    spark: SparkSession, project: ProjectSpec, spec: TableSpec, history_ref: str | None, latest_ref: str | None
+    spark: SparkSession,
+    project: ProjectSpec,
+    spec: TableSpec,
+    history_ref: str | None,
+    latest_ref: str | None,
+    since: int = -1,
+    numbers: Mapping[str, int] | None = None,
 ) -> Tables:
-    """The tables as they stand now, or on the branches that will be published."""
+    """The tables as they stand now, or on the branches that will be published. `since`, `numbers`: as `run_checks`."""
     catalog, target = project.catalog.name, spec.target
     layout = Layout(spec.history.renamed, spec.history.recorded)
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
@@ -110,7 +157,24 @@ def read_tables(
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
         latest=read(spark, catalog, target.latest, latest_ref or MAIN),
         control=read_ledger(spark, project, names.CONTROL),
+        since=since,
+        control_since=None if numbers is None else numbers.get("control_since"),
+        rejects=None if is_clean(numbers) else read_ledger(spark, project, names.REJECTS),
+        reached=reached_before(spark, catalog, target.changes, since),
     )
+
+
+def is_clean(numbers: Mapping[str, int] | None) -> bool:
+    """Whether a run that looks at its own batches only has rejected nothing."""
+    return numbers is not None and "control_since" in numbers and not numbers["table_rejected"]
+
+
+def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> datetime | None:
+    """The greatest commit time that the batches up to `since` brought; None where that was not written down."""
+    summary = summary_of_batch(spark, catalog, name, since, names.SUMMARY_MAX_COMMIT) if since > 0 else {}
+    if names.SUMMARY_MAX_COMMIT not in summary:
+        return None
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(summary[names.SUMMARY_MAX_COMMIT]))
 
 
 def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int) -> list[Looked]:
@@ -144,7 +208,7 @@ def result(
         severity=spec.quality.severity[check],
         status=status,
         observed=found.observed,
-        message=found.unavailable or message(found),
+        message=found.unavailable or message(check, found),
         position_from=found.position_from,
         position_to=found.position_to,
         keys=tuple(dict.fromkeys(one.key for one in found.sample if one.key is not None))[:KEYS_KEPT],
@@ -152,9 +216,11 @@ def result(
     )
 
 
-def message(found: Found) -> str:
-    """The first finding in words, and how many more there are."""
+def message(check: str, found: Found) -> str:
+    """The first finding in words, and how many more there are; of a check that sums up, all of them."""
     if not found.sample:
-        return "nothing found"
+        return found.note or "nothing found"
+    if check in SUMMARIES:
+        return "; ".join(one.message for one in found.sample)
     rest = found.observed - 1
     return found.sample[0].message + (f", and {rest} more" if rest else "")

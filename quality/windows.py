@@ -4,19 +4,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.ordering.windows import chunk_windows
+from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, chunk_windows
 from quality import catalogue
 
 
-def unclosed_windows(control: DataFrame, key: T.DataType) -> DataFrame:
-    """The windows without an end.
+def unclosed_windows(control: DataFrame, since: int, key: T.DataType) -> DataFrame:
+    """The windows without an end that were opened in these batches.
 
     Needs: control rows of one source.
     Gives: check, position_from, position_to, key (null, of the table's key type), message.
     Rows: one a window that is open.
     """
+    is_judged = (F.col("kind") != WINDOW_OPEN) | (F.col("batch") > since)
     return (
-        chunk_windows(control)
+        chunk_windows(control.where(is_judged & F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE)).coalesce(1))
         .where(F.col("close_position").isNull())
         .select(
             F.lit(catalogue.OPEN_WINDOW).alias("check"),

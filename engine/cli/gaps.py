@@ -1,7 +1,7 @@
 """gaps: what is missing or contradicts itself, open, healed or acknowledged; without a JVM."""
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.cli.options import JsonOption, ProjectOption, open_project
-from engine.cli.output import NULL, note, number, print_json, print_styled, write_line
+from engine.cli.output import STYLES, console, note, print_json, write_line
 
 if TYPE_CHECKING:
     from engine.schema.gap import Gap
@@ -64,15 +64,38 @@ def ack(
 
 
 def print_gaps(found: "Sequence[Gap]") -> None:
-    """One line a gap; what to do about the open ones below."""
-    columns = ("id", "table", "check", "severity", "status", "found", "key", "from", "to", "opened", "message")
-    print_styled(columns, map(_line, found))
+    """A gap a paragraph, because its place in the log is long; what to do about the open ones at the end."""
+    from rich.text import Text
+
+    out = console()
+    for gap in found:
+        what = f"{gap.check} ({gap.severity})" + (f", {gap.findings:,} places" if gap.findings > 1 else "")
+        head = Text.assemble((gap.gap_id, "bold"), "  ", (gap.status, STYLES[gap.status]), f"  {gap.table}  {what}")
+        out.print(head, soft_wrap=True)
+        for name, value in told_of(gap):
+            out.print(Text(f"  {name:<12} {value}"), soft_wrap=True)
     for hint in dict.fromkeys(f"{gap.check}: {gap.hint}" for gap in found if gap.status == "open" and gap.hint):
-        write_line(hint)
+        out.print(Text(hint), soft_wrap=True)
 
 
-def _line(gap: "Gap") -> tuple[str, ...]:
-    place = (gap.key or NULL, gap.position_from or NULL, gap.position_to or NULL)
-    known = f"{gap.status} by {gap.acknowledged_by}" if gap.status == "acknowledged" else gap.status
-    opened = f"{gap.opened_at:%Y-%m-%d %H:%M}"
-    return gap.gap_id, gap.table, gap.check, gap.severity, known, number(gap.findings), *place, opened, gap.message
+def told_of(gap: "Gap") -> Iterator[tuple[str, str]]:
+    """What there is to know of a gap, a line each."""
+    yield "found", gap.message
+    if gap.key is not None:
+        yield "key", gap.key
+    ends = [end for end in (gap.position_from, gap.position_to) if end is not None]
+    if ends:
+        yield "positions", " to ".join(dict.fromkeys(ends))
+    times = [moment(end) for end in (gap.committed_from, gap.committed_to) if end is not None]
+    if times:
+        yield "committed", " to ".join(dict.fromkeys(times))
+    yield "opened", f"{moment(gap.opened_at)} by run {gap.opened_run}"
+    if gap.healed_at is not None:
+        yield "healed", f"{moment(gap.healed_at)} by run {gap.healed_run}"
+    if gap.acknowledged_at is not None:
+        yield "acknowledged", f"{moment(gap.acknowledged_at)} by {gap.acknowledged_by}: {gap.acknowledged_reason}"
+
+
+def moment(at: datetime) -> str:
+    """A moment with its seconds, UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ def note(message: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """A result for a program."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n")
+    """A result for a program; times as ISO 8601."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json) + "\n")
 
 
 def write_line(line: str) -> None:
@@ -110,6 +111,10 @@ def print_styled(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None
 def number(value: int | None) -> str:
     """A count as people read it."""
     return NULL if value is None else f"{value:,}"
+
+
+def _as_json(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def _print_records(out: "Console", names: Sequence[str], lines: list[list[str]], title: str | None) -> None:

@@ -1,12 +1,15 @@
 """init: from events to specs that run."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from engine.cli.options import JsonOption
 from engine.cli.output import console, grid, note, number, print_json, write_line
+
+if TYPE_CHECKING:
+    from engine.recognise import WrittenSpec
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -35,10 +38,7 @@ def init(
         ]
         print_json({"project": None if project_file is None else str(project_file), "specs": told})
         return
-    cells = (
-        (str(s.file), s.table, s.format, ", ".join(s.keys) or "?", number(s.columns), ", ".join(s.open_questions))
-        for s in specs
-    )
+    cells = ((str(s.file), s.table, s.format, _keys(s), number(s.columns), ", ".join(s.open_questions)) for s in specs)
     console().print(grid(("spec", "table", "format", "keys", "columns", "to decide"), cells))
     if project_file is not None:
         note(f"{project_file} was written, too")
@@ -47,3 +47,7 @@ def init(
         write_line(f"{len(asked)} of {len(specs)} specs need a decision: `siltstone validate` says which.")
     else:
         write_line("The specs run as they are: `siltstone catch-up`.")
+
+
+def _keys(spec: "WrittenSpec") -> str:
+    return ", ".join(spec.keys) or ("?" if "keys" in spec.open_questions else "the events say")

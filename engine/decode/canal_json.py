@@ -44,13 +44,15 @@ _INNER: Final = f"_line struct<{_MESSAGE}>, _malformed string"
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
     """What each message is, and each of its rows.
 
-    Needs: file, line, text; all lines of a file, or those that are missing are not known to have been sent before.
-        `declared`: keys by table; where a spec names none, the message does.
+    Needs: file, line, text; all lines of a file and of the one before it, or those that are missing are not known to
+        have been sent before. `declared`: keys by table; where a spec names none, the message does.
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:n, one a row of a message, two for a row that changes its key; one for a message without rows.
     """
-    messages = lines.transform(_parsed).transform(_picked).transform(_judged)
-    known = messages.join(F.broadcast(resent_messages(lines)), on=["file", "line"], how="left")  # one a (file, line)
+    # Kept: which messages were sent again is found by looking at all of them, and nobody wants to parse them twice.
+    messages = lines.transform(_parsed).transform(_picked).localCheckpoint(eager=False)
+    resent = F.broadcast(resent_messages(messages, tuple(_MESSAGE_FIELDS)))
+    known = messages.transform(_judged).join(resent, on=["file", "line"], how="left")  # one a (file, line)
     return known.transform(_rows, source).transform(_halves, declared, source).transform(_completed, source)
 
 
@@ -83,13 +85,13 @@ def _picked(parsed: DataFrame) -> DataFrame:
 def _judged(picked: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so."""
     message = F.col("_message")
-    return picked.select(
+    typed = picked.select("*", canal_kinds.op(message).alias("_op"), canal_kinds.table(message).alias("table"))
+    control = canal_kinds.control_kind(message, F.col("_op"), F.col("text"))
+    reason = canal_kinds.reject_reason(message, F.col("_op"), F.col("table"))
+    return typed.select("*", control.alias("_control")).select(
         "*",
-        canal_kinds.op(message).alias("_op"),
-        canal_kinds.control_kind(message, F.col("text")).alias("_control"),
-        canal_kinds.table(message).alias("table"),
         F.when(F.col("_broken"), canal_kinds.broken_reason(F.col("text")))
-        .otherwise(canal_kinds.reject_reason(message, F.col("text")))
+        .when(F.col("_control").isNull(), reason)
         .alias("reason"),
     )
 

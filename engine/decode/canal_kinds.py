@@ -31,8 +31,8 @@ def op(message: Column) -> Column:
     )
 
 
-def control_kind(message: Column, text: Column) -> Column:
-    """Which control event, or null."""
+def control_kind(message: Column, found: Column, text: Column) -> Column:
+    """Which control event, or null. `found`: the operation."""
     kind = F.upper(message["type"])
     chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), "ddl").when(
         kind == "MHEARTBEAT", "heartbeat"
@@ -40,7 +40,7 @@ def control_kind(message: Column, text: Column) -> Column:
     for word, name in OTHERS.items():
         chosen = chosen.when(kind == word, name)
     null_message = kind.isNull() & json_lines.is_null_message(text)
-    return F.when(op(message).isNull(), chosen.when(null_message, "null_message"))
+    return F.when(found.isNull(), chosen.when(null_message, "null_message"))
 
 
 def table(message: Column) -> Column:
@@ -54,23 +54,22 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the message has a type that Canal does not give it")
 
 
-def reject_reason(message: Column, text: Column) -> Column:
-    """Why a message that is no control event cannot be changes either; null where it can."""
+def reject_reason(message: Column, found: Column, named: Column) -> Column:
+    """Why a message that is no control event cannot be changes either; null where it can. `named`: its table."""
     data, old = message["data"], message["old"]
-    kind, found = message["type"], op(message)
+    kind = message["type"]
     rows = F.coalesce(data, old)
     is_truncate, is_update = found == names.OP_TRUNCATE, found == names.OP_UPDATE
     no_object = F.exists(rows, _is_no_object) | F.exists(old, lambda one: one.isNotNull() & _is_no_object(one))
-    return F.when(
-        control_kind(message, text).isNull(),
+    return (
         F.when(kind.isNull(), "type is missing")
         .when(found.isNull(), F.concat(F.lit('unknown type "'), F.substring(kind, 1, 20), F.lit('"')))
-        .when(table(message).isNull(), "database or table is missing")
+        .when(named.isNull(), "database or table is missing")
         .when(message["es"].isNull(), "es, the time of the change, is missing")
         .when(~is_truncate & F.coalesce(F.size(rows) < 1, F.lit(True)), F.concat(kind, F.lit(" without rows in data")))
         .when(is_update & data.isNull(), "UPDATE without rows in data")
         .when(is_update & (F.size(old) != F.size(data)), "old and data have different numbers of rows")
-        .when(~is_truncate & no_object, "a row in data or old is not an object"),
+        .when(~is_truncate & no_object, "a row in data or old is not an object")
     )
 
 

@@ -2,89 +2,92 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-_OF_A_DELIVERY: Final = r'"(?:id|ts)"\s*:\s*[0-9]+'
-_FIELDS: Final = "id bigint, es bigint, partition int, offset bigint, value string"
+_OF_A_DELIVERY: Final = ("id", "ts")
 
 
-def resent_messages(lines: DataFrame) -> DataFrame:
+def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     """The messages that stand in their lane a second time, and those whose lane has seen a later change.
 
-    Needs: file, line, text.
+    Needs: file, line, channel, kafka_partition, kafka_offset, _message with `fields`.
     Gives: file, line, _resent (whether it repeats an earlier message), _reached (in Kafka: the greatest `es` so far).
     Rows: filters; one a message of which there is something to say.
 
-    Messages of one `id` that follow each other are a batch. After a rollback the whole batch just before comes again,
-    message by message and equal in all but `id` and `ts`, as the beginning of the next batch, which may go on longer.
-    Inside one batch equal messages are changes of their own.
+    A lane is a partition of a topic (of a folder, where no topic is told), or where there is none, all files in the
+    order of their names. Messages of one `id` that
+    follow each other are a batch. After a rollback the whole batch just before comes again, message by message and
+    equal in all but `id` and `ts`, as the beginning of the next batch, which may go on longer. Inside one batch equal
+    messages are changes of their own.
 
         id       1  1  2  2  3  3  3  4  4
         message  A  B  C  D  C  D  E  E  F
         resent                x  x         batch 4 begins with E, but batch 3 was C D E
     """
-    placed = lines.transform(_batches).transform(_ranked)
-    same_rank = Window.partitionBy("lane", "rank").orderBy("batch")
-    batch = Window.partitionBy("lane", "batch")
-    before = F.lag(F.struct("batch", "content", "size")).over(same_rank)
-    compared = placed.select("*", before.alias("before")).select(
-        "*", (F.col("before.batch") == F.col("batch") - 1).alias("follows")
-    )
-    repeats = F.col("follows") & (F.col("before.content") == F.col("content"))
-    counted = compared.select(
-        "*",
-        F.count_if(repeats).over(batch).alias("repeated"),
-        F.max(F.when(F.col("follows"), F.col("before.size"))).over(batch).alias("size_before"),
-    )
-    resent = F.coalesce((F.col("repeated") == F.col("size_before")) & F.col("follows"), F.lit(False))
-    return counted.select("file", "line", resent.alias("_resent"), F.col("reached").alias("_reached")).where(
-        F.col("_resent") | F.col("_reached").isNotNull()
-    )
+    return messages.transform(_placed, fields).transform(_batches).transform(_told)
 
 
-def _batches(lines: DataFrame) -> DataFrame:
-    """Messages in their lane (a file, or a partition in it) with the number of their batch there."""
-    outer = lines.select("file", "line", "text", F.from_json("text", _FIELDS).alias("_outer"))
-    body = F.coalesce(F.col("_outer.value"), F.col("text"))
-    inner = outer.select(
+def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
+    """Where each message stands in its lane, and a hash of what is the same when it is sent again."""
+    message, partition = F.col("_message"), F.col("kafka_partition")
+    told = [name for name in fields if name not in _OF_A_DELIVERY]
+    folder = F.when(F.col("channel").isNull(), F.regexp_replace("file", "[^/]*$", ""))
+    return messages.where(message["id"].isNotNull()).select(
         "file",
         "line",
-        "_outer",
-        F.when(F.col("_outer.value").isNotNull(), F.from_json("_outer.value", _FIELDS))
-        .otherwise(F.col("_outer"))
-        .alias("_own"),
-        F.xxhash64(F.regexp_replace(body, _OF_A_DELIVERY, "")).alias("content"),
-    ).where(F.col("_own.id").isNotNull())
-    lane = Window.partitionBy("lane").orderBy("at", "line")
-    placed = inner.select(
-        "file",
-        "line",
-        "content",
-        F.struct("file", F.col("_outer.partition").alias("partition")).alias("lane"),
-        F.coalesce(F.col("_outer.offset"), F.col("line")).alias("at"),
-        F.col("_own.id").alias("id"),
-        F.col("_own.es").alias("es"),
-    )
-    begins = ~F.col("id").eqNullSafe(F.lag("id").over(lane))
-    so_far = F.max("es").over(lane.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    marked = placed.select(
-        "*",
-        begins.cast("bigint").alias("begins"),
-        F.when(F.col("lane.partition").isNotNull() & (so_far > F.col("es")), so_far).alias("reached"),
-    )
-    return marked.select(
-        "*", F.sum("begins").over(lane.rowsBetween(Window.unboundedPreceding, Window.currentRow)).alias("batch")
+        F.struct("channel", partition.alias("partition"), F.when(partition.isNotNull(), folder).alias("folder")).alias(
+            "lane"
+        ),
+        F.coalesce("kafka_offset", F.lit(0)).alias("offset"),
+        message["id"].alias("id"),
+        message["es"].alias("es"),
+        F.xxhash64(*[message[name] for name in told], *[message[name].isNull() for name in told]).alias("content"),
     )
 
 
-def _ranked(placed: DataFrame) -> DataFrame:
-    """The place of each message in its batch, and the batch's size."""
-    batch = Window.partitionBy("lane", "batch")
-    return placed.select(
-        "*",
-        F.row_number().over(batch.orderBy("at", "line")).alias("rank"),
-        F.count("*").over(batch).alias("size"),
+def _batches(placed: DataFrame) -> DataFrame:
+    """Messages with the number of their batch in the lane. `reached`: in Kafka, a later time that the lane has seen.
+
+    Rows: 1:1.
+    """
+    lane = Window.partitionBy("lane").orderBy("offset", "file", "line")
+    so_far = lane.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    began = placed.select("*", (~F.col("id").eqNullSafe(F.lag("id").over(lane))).cast("bigint").alias("begins"))
+    numbered = began.select("*", F.sum("begins").over(so_far).alias("batch"), F.max("es").over(so_far).alias("last"))
+    in_kafka = F.col("lane.partition").isNotNull() & (F.col("last") > F.col("es"))
+    return numbered.select(*placed.columns, "batch", F.when(in_kafka, F.col("last")).alias("reached"))
+
+
+def _told(placed: DataFrame) -> DataFrame:
+    """The messages of beginnings that are the whole batch before, and those whose lane has seen a later time.
+
+    Gives: file, line, _resent, _reached.
+    Rows: filters.
+    """
+    parts = F.array_sort(F.collect_list(F.struct("offset", "file", "line", "content", "reached")))
+    batches = placed.groupBy("lane", "batch").agg(parts.alias("parts"))
+    contents = batches.select("*", F.transform("parts", lambda part: part["content"]).alias("contents"))
+    # Batches are numbered without holes, so that the one before is the row before.
+    before = F.lag("contents").over(Window.partitionBy("lane").orderBy("batch"))
+    compared = contents.select("parts", "contents", before.alias("before"))
+    many = F.greatest(F.size("before"), F.lit(0))
+    again = F.coalesce(F.slice("contents", F.lit(1), many) == F.col("before"), F.lit(False))
+    counted = compared.select("parts", F.when(again, many).otherwise(0).alias("many"))
+
+    def told(part: Column, at: Column) -> Column:
+        resent = (at < F.col("many")).alias("resent")
+        return F.struct(
+            part["file"].alias("file"), part["line"].alias("line"), resent, part["reached"].alias("reached")
+        )
+
+    def is_news(part: Column) -> Column:
+        return part["resent"] | part["reached"].isNotNull()
+
+    found = counted.select(F.explode(F.filter(F.transform("parts", told), is_news)).alias("part"))
+    return found.select("part.file", "part.line", "part.resent", "part.reached").toDF(
+        "file", "line", "_resent", "_reached"
     )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.envelope import CONTROL
 
 
-def control_rows(envelopes: DataFrame) -> DataFrame:
-    """The control events of a source.
+def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
+    """The control events of a source. `sources`: those that the delivery's changes name.
 
     Needs: the columns of ENVELOPE_COLUMNS.
     Gives: source, kind, table, event_id, tx_id, position, commit_ts, ingest_ts, channel, file, line, payload.
     Rows: filters; one a control event.
     """
     return envelopes.where(F.col("kind") == CONTROL).select(
-        "source",
+        named_source(sources).alias("source"),
         F.col("control_kind").alias("kind"),
         "table",
         "event_id",
@@ -29,3 +31,31 @@ def control_rows(envelopes: DataFrame) -> DataFrame:
         "line",
         F.col("control_json").alias("payload"),
     )
+
+
+def named_source(sources: Sequence[str], alone: bool = True) -> Column:
+    """The source of an event; of one that does not say it (a heartbeat, the end of a transaction), by its topic.
+
+    Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. Where only one source is known, it is that
+    one (not without `alone`).
+    """
+    if alone and len(sources) == 1:
+        return F.coalesce("source", F.lit(sources[0]))
+    found = F.col("source")
+    for source in sources:
+        name = source.partition(":")[2]
+        if name:
+            own = F.col("channel").startswith(f"{name}.") | F.col("channel").endswith(f"-heartbeat.{name}")
+            found = F.coalesce(found, F.when(own, F.lit(source)))
+    return found
+
+
+def control_columns(rows: DataFrame, made: dict[str, Column]) -> list[Column]:
+    """The columns of `control_rows`: those that are made, those that are there, and null."""
+    listed = (
+        *("source", "kind", "table", "event_id", "tx_id", "position", "commit_ts", "ingest_ts"),
+        *("channel", "file", "line", "payload"),
+    )
+    there = set(rows.columns)
+    absent = F.lit(None).cast("string")
+    return [(made[name] if name in made else F.col(name) if name in there else absent).alias(name) for name in listed]

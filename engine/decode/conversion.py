@@ -17,6 +17,10 @@ from engine.decode import values, written
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
+ROOM: Final = 18
+MARKED: Final = ("marked", "unsure")
+BYTES_MARK: Final = "\x00bytes:"
+"""Stands before the base64 of bytes where texts and bytes can be in one column: no text of a source begins with it."""
 _READ: Final[dict[EncodingKind, T.DataType]] = {
     "boolean": T.BooleanType(),
     "unsigned": T.DecimalType(20, 0),
@@ -58,9 +62,10 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     if isinstance(kind, T.StringType) and not encoding.kind.startswith(("time", "decimal")):
         return T.StringType()
     if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
-        # All places that there is room for, so that too many are seen and not rounded away; a declared type of 38
-        # digits leaves no room, and rounds.
-        return T.DecimalType(values.DECIMAL_DIGITS, values.DECIMAL_DIGITS - kind.precision + kind.scale)
+        # All places that there is room for, so that too many are seen and not rounded away; as text, where there is
+        # not much.
+        room = values.DECIMAL_DIGITS - kind.precision
+        return T.StringType() if room < ROOM else T.DecimalType(values.DECIMAL_DIGITS, room + kind.scale)
     if encoding.kind == "integer":
         return kind if isinstance(kind, T.IntegerType | T.LongType) else T.LongType()
     if encoding.kind == "floating":
@@ -132,6 +137,8 @@ def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circum
 def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     if encoding.kind == "array":
         return _array(value, encoding, kind, given)
+    if encoding.kind in MARKED:
+        return _marked(value, kind)
     if encoding.kind.startswith("written"):
         return _written(value, encoding, kind, given)
     if encoding.kind in _DECIMALS:
@@ -167,6 +174,14 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
     return text.try_cast(kind)
 
 
+def _marked(text: Column, kind: T.DataType) -> Column:
+    """Text, or bytes as base64 behind a mark; text is no bytes, but bytes can be kept as their base64."""
+    is_bytes, base64 = text.startswith(BYTES_MARK), F.substring(text, len(BYTES_MARK) + 1, 2**31 - 1)
+    if isinstance(kind, T.BinaryType):
+        return F.when(is_bytes, F.try_to_binary(base64, F.lit("base64")))
+    return _as(F.when(is_bytes, base64).otherwise(text), kind, T.StringType)
+
+
 def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Column:
     """A time that says its zone, or one of the source's zone."""
     local = _local(values.local_moment(text), kind, given)
@@ -198,7 +213,7 @@ def _digits_or_text(text: Column) -> Column:
 
 def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     scale = encoding.size or 0
-    if encoding.kind == "decimal_number" and isinstance(kind, T.DecimalType):
+    if encoding.kind == "decimal_number" and isinstance(_read_type(encoding, kind), T.DecimalType):
         return F.when(value.try_cast(kind) == value, value.try_cast(kind))
     if encoding.kind == "decimal_base64":
         if isinstance(kind, T.DecimalType):

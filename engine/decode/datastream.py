@@ -21,7 +21,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import position, values
+from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, whole, wrapped
 from engine.spec.model import SourceSpec
@@ -40,6 +40,7 @@ _LINE: Final = (
 )
 _CHANGES: Final = ("INSERT", "UPDATE", "UPDATE-INSERT", "UPDATE-DELETE", "DELETE", "READ")
 _REMOVES: Final = ("UPDATE-DELETE", "DELETE")
+_UNTIL_PAYLOAD: Final = r'(?s)^.*?(?<!\\)"payload"\s*:\s*'
 _ROW_ID: Final = "ROW_ID"
 
 
@@ -50,7 +51,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:1 with the lines.
     """
-    return lines.transform(_parsed).transform(_placed).transform(_completed)
+    return lines.transform(_parsed).transform(_placed).transform(_keyed).transform(_completed)
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -60,6 +61,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
         F.col("_json")["_line"].alias("_event"),
+        _payload(F.col("text"), F.col("_json")["_line"]["payload"]).alias("_payload"),
         F.col("_json")["_line"]["source_metadata"].alias("_meta"),
         (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
     )
@@ -71,6 +73,16 @@ def _parsed(lines: DataFrame) -> DataFrame:
         F.coalesce(_clock(event["source_timestamp"]), _clock(event["read_timestamp"])).alias("commit_ts"),
         _clock(event["read_timestamp"]).alias("ingest_ts"),
     )
+
+
+def _payload(text: Column, read: Column) -> Column:
+    """The payload as it stands in the line, where it is the last field of it and a number in it is long.
+
+    The JSON reader makes doubles of fractions inside a value that it hands on as text.
+    """
+    behind = F.regexp_replace(text, _UNTIL_PAYLOAD, "")
+    cut = F.regexp_replace(behind, r"\}\s*$", "")
+    return F.when(fractions.has_long_number(text) & whole(cut).startswith("{"), cut).otherwise(read)
 
 
 def _source_kind(event: Column, meta: Column) -> Column:
@@ -144,6 +156,12 @@ def _blank(text: Column) -> Column:
     return text.isNull() | (F.trim(text) == "")
 
 
+def _keyed(placed: DataFrame) -> DataFrame:
+    """The names of the payload's fields, once for all who ask; the names of the key columns."""
+    told = placed.select("*", F.json_object_keys("_payload").alias("_fields"))
+    return told.select("*", _key(F.col("_fields"), F.col("_meta")).alias("key_json"))
+
+
 def _completed(placed: DataFrame) -> DataFrame:
     """The columns of every envelope."""
     event, meta, kind = F.col("_event"), F.col("_meta"), F.col("_kind")
@@ -151,7 +169,7 @@ def _completed(placed: DataFrame) -> DataFrame:
     table = F.when(~_blank(meta["table"]), F.concat_ws(".", owner, meta["table"]))
     op = _op()
     reason = F.when(F.col("_broken"), _broken_reason(F.col("text"))).otherwise(_reject_reason(op))
-    payload, is_delete = event["payload"], op == names.OP_DELETE
+    payload, is_delete = F.col("_payload"), op == names.OP_DELETE
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).otherwise(CHANGE),
         "reason": reason,
@@ -160,14 +178,13 @@ def _completed(placed: DataFrame) -> DataFrame:
         "table": table,
         "op": op,
         "origin": F.when(F.col("_is_read"), names.ORIGIN_SNAPSHOT).otherwise(names.ORIGIN_STREAM),
-        "key_json": _key(payload, meta),
         "before_json": F.when(is_delete, payload),
         "after_json": F.when(~is_delete, payload),
         "schema_hash": F.when(F.col("row_schema_json").isNotNull(), F.xxhash64("row_schema_json")),
         "event_id": event["uuid"],
         "tx_id": meta["tx_id"],
     }
-    kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts")
+    kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts", "key_json")
     carried = {name: F.col(name) for name in kept} | made
     return placed.select(
         *[carried.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in ENVELOPE_SCHEMA]
@@ -191,10 +208,10 @@ def _op() -> Column:
     )
 
 
-def _key(payload: Column, meta: Column) -> Column:
+def _key(found: Column, meta: Column) -> Column:
     """The names of the key columns, as the payload spells them; an Oracle table without a key has the row's id."""
     listed = F.coalesce(_names(meta["primary_keys"]), _names(meta["replication_index"]))
-    fields = F.coalesce(F.json_object_keys(payload), F.array().cast("array<string>"))
+    fields = F.coalesce(found, F.array().cast("array<string>"))
 
     def spelt(name: Column) -> Column:
         same = F.filter(fields, lambda field: F.lower(field) == F.lower(name))

@@ -36,6 +36,7 @@ _ANY_VALUE: Final = f"{_VALUE}, schema struct<type string>, payload struct<{_VAL
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
 _LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
+_SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
 _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
 
@@ -43,8 +44,9 @@ _NEW_KEY: Final = "__debezium.newkey"
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
     """What each line is, and what every kind of event has in common.
 
-    Needs: file, line, text. `declared`: the tables that specs name.
-    Gives: the columns of ENVELOPE_COLUMNS.
+    Needs: file, line, text; where another format turned its messages into these lines: record (the message), problem
+        (why it is no event), row_schema and key_schema. `declared`: the tables that specs name.
+    Gives: the columns of ENVELOPE_COLUMNS, and record, where it is there.
     Rows: 1:1 with the lines.
     """
     picked = lines.transform(_parsed).transform(_picked)
@@ -54,7 +56,8 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct. The parser gets it inside an object, so that it also sees what stands behind the event."""
     parsed = F.from_json(wrapped(F.col("text")), _LINE, CORRUPT)
-    return lines.select("file", "line", "text", parsed.alias("_json"))
+    apart = [name for name in _SAID_APART if name in lines.columns]
+    return lines.select("file", "line", "text", *apart, parsed.alias("_json"))
 
 
 def _picked(parsed: DataFrame) -> DataFrame:
@@ -72,6 +75,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
         "file",
         "line",
         "text",
+        *[name for name in _SAID_APART if name in parsed.columns],
         (line.isNull() & (F.trim("text") != "null") | F.col("_json").getField("_malformed").isNotNull()).alias(
             "_broken"
         ),
@@ -103,26 +107,31 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
 def _completed(judged: DataFrame, order: str) -> DataFrame:
     """The columns of every envelope."""
     value, text, control = F.col("_value"), F.col("text"), F.col("control_kind")
-    reason = F.when(F.col("_broken"), debezium_kinds.broken_reason(text)).when(
-        control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order)
+    problem, said_row, said_key = (
+        F.col(name) if name in judged.columns else F.lit(None).cast("string") for name in _SAID_APART[1:]
+    )
+    reason = (
+        F.when(problem.isNotNull(), problem)
+        .when(F.col("_broken"), debezium_kinds.broken_reason(text))
+        .when(control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order))
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     schemas = F.when(F.col("_has_schema"), F.from_json(text, "schema string, value struct<schema string>"))
-    told = F.coalesce(schemas.getField("value").getField("schema"), schemas.getField("schema"))
+    told = F.coalesce(said_row, schemas.getField("value").getField("schema"), schemas.getField("schema"))
     row_schema = F.when(told.contains('"fields"'), told)  # one that describes nothing is none
     key = _unwrapped(F.col("_key"))
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": reason,
         "connector": debezium_places.connector(source),
-        "source": debezium_places.name(source, order),
+        "source": F.concat(debezium_places.connector(source), F.lit(":"), source.getField("name")),
         "op": debezium_kinds.op(value.getField("op")),
         "origin": debezium_kinds.origin(value.getField("op")),
         "key_json": key.getField("payload"),
         "before_json": value.getField("before"),
         "after_json": value.getField("after"),
         "row_schema_json": F.when(control.isNull(), row_schema),
-        "key_schema_json": F.when(control.isNull(), key.getField("schema")),
+        "key_schema_json": F.when(control.isNull(), F.coalesce(said_key, key.getField("schema"))),
         "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.xxhash64(row_schema)),
         "commit_ts": _commit_ts(value),
         "ingest_ts": _ingest_ts(value),
@@ -133,7 +142,8 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "new_key_json": _header(text, value, "d", _NEW_KEY),
         "control_json": F.when(control.isNotNull(), debezium_kinds.payload(text)),
     }
-    return judged.select(*[made[name].alias(name) if name in made else F.col(name) for name in ENVELOPE_COLUMNS])
+    columns = [*ENVELOPE_COLUMNS, *[name for name in _SAID_APART[:1] if name in judged.columns]]
+    return judged.select(*[made[name].alias(name) if name in made else F.col(name) for name in columns])
 
 
 def _unwrapped(key: Column) -> Column:

@@ -2,8 +2,9 @@
 
 Oracle's changes stand at their commit (commit SCN, SCN, redo record). Connectors before 2.0 wrote the commit SCN of the
 transaction before on all events but a transaction's last: theirs stand at their statement, before all that newer
-connectors wrote. So which order an event is in is told by its own `source.version`, or by the spec for the whole source
-(`source.order: scn`), and never depends on what has arrived.
+connectors wrote, with zeros for the commit SCN, which tell the windows of READs to reach further back. Which order an
+event is in is told by its own `source.version`, or by the spec for the whole source (`source.order: scn`), and never
+depends on what has arrived.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine import names
 from engine.decode import position
 from engine.decode.images import Declared
 
@@ -47,13 +47,6 @@ def table(source: Column, declared: Declared) -> Column:
         return told
     says_nothing = F.coalesce(*[source[name] for name in ("connector", "db", "schema", "table")]).isNull()
     return F.when(says_nothing & source["scn"].isNotNull(), F.lit(next(iter(declared)))).otherwise(told)
-
-
-def name(source: Column, order: str) -> Column:
-    """The source's name. One whose changes stand at their statements has a name of its own: windows reach further."""
-    statements = (connector(source) == ORACLE) & by_scn(source, order)
-    prefix = F.when(statements, names.ORACLE_BY_SCN).otherwise(F.concat(connector(source), F.lit(":")))
-    return F.concat(prefix, source["name"])
 
 
 def by_scn(source: Column, order: str) -> Column:

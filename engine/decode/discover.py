@@ -104,7 +104,7 @@ def _column(name: str, question: _Question) -> ColumnShape:
         encodings = _declared_encodings(name, column_type, question)
         return ColumnShape(name, stored_type(column_type), encodings, declared.mask, declared.salt or "")
     carried = [(number, fields[name]) for number, fields in question.seen.schemas if name in fields]
-    kind = _widest(name, [kind for _, (kind, _) in carried], question)
+    kind = _widest(name, [kind for _, (kind, encoding) in carried if encoding.kind != "unsure"], question)
     encodings = tuple((number, encoding) for number, (_, encoding) in carried)
     if question.seen.schemaless or not encodings:
         encodings = (*encodings, (None, _schemaless(name, kind, question)))

@@ -44,3 +44,14 @@ ENVELOPE_SCHEMA: Final = T.StructType(
     ]
 )
 ENVELOPE_COLUMNS: Final = tuple(ENVELOPE_SCHEMA.fieldNames())
+
+ANNOUNCED: Final = "announced"
+"""The column behind the others: what a change itself says of its transaction. Null where the format says nothing."""
+ANNOUNCED_TYPE: Final = T.StructType(
+    [
+        T.StructField("size", T.LongType()),  # how many records (`tx_order` tells them apart) the transaction has
+        T.StructField("partitions", T.LongType()),  # over how many partitions
+        T.StructField("partition", T.StringType()),  # the record's own partition
+        T.StructField("is_last", T.BooleanType()),  # whether it is the transaction's last record in its partition
+    ]
+)

@@ -10,11 +10,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.connect import Typed
-from engine.decode.schemas import key_columns, row_columns
+from engine.decode.connect import MAX_DIGITS, Typed
+from engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
 from engine.decode.shape import Encoding
 
 LONG_DIGITS = 18
+DOUBLE_DIGITS = 17  # what a double prints at most: a number of more digits is a decimal
 _ANY_SCALE = r'"([^"]+)":\{"scale":'  # a number that says its own scale
 
 
@@ -48,6 +49,9 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
         envelopes.groupBy("schema_hash")
         .agg(
             F.first("row_schema_json", ignorenulls=True).alias("row_schema"),
+            F.collect_set(F.when(F.col("row_schema_json").startswith(TOLD_BY_VALUES), F.col("row_schema_json"))).alias(
+                "row_schemas"
+            ),
             F.first("key_schema_json", ignorenulls=True).alias("key_schema"),
             F.collect_set(F.when(keyed, F.json_object_keys("key_json"))).alias("keys"),
             F.first(F.when(ordered, F.json_object_keys(_image())), ignorenulls=True).alias("order"),
@@ -57,7 +61,9 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
         )
         .collect()
     )
-    schemas = tuple((row.schema_hash, row_columns(row.row_schema)) for row in found if row.schema_hash is not None)
+    schemas = tuple(
+        (row.schema_hash, row_columns(row.row_schema, row.row_schemas)) for row in found if row.schema_hash is not None
+    )
     keys = {tuple(key_columns(row.key_schema)) for row in found if row.key_schema and keys_wanted}
     keys |= {tuple(key) for row in found for key in row["keys"]}
     bare = [row for row in found if row.schema_hash is None]
@@ -98,5 +104,10 @@ def typed_of_kinds(kinds: set[str]) -> Typed:
     if kinds and all(kind in ("BIGINT", "DOUBLE", "FLOAT") or kind.startswith("DECIMAL") for kind in kinds):
         if "DOUBLE" not in kinds and all(scale == 0 and digits > LONG_DIGITS for digits, scale in decimals):
             return T.DecimalType(38, 0), Encoding("decimal_text")
+        places = max((scale for _, scale in decimals), default=0)
+        whole = max(LONG_DIGITS if "BIGINT" in kinds else 0, *[digits - scale for digits, scale in decimals], 0)
+        is_long = any(digits > DOUBLE_DIGITS for digits, _ in decimals)
+        if is_long and not kinds & {"DOUBLE", "FLOAT"} and whole + places <= MAX_DIGITS:
+            return T.DecimalType(MAX_DIGITS, places), Encoding("decimal_number")
         return T.DoubleType(), Encoding("floating")
     return T.StringType(), Encoding("text")

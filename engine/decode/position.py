@@ -8,6 +8,7 @@
     rows             epoch(4) - one segment a column of sequence_by (see number_segment ...) - the tie, if it decides
     Spanner          epoch(4) - commit time in seconds (16) and nanoseconds (8) - transaction (text as bytes) -
                      record in it (16) - change in the record (8)
+    DTS              epoch(4) - number of the file (16) - position in it (16)
     SharePlex        epoch(4) - SCN (16) - transaction (text as bytes) - change in it (16)
     lines of files   epoch(4) - name of the file (text as bytes) - line (16) - row in the line (8)
     Kafka records    epoch(4) - time of the change in milliseconds (12) - partition (8) - offset (16) - row (8)
@@ -77,6 +78,28 @@ def shareplex(scn: Column, transaction: Column, sequence: Column) -> Column:
     return _joined(_hex(scn, 16), F.hex(transaction), _hex(sequence, 16))
 
 
+def dts(text: Column) -> Column:
+    """`position@file`, both numbers; a number alone; numbers, or PostgreSQL's LSNs, with <-> between, the first first.
+
+    Nothing stands at 0@0, which some records carry that are no changes.
+    """
+    parts = F.split(F.regexp_replace(text, r"^([0-9]+)@([0-9]+)$", "$2<->$1"), "<->")
+    numbers = [_number_or_lsn(F.get(parts, F.lit(index))) for index in range(2)]
+    first = F.when(F.size(parts) == 1, F.lit(0).cast("bigint")).otherwise(numbers[0])
+    second = F.when(F.size(parts) == 1, numbers[0]).otherwise(numbers[1])
+    return F.when(
+        F.size(parts).between(1, 2) & ((first > 0) | (second > 0)), _joined(_hex(first, 16), _hex(second, 16))
+    )
+
+
+def _number_or_lsn(text: Column) -> Column:
+    """A number of up to 18 digits, or an LSN as two hexadecimal halves; null for all else."""
+    halves = F.split(text, "/")
+    digits = F.concat(F.lpad(F.get(halves, F.lit(0)), 8, "0"), F.lpad(F.get(halves, F.lit(1)), 8, "0"))
+    lsn = F.when(text.rlike("^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"), F.conv(digits, 16, -10).try_cast("bigint"))
+    return F.when(text.rlike("^[0-9]{1,18}$"), text.try_cast("bigint")).otherwise(_not_negative(lsn))
+
+
 def file_line(name: Column, line: Column, row: Column, epoch: str = EPOCH) -> Column:
     """`name` of the file below the source's folder: files are in the order of their names."""
     return _joined(F.hex(name), _hex(line, 16), _hex(row, 8), epoch=epoch)
@@ -134,9 +157,9 @@ def text_segment(text: Column) -> Column:
 
 
 def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) -> Column:
-    """`file` text that ends in its number, `pos` its text; `moment` when the change was; `half` 0 for the first one of
-    a pair at one position, else 1."""
-    number = F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint")
+    """`file` text whose last digits are its number, `pos` its text; `moment` when the change was; `half` 0 for the
+    first one of a pair at one position, else 1."""
+    number = F.regexp_extract(file, r"([0-9]+)[^0-9]*$", 1).try_cast("bigint")
     known = F.when(number.between(0, _MAX_FILE), number)
     place = pos.try_cast("bigint")
     return _joined(_hex(known, 8), _hex(F.when(place > 0, place), 16), _moment(moment), half.cast("string"))

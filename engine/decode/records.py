@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 from engine.decode.avro import avro_columns, metadata
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
+from engine.errors import SourceError
 
 Told = tuple[Column, T.DataType, Encoding]
 
@@ -33,6 +34,7 @@ _KINDS: Final[dict[type[T.DataType], tuple[T.DataType, EncodingKind]]] = {
     T.BinaryType: (T.BinaryType(), "base64"),
     T.DateType: (T.DateType(), "date"),
 }
+_OF_MESSAGES: Final = ("topic", "partition", "offset", "headers")
 _IN_ARRAYS: Final = (T.BooleanType, T.IntegerType, T.LongType, T.DoubleType, T.StringType)
 
 
@@ -74,6 +76,30 @@ def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
         columns = avro_columns(payload["type"], inside, F.col("record")["payload"])
         parts.append(F.struct(*_fields(columns)).alias("payload"))
     return _texts(rows, F.to_json(F.struct(*parts), KEEP_NULLS), columns)
+
+
+def message_records(rows: DataFrame) -> DataFrame:
+    """Messages of a topic as lines of JSON, bytes in base64: the columns of Kafka's records, or one of bytes alone.
+
+    Needs, Gives, Rows: as `row_records`, without a schema; what messages hold they say themselves.
+    Raises: SourceError: no column, or more than one, can be the message.
+    """
+    record = rows.schema["record"].dataType
+    assert isinstance(record, T.StructType)
+    binary = [field.name for field in record if isinstance(field.dataType, T.BinaryType)]
+    texts = [field.name for field in record if isinstance(field.dataType, T.StringType)]
+    named = [name for name in ("value_avro", "value") if name in (*binary, *texts)] or binary
+    if len(named) != 1 and named == binary:
+        listed = ", ".join(record.names)
+        raise SourceError(
+            f"Cannot read messages from columns ({listed}): none is called value, and {len(binary)} hold bytes.",
+            "name the column with the messages value",
+        )
+    value = F.col("record")[named[0]].alias("value")
+    others = [F.col("record")[name].alias(name) for name in _OF_MESSAGES if name in record.names]
+    keys = [F.col("record")[name].alias("key") for name in ("key_avro", "key") if name in (*binary, *texts)][:1]
+    text = F.to_json(F.struct(value, *keys, *others), KEEP_NULLS)
+    return rows.select("file", "start", "row", text.alias("text"), F.lit(None).cast("string").alias("row_schema"))
 
 
 def to_text(columns: dict[str, Told]) -> Column:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from json import dumps
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import outcome
+from engine.decode import fractions, outcome
 from engine.decode.conversion import (
     Circumstances,
     as_text,
@@ -48,6 +49,8 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
     images = envelopes.transform(_images, shape)
+    if spec.source.format in fractions.FORMATS:
+        images = images.transform(_whole_fractions, shape)
     values = images.transform(_values, shape, spec.source.time_zone)
     return values.transform(_findings, shape).transform(_details, shape).transform(_changes, shape)
 
@@ -69,6 +72,30 @@ def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
     )
     refused = F.col("_read")[REFUSED].isNotNull()
     return parsed.select("*", _texts(F.when(refused, F.col("_image_json")), shape.columns).alias("_loose"))
+
+
+def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
+    """Texts that the JSON reader may have cut, as they stand in the image.
+
+    Rows: 1:1. An image is read a second time where a text is a fraction and a number in the image is long.
+    """
+    texts = [column for column in shape.columns if isinstance(read_type(column), T.StringType)]
+    if not texts:
+        return images
+    kept = [name for name in images.columns if name != "_read"]
+    some = outcome.some(fractions.is_fraction(F.col("_read")[column.name]) for column in texts)
+    image = F.when(some & fractions.has_long_number(F.col("_image_json")), F.col("_image_json"))
+    quoted = fractions.in_quotes(image, [column.name for column in texts])
+    again = images.select("*", _texts(quoted, texts).alias("_again"))
+    names = {column.name for column in texts}
+
+    def field(name: str) -> Column:
+        told = F.col("_read")[name]
+        exact = F.when(fractions.is_fraction(told), F.coalesce(F.col("_again")[name], told)).otherwise(told)
+        return exact if name in names else told
+
+    fields = F.struct(*[field(name).alias(name) for name in [*[c.name for c in shape.columns], REFUSED]])
+    return again.select(*kept, F.when(F.col("_read").isNotNull(), fields).alias("_read"))
 
 
 def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
@@ -143,7 +170,8 @@ def _value(value: Column, column: ColumnShape, given: Circumstances) -> Column:
 
 
 def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
-    """What is seldom so: a null, a value that could not be stored; and whether images carry more than keys."""
+    """What is seldom so: a value that could not be stored, fields that are not those of the table; and whether images
+    carry more than keys."""
     others = [column.name for column in shape.columns if column.name not in shape.keys] or list(shape.keys)
     # A row of nulls alone is whole where no key stands beside it.
     any_image = F.lit(not shape.keys)
@@ -155,10 +183,35 @@ def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
         "*",
         (F.col("_loose").isNotNull() | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
         outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
-        outcome.some(F.col("_image")[column.name].isNull() for column in shape.columns).alias("_nulls"),
+        _unsure(shape).alias("_unsure"),
         (told(F.col("_image")) | (any_image & F.col("_image").isNotNull())).alias("_full"),
         (told(F.col("_old_image")) | (any_image & F.col("_old_image").isNotNull())).alias("_before_full"),
     )
+
+
+def _unsure(shape: TableShape) -> Column:
+    """Whether an image may lack a column, or have a field beside them: nobody needs to look for what plainly is not so.
+
+    An image without objects and escaped quotes in it has as many fields as quotes with a colon behind them; and one
+    that says `"a":null` has the field a.
+    """
+    json, nulls = F.col("_image_json"), [F.col("_image")[column.name].isNull() for column in shape.columns]
+    if shape.silent_nulls:
+        return outcome.some(nulls) | F.lit(not shape.closed)
+    absent = outcome.some(
+        null & ~json.contains(_json_name(column.name) + ":null")
+        for null, column in zip(nulls, shape.columns, strict=True)
+    )
+    is_plain = (F.locate("{", json, 2) == 0) & ~json.contains('\\"')
+    if shape.closed:
+        return outcome.some(nulls) & (absent | ~is_plain)
+    fields = F.length(json) - F.length(F.replace(json, F.lit('":'), F.lit('"')))
+    return absent | ~is_plain | (fields != len(shape.columns))
+
+
+def _json_name(name: str) -> str:
+    """A name as JSON writes it."""
+    return dumps(name, ensure_ascii=False)
 
 
 def _lost(carried: str, values: str, column: ColumnShape) -> Column:
@@ -184,7 +237,7 @@ def _details(findings: DataFrame, shape: TableShape) -> DataFrame:
     fated = findings.select("*", F.when(F.col("_lost"), texts).alias("_text")).select(
         "*", F.when(F.col("_lost"), F.struct(*[fate(c, "_text", "_row") for c in shape.columns])).alias("_fate")
     )
-    look = F.lit(not shape.closed) | F.col("_lost") | F.col("_nulls")
+    look = F.col("_lost") | F.col("_unsure")
     return fated.select(
         "*",
         F.when(F.col("_image").isNotNull() & look, _told(shape)).alias("_fields"),

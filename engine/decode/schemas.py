@@ -6,13 +6,20 @@ Every form is JSON text of its own shape, so that one reading tells them apart.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from typing import Final
 
-from engine.decode import carried, connect, mysql_types, spanner_types
+from engine.decode import carried, connect, dts_types, mysql_types, spanner_types
 from engine.decode.connect import Typed
 
+TOLD_BY_VALUES: Final = '{"dts":'
+"""How schemas begin of which one hash has several: what their values say differs, and all of it counts."""
 
-def row_columns(schema_json: str) -> dict[str, Typed]:
-    """The columns of the row images, in their order."""
+
+def row_columns(schema_json: str, schemas: Collection[str] = ()) -> dict[str, Typed]:
+    """The columns of the row images, in their order. `schemas`: all of one hash, where values say a part of it."""
+    if schema_json.startswith(TOLD_BY_VALUES):
+        return dts_types.row_columns(schemas or [schema_json])
     schema = json.loads(schema_json)
     if "mysqlType" in schema:
         return mysql_types.row_columns(schema["mysqlType"])
@@ -26,6 +33,8 @@ def row_columns(schema_json: str) -> dict[str, Typed]:
 def key_columns(schema_json: str) -> tuple[str, ...]:
     """The columns of the key, in their order; none where the key is no struct."""
     schema = json.loads(schema_json)
+    if "pk_uk_info" in schema:
+        return dts_types.key_columns(schema["pk_uk_info"])
     if "keys" in schema:
         return tuple(schema["keys"])
     if "column_types" in schema:

@@ -48,6 +48,8 @@ EncodingKind = Literal[
     "written_time",
     "written_enum",
     "written_set",
+    "marked",
+    "unsure",
 ]
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import position, shareplex_kinds
 from engine.decode.coordinates import file_name
-from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
 from engine.decode.json_lines import CORRUPT, wrapped
 from engine.decode.spanner_time import micros
@@ -37,7 +37,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     """What each operation is.
 
     Needs: file, line, text; all lines of a file. `declared`: keys by table.
-    Gives: the columns of ENVELOPE_COLUMNS.
+    Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:1; 1:2 for an update that changes a key.
     """
     operations = lines.transform(_parsed).transform(_picked, declared).transform(_paired)
@@ -183,5 +183,13 @@ def _completed(halves: DataFrame) -> DataFrame:
         *[
             (made[name] if name in made else F.col(name) if name in there else F.lit(None).cast("string")).alias(name)
             for name in ENVELOPE_COLUMNS
-        ]
+        ],
+        F.when(is_change, _announced(meta)).alias(ANNOUNCED),
     )
+
+
+def _announced(meta: Column) -> Column:
+    """How many operations the transaction has: `size`, or what stands behind the slash of `idx`."""
+    size = F.coalesce(meta["size"], F.regexp_extract(meta["idx"], "/([0-9]+)$", 1).try_cast("bigint"))
+    others = [F.lit(None).cast(field.dataType).alias(field.name) for field in ANNOUNCED_TYPE if field.name != "size"]
+    return F.when(size.isNotNull(), F.struct(size.alias("size"), *others))

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import position, spanner_kinds
-from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
+from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
 from engine.decode.json_lines import CORRUPT, wrapped
-from engine.decode.spanner_time import micros, nanos, seconds
+from engine.decode.spanner_time import nanos, seconds, unix_micros
 from engine.spec.model import SourceSpec
 
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -32,6 +32,9 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "mod_type": ("modType",),
     "value_capture_type": ("valueCaptureType",),
     "partition_token": ("partitionToken",),
+    "number_of_records_in_transaction": ("numberOfRecordsInTransaction",),
+    "number_of_partitions_in_transaction": ("numberOfPartitionsInTransaction",),
+    "is_last_record_in_transaction_in_partition": ("isLastRecordInTransactionInPartition",),
     "timestamp": (),
     "start_timestamp": ("startTimestamp",),
     "end_timestamp": ("endTimestamp",),
@@ -42,6 +45,17 @@ _MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "old_values": ("oldValues", "oldValuesJson", "old_values_json"),
 }
 _CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
+
+
+_DATA: Final = "data_change"
+_USUAL_MODS: Final = f"array<struct<{', '.join(f'{name}: string' for name in _MOD_FIELDS)}>>"
+_USUAL: Final = ", ".join(f"`{name}`: {_USUAL_MODS if name == 'mods' else 'string'}" for name in _FIELDS)
+_OTHER_KINDS: Final = tuple(spelled[0] for kind, spelled in spanner_kinds.RECORDS.items() if kind != _DATA)
+_OTHERS: Final = ", ".join(f"{name}: string" for name in _OTHER_KINDS)
+_USUAL_LINE: Final = (
+    f"_line struct<{_USUAL}, data_change_record: struct<{_USUAL}>, {_OTHERS}, "
+    f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>>, _malformed string"
+)
 
 
 def _schema(fields: dict[str, tuple[str, ...]]) -> str:
@@ -64,16 +78,44 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
     """What each record is, and each of its mods.
 
     Needs: file, line, text.
-    Gives: the columns of ENVELOPE_COLUMNS.
+    Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:n, one a mod of a data record, one for every other record; one for a line without any.
     """
-    return lines.transform(_parsed).transform(_records).transform(_judged).transform(_mods).transform(_completed)
+    parsed = lines.transform(_usual).transform(_parsed)
+    return parsed.transform(_records).transform(_judged).transform(_mods).transform(_completed)
+
+
+def _usual(lines: DataFrame) -> DataFrame:
+    """The data records of a line that holds nothing else, spelled as Spanner does: one parse gives all there is.
+
+    `_data` is null for every other line, which is then read piece by piece.
+    """
+    parsed = F.from_json(wrapped(_object(F.col("text"))), _USUAL_LINE, CORRUPT)
+    read = lines.select("file", "line", "text", parsed.alias("_json"))
+    line = F.col("_json._line")
+    alone = F.coalesce(*[line[name] for name in ("table_name", "commit_timestamp", "mod_type")]).isNotNull()
+    bare = F.array(F.struct(*[line[name].alias(name) for name in _FIELDS]))
+    listed = F.flatten(F.transform(line["change_record"], lambda one: one["data_change_record"]))
+    mixed = F.exists(line["change_record"], lambda one: _some_other(one) | one["data_change_record"].isNull())
+    found = (
+        F.when(alone, bare)
+        .when(line["data_change_record"].isNotNull(), F.array(line["data_change_record"]))
+        .when(~mixed & (F.size(listed) > 0), listed)
+    )
+    whole = F.col("_json._malformed").isNull() & ~_some_other(line)
+    token = F.when(F.col("_json._malformed").isNull(), line["partition_token"])
+    return read.select("file", "line", "text", F.when(whole, found).alias("_data"), token.alias("_token"))
+
+
+def _some_other(record: Column) -> Column:
+    """Whether a heartbeat or a partition record stands beside the data; what is not used may be an empty array."""
+    return F.coalesce(*[F.nullif(record[name], F.lit("[]")) for name in _OTHER_KINDS]).isNotNull()
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
-    outer = F.from_json(wrapped(_object(F.col("text"))), _LINE, CORRUPT)
-    read = lines.select("file", "line", "text", outer.alias("_json"))
+    unusual = F.when(F.col("_data").isNull(), wrapped(_object(F.col("text"))))
+    read = lines.select("*", F.from_json(unusual, _LINE, CORRUPT).alias("_json"))
     value = F.col("_json._line.value")
     framed = value.startswith("{") | value.startswith("[")
     within = F.from_json(wrapped(_object(value)), _LINE)["_line"]
@@ -82,9 +124,11 @@ def _parsed(lines: DataFrame) -> DataFrame:
         "file",
         "line",
         "text",
-        broken.alias("_broken"),
+        "_data",
+        "_token",
+        (F.col("_data").isNull() & broken).alias("_broken"),
         F.when(framed, within).otherwise(F.col("_json._line")).alias("_line"),
-        F.when(framed, _object(value)).otherwise(_object(F.col("text"))).alias("_body"),
+        F.when(framed, _object(value)).when(F.col("_data").isNull(), _object(F.col("text"))).alias("_body"),
         F.col("_json._line.topic").alias("_topic"),
         F.col("_json._line.partition").alias("kafka_partition"),
         F.col("_json._line.offset").alias("kafka_offset"),
@@ -105,13 +149,33 @@ def _records(parsed: DataFrame) -> DataFrame:
     listed = F.from_json(told, f"array<struct<{_KINDS}>>")
     found = F.when(told.isNotNull(), F.flatten(F.transform(listed, _kinds_of))).otherwise(_kinds_of(line))
     alone = F.coalesce(*[line[name] for name in ("table_name", "tableName", "mods", "modType", "mod_type")]).isNotNull()
-    bare = F.array(F.struct(F.lit("data_change").alias("kind"), body.alias("json")))
-    records = F.when(alone, bare).otherwise(found)
-    return parsed.select("*", F.explode_outer(records).alias("_found")).select(
-        "*",
-        F.col("_found.kind").alias("_kind"),
-        F.from_json("_found.json", _schema(_FIELDS)).alias("_spelled"),
+    bare = F.array(F.struct(F.lit(_DATA).alias("kind"), body.alias("json"), _no_record().alias("record")))
+    usual = F.transform(
+        "_data",
+        lambda one: F.struct(F.lit(_DATA).alias("kind"), F.lit(None).cast("string").alias("json"), one.alias("record")),
     )
+    records = F.when(F.col("_data").isNotNull(), usual).when(alone, bare).otherwise(found)
+    exploded = parsed.select("*", F.explode_outer(records).alias("_found"))
+    spelled = exploded.select(
+        "*", F.col("_found.kind").alias("_kind"), F.from_json("_found.json", _schema(_FIELDS)).alias("_spelled")
+    )
+    known = F.when(F.col("_spelled").isNotNull(), F.struct(*_read_record(F.col("_spelled"))))
+    return spelled.select("*", F.coalesce("_found.record", known).alias("_record"))
+
+
+def _read_record(spelled: Column) -> list[Column]:
+    """The fields of a record, its mods read."""
+    mods = F.transform(
+        F.from_json(spelled["mods"], f"array<struct<{_schema(_MOD_FIELDS)}>>"),
+        lambda mod: F.struct(*_known_as(mod, _MOD_FIELDS)),
+    )
+    plain = {name: others for name, others in _FIELDS.items() if name != "mods"}
+    named = dict(zip(plain, _known_as(spelled, plain), strict=True)) | {"mods": mods.alias("mods")}
+    return [named[name] for name in _FIELDS]
+
+
+def _no_record() -> Column:
+    return F.lit(None).cast(f"struct<{_USUAL}>")
 
 
 def _any_spelling(body: Column) -> Column:
@@ -125,13 +189,13 @@ def _kinds_of(change_record: Column) -> Column:
         text = F.coalesce(*[change_record[name] for name in spelled])
         several = F.when(text.startswith("["), F.from_json(text, "array<string>")).otherwise(F.array(text))
         named = F.transform(several, _of_kind(kind))
-        empty = F.array().cast("array<struct<kind:string,json:string>>")
+        empty = F.array().cast(f"array<struct<kind:string,json:string,record:struct<{_USUAL}>>>")
         parts.append(F.when(text.isNotNull(), F.filter(named, _is_used)).otherwise(empty))
     return F.concat(*parts)
 
 
 def _of_kind(kind: str) -> Callable[[Column], Column]:
-    return lambda json: F.struct(F.lit(kind).alias("kind"), json.alias("json"))
+    return lambda json: F.struct(F.lit(kind).alias("kind"), json.alias("json"), _no_record().alias("record"))
 
 
 def _is_used(record: Column) -> Column:
@@ -140,27 +204,24 @@ def _is_used(record: Column) -> Column:
 
 def _judged(records: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so; where in the source's order."""
-    spelled, line = F.col("_spelled"), F.col("_line")
-    token = F.coalesce(*[struct[name] for struct in (spelled, line) for name in ("partition_token", "partitionToken")])
+    record, line = F.col("_record"), F.col("_line")
+    token = F.coalesce(record["partition_token"], "_token", line["partition_token"], line["partitionToken"])
+    stamp = F.coalesce(
+        *[record[name] for name in ("commit_timestamp", "timestamp", "start_timestamp", "end_timestamp")]
+    )
     fielded = records.select(
         "*",
-        F.struct(*_known_as(spelled, _FIELDS)).alias("_record"),
-        F.coalesce("_topic", token).alias("channel"),
-        F.when(F.col("_kind") != "data_change", F.col("_kind")).alias("control_kind"),
+        token.alias("_partition"),
+        F.coalesce(F.when(token != "", token), "_topic", token).alias("channel"),
+        F.when(F.col("_kind") != _DATA, F.col("_kind")).alias("control_kind"),
+        unix_micros(stamp).alias("_micros"),
+        record["record_sequence"].try_cast("bigint").alias("_sequence"),
+        record["mods"].alias("_mods"),
     )
-    record = F.col("_record")
-    sequence = record["record_sequence"].try_cast("bigint")
-    timed = fielded.select(
-        "*",
-        seconds(record["commit_timestamp"]).alias("_seconds"),
-        nanos(record["commit_timestamp"]).alias("_nanos"),
-        sequence.alias("_sequence"),
-        F.from_json(record["mods"], f"array<struct<{_schema(_MOD_FIELDS)}>>").alias("_mods"),
-    )
-    return timed.select(
+    return fielded.select(
         "*",
         F.when(F.col("_broken"), spanner_kinds.broken_reason(F.col("text")))
-        .otherwise(spanner_kinds.reject_reason(F.col("_kind"), record, F.col("_seconds"), F.col("_mods")))
+        .otherwise(spanner_kinds.reject_reason(F.col("_kind"), record, F.col("_micros"), F.col("_mods")))
         .alias("reason"),
     )
 
@@ -170,12 +231,12 @@ def _mods(judged: DataFrame) -> DataFrame:
 
     Rows: 1:n; one without images for every other record.
     """
-    is_change = F.col("reason").isNull() & (F.col("_kind") == "data_change")
+    is_change = F.col("reason").isNull() & (F.col("_kind") == _DATA)
     mod = F.explode_outer(
         F.when(is_change, F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod"))))
     )
     opened = judged.select("*", is_change.alias("_is_change"), mod.alias("_mod"))
-    named = opened.select("*", *_known_as(F.col("_mod.mod"), _MOD_FIELDS), F.col("_mod.at").alias("_at"))
+    named = opened.select("*", "_mod.mod.*", F.col("_mod.at").alias("_at"))
     keys = F.coalesce("keys", F.lit("{}"))
     new, old = (F.when(F.col(name).startswith("{"), F.col(name)) for name in ("new_values", "old_values"))
     return named.select(
@@ -196,11 +257,13 @@ def _completed(mods: DataFrame) -> DataFrame:
     before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(
         (op == names.OP_UPDATE) & whole_before, joined(F.col("_after"), F.col("_old"))
     )
+    micros = F.col("_micros")
     place = position.spanner(
-        F.col("_seconds"), F.col("_nanos"), record["server_transaction_id"], F.col("_sequence"), F.col("_at")
-    )
-    stamp = F.coalesce(
-        *[record[name] for name in ("commit_timestamp", "timestamp", "start_timestamp", "end_timestamp")]
+        seconds(micros),
+        nanos(record["commit_timestamp"], micros),
+        record["server_transaction_id"],
+        F.col("_sequence"),
+        F.col("_at"),
     )
     made = {
         "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
@@ -216,7 +279,7 @@ def _completed(mods: DataFrame) -> DataFrame:
         "key_schema_json": schema,
         "schema_hash": F.when(schema.isNotNull(), F.xxhash64(schema)),
         "position": F.when(is_change, place),
-        "commit_ts": micros(stamp),
+        "commit_ts": F.timestamp_micros(micros),
         "tx_id": record["server_transaction_id"],
         "tx_order": F.when(is_change, F.col("_sequence")),
         "control_json": F.when(control.isNotNull(), F.col("_found.json")),
@@ -231,5 +294,16 @@ def _completed(mods: DataFrame) -> DataFrame:
             if name in absent or name not in there
             else F.col(name)
             for name in ENVELOPE_COLUMNS
-        ]
+        ],
+        F.when(F.col("reason").isNull(), _announced(record)).alias(ANNOUNCED),
+    )
+
+
+def _announced(record: Column) -> Column:
+    """What a data record says of its transaction."""
+    return F.struct(
+        record["number_of_records_in_transaction"].try_cast("bigint").alias("size"),
+        record["number_of_partitions_in_transaction"].try_cast("bigint").alias("partitions"),
+        F.col("_partition").alias("partition"),
+        record["is_last_record_in_transaction_in_partition"].try_cast("boolean").alias("is_last"),
     )

@@ -33,13 +33,13 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, misfit, r"^[\[{]", "neither a JSON object nor an array of them")
 
 
-def reject_reason(kind: Column, record: Column, seconds: Column, mods: Column) -> Column:
+def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) -> Column:
     """Why a data record cannot be changes; why a line holds no record."""
     mod_type = record["mod_type"]
     data = (
         F.when(record["table_name"].isNull(), "table_name is missing")
         .when(record["commit_timestamp"].isNull(), "commit_timestamp is missing")
-        .when(seconds.isNull(), "commit_timestamp is no timestamp")
+        .when(moment.isNull(), "commit_timestamp is no timestamp")
         .when(record["server_transaction_id"].isNull(), "server_transaction_id is missing")
         .when(record["record_sequence"].try_cast("bigint").isNull(), "record_sequence is missing, or no number")
         .when(mod_type.isNull(), "mod_type is missing")

@@ -10,34 +10,39 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_WRITTEN: Final = (
-    r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?$"
-)
+_WRITTEN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.Z+-]|$)"
 _COUNTED: Final = "^[0-9]{1,18}$"
 _PARTS: Final = "seconds bigint, nanos bigint"
+_A_SECOND: Final = 1_000_000
+_MICROS_AT, _NANOS_AT = 21, 27  # where the digits of a second begin, and those that a microsecond does not hold
 
 
-def seconds(text: Column) -> Column:
-    """Whole seconds since 1970-01-01T00:00:00Z; null where the text is no timestamp."""
-    zone = F.regexp_extract(text, _WRITTEN, 4)
-    spaced = F.concat_ws(" ", F.regexp_extract(text, _WRITTEN, 1), F.regexp_extract(text, _WRITTEN, 2))
-    instant = F.concat(spaced, F.when(zone == "", "Z").otherwise(zone)).try_cast("timestamp")
+def unix_micros(text: Column) -> Column:
+    """Microseconds since 1970-01-01T00:00:00Z, nanoseconds cut; null where the text is no timestamp."""
+    parts = F.from_json(F.when(text.startswith("{"), text), _PARTS)
+    counted = parts["seconds"] * _A_SECOND + F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
     return (
-        F.when(text.rlike(_WRITTEN), F.unix_seconds(instant))
-        .when(text.rlike(_COUNTED), F.floor(text.try_cast("bigint") / 1_000_000))
-        .when(text.startswith("{"), F.from_json(text, _PARTS)["seconds"])
+        F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp")))
+        .when(text.rlike(_COUNTED), text.try_cast("bigint"))
+        .when(text.startswith("{"), counted)
     )
 
 
-def nanos(text: Column) -> Column:
-    """The nanoseconds of the second."""
-    return (
-        F.when(text.rlike(_WRITTEN), F.rpad(F.regexp_extract(text, _WRITTEN, 3), 9, "0").try_cast("bigint"))
-        .when(text.rlike(_COUNTED), F.pmod(text.try_cast("bigint"), F.lit(1_000_000)) * 1_000)
-        .when(text.startswith("{"), F.coalesce(F.from_json(text, _PARTS)["nanos"], F.lit(0)))
-    )
+def nanos(text: Column, micros: Column) -> Column:
+    """The nanoseconds of the second; `micros`: what `unix_micros` made of the text."""
+    of_micros = F.pmod(micros, F.lit(_A_SECOND)) * 1_000
+    is_full = F.substring(text, _MICROS_AT, 6).rlike("^[0-9]{6}$")  # else it is an offset that stands there
+    beyond = F.rpad(F.regexp_extract(F.substring(text, _NANOS_AT, 3), "^[0-9]*", 0), 3, "0").try_cast("int")
+    written = F.when((F.length(text) > _NANOS_AT) & is_full, beyond).otherwise(0)
+    of_parts = F.pmod(F.coalesce(F.from_json(text, _PARTS)["nanos"], F.lit(0)), F.lit(1_000))
+    return of_micros + F.when(text.startswith("{"), of_parts).otherwise(written)
+
+
+def seconds(micros: Column) -> Column:
+    """Whole seconds since 1970."""
+    return F.unix_seconds(F.timestamp_micros(micros))
 
 
 def micros(text: Column) -> Column:
     """The instant, its nanoseconds cut to microseconds."""
-    return F.timestamp_micros(seconds(text) * 1_000_000 + F.floor(nanos(text) / 1_000))
+    return F.timestamp_micros(unix_micros(text))

@@ -8,7 +8,7 @@ from engine.decode.shape import Encoding, EncodingKind
 from engine.spec.columns import ColumnType, Kind, SourceEncoding
 from engine.spec.model import SourceSpec
 
-FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
+FORMATS: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json")
 _KINDS: Final[dict[Kind, EncodingKind]] = {
     "boolean": "written_boolean",
     "integer": "written_integer",
@@ -44,6 +44,8 @@ def corrected(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> En
 
 
 def _plain(said: SourceEncoding, source: SourceSpec) -> Encoding:
+    if source.format == "dts-avro" and said.kind not in _KINDS:
+        return Encoding("marked")
     if said.kind == "binary":
         return Encoding("written_bytes") if source.format == "canal-json" else Encoding("base64")
     return Encoding(_KINDS.get(said.kind, "written_text"), said.precision if said.kind == "bits" else None)

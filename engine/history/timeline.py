@@ -10,14 +10,17 @@ from pyspark.sql import types as T
 from engine import names
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
-from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, whole_key
+from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, sortable, whole_key
+
+EPOCH_DIGITS = 4  # of a position: its first segment
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
     """Changes and the open versions of their keys as rows of one timeline.
 
     Needs: existing: open history rows, one a key, or None to fold from nothing; changes: as `change_rows` gives.
-    Gives: the columns of `change_rows`, then base_last, base_stream_ts, base_unknown (null for changes).
+    Gives: the columns of `change_rows`, then base_last, base_stream_ts, base_unknown (null for changes), and those of
+        `sortable`.
     Rows: existing 1:1 (is_base), changes 1:1.
     """
     rows = changes.withColumns(
@@ -27,7 +30,9 @@ def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules)
             "base_unknown": F.lit(None).cast("array<string>"),
         }
     )
-    return rows if existing is None else rows.unionByName(base_rows(existing, rules), allowMissingColumns=True)
+    if existing is not None:
+        rows = rows.unionByName(base_rows(existing, rules), allowMissingColumns=True)
+    return sortable(rows)
 
 
 def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
@@ -193,7 +198,9 @@ def reaches_truncate(folded: Folded) -> Column:
 
 def has_statement_positions() -> Column:
     """True for sources whose changes carry the place of their statement: it can be committed long after a READ."""
-    return reduce(lambda one, other: one | other, [F.col("source").startswith(s) for s in names.STATEMENT_POSITIONS])
+    uncommitted = F.substring("position", EPOCH_DIGITS + 1, len(names.NO_COMMIT)) == names.NO_COMMIT
+    by_source = [F.col("source").startswith(source) for source in names.STATEMENT_POSITIONS]
+    return reduce(lambda one, other: one | other, by_source, F.col("source").startswith(names.ORACLE) & uncommitted)
 
 
 def interval(span: timedelta) -> Column:
@@ -263,12 +270,18 @@ def undo_key_swaps(rows: DataFrame) -> DataFrame:
     before = chronology().rowsBetween(Window.unboundedPreceding, -1)
     is_insert = F.col("op") == names.OP_INSERT
     breaks = ~F.col("op").isin(names.OP_INSERT, names.OP_UPDATE)
-    seen = rows.withColumn("_turn", F.row_number().over(chronology())).withColumns(
-        {
-            "_previous": F.lag(F.struct("tx_id", "row")).over(chronology()),
-            "_insert": F.last(F.when(is_insert, F.struct("tx_id", "position", "_turn")), ignorenulls=True).over(before),
-            "_break": F.last(F.when(breaks, F.col("_turn")), ignorenulls=True).over(before),
-        }
+    seen = (
+        sortable(rows)
+        .withColumn("_turn", F.row_number().over(chronology()))
+        .withColumns(
+            {
+                "_previous": F.lag(F.struct("tx_id", "row")).over(chronology()),
+                "_insert": F.last(F.when(is_insert, F.struct("tx_id", "position", "_turn")), ignorenulls=True).over(
+                    before
+                ),
+                "_break": F.last(F.when(breaks, F.col("_turn")), ignorenulls=True).over(before),
+            }
+        )
     )
     moved = never_null(
         (F.col("op") == names.OP_DELETE)

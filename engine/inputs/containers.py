@@ -30,6 +30,7 @@ NO_FILE = "check source.path, or how the spec says files are written"
 MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
 AVRO_MAGIC = b"Obj\x01"
+OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
     ((".csv", ".csv.gz", ".csv.bz2"), "csv"),
@@ -51,10 +52,12 @@ def kind_of(path: str, source: SourceSpec) -> Kind:
     """How a file of a source is written."""
     if source.table is not None:
         return "table"
-    if source.rows is None:
-        return "avro" if source.format == "datastream-avro" else "json"
+    if source.format == "datastream-avro":
+        return "avro"
     by_name: Kind = next((kind for ends, kind in ENDINGS if path.lower().endswith(ends)), "json")
-    return source.rows.file_type or by_name
+    if source.format in OF_MESSAGES:
+        return by_name if by_name in ("parquet", "avro") else "json"
+    return "json" if source.rows is None else source.rows.file_type or by_name
 
 
 def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSpec, catalog: str) -> list[Part]:

@@ -1,8 +1,9 @@
 """What of the files is new to a consumer. A file is taken once; one that grew is taken from where it was left."""
 
 import json
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from engine.errors import SourceError
 from engine.inputs.listing import InputFile, Look
@@ -60,6 +61,13 @@ def pending_file(
         raise changed_under_its_name(file, taken, consumer)
     grown = look.fingerprint(file.path, file.size)
     return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
+
+
+def files_before(files: Sequence[InputFile], new: Sequence[PendingFile]) -> list[PendingFile]:
+    """The files just before new ones, in the order of their names: what was sent again can begin there."""
+    paths = {entry.file.path for entry in new}
+    pairs = pairwise(sorted(files, key=lambda file: file.path))
+    return [PendingFile(one, "", 0, False) for one, then in pairs if then.path in paths and one.path not in paths]
 
 
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:

@@ -8,7 +8,7 @@ from engine.recognise.sample import parsed
 
 ORDER: Final = "the source's log: binlog position, SCN, or time and LSN"
 _ORACLE: Final = ("scn", "rs_id", "row_id", "ssn")
-_ROW_ID: Final = "ROW_ID"
+ROW_ID: Final = "ROW_ID"
 
 
 def facts(record: Any) -> Sequence[Fact] | None:
@@ -25,7 +25,7 @@ def facts(record: Any) -> Sequence[Fact] | None:
     spelt = {name.lower(): name for name in reversed(payload)}
     keys = tuple(name if name in payload else spelt.get(name.lower(), name) for name in dict.fromkeys(keys))
     if not keys and str(meta.get("row_id") or "").strip():
-        keys, row = (_ROW_ID,), {**row, _ROW_ID: meta["row_id"]}
+        keys, row = (ROW_ID,), {**row, ROW_ID: meta["row_id"]}
     return [Fact(table, keys, None, row, meta.get("change_type") in (None, "INSERT", "READ"))]
 
 

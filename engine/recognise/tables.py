@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.sql import types as T
+
 from engine.errors import SourceError
 from engine.recognise.columns import Columns, arrow_types, avro_types
 from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise
@@ -105,15 +107,16 @@ def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundT
                 table.keys.add(fact.keys)
             table.columns.add(fact.schema, fact.row, fact.inserted)
             if types is not None:
-                _told_by_file(table, types)
+                _told_by_file(table, types, fact.keys)
     return tables
 
 
-def _told_by_file(table: FoundTable, types: dict[str, Any]) -> None:
+def _told_by_file(table: FoundTable, types: dict[str, Any], keys: Iterable[str]) -> None:
     """The types of the file's schema; a key beside the row is text."""
     if not table.columns.told:
         table.columns.tell(types)
-        table.columns.bare = 0
+    table.columns.tell({key: T.StringType() for key in keys if key not in table.columns.told})
+    table.columns.bare = 0
 
 
 def _payload(schema: Any) -> Any:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pydantic_core import PydanticCustomError
 
 from engine.errors import SourceError, SpecError
+from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.tables import FoundTable
-from engine.spec.fields import key_names
 from engine.spec.load import PROJECT_FILE
 
 CANDIDATES_SHOWN: Final = 5
@@ -106,10 +105,12 @@ def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
     lines += [f"table: {_scalar(name)}", *_source(table, path)]
-    if not keys and table.keyless and _takes_keyless():
+    if not keys and table.keyless:
         lines.append("keys: [] # the events say that there is no key: the whole row is one")
+    elif keys == [(ROW_ID,)]:
+        lines.append(f"# keys: left to the events. The table has none; the ids of its rows ({ROW_ID}) stand for one.")
     elif len(keys) == 1:
-        lines.append(f"keys: {_flow(keys[0])} # {_key_source(table)}")
+        lines.append(f"keys: {_flow(keys[0])} # the key that the events tell")
     else:
         several = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
         lines.append(f"keys: {_decide('the columns that identify a row', table.columns.key_candidates())}{several}")
@@ -130,24 +131,12 @@ def _source(table: FoundTable, path: str) -> list[str]:
     return lines
 
 
-def _takes_keyless() -> bool:
-    """Whether this version keeps tables without a key."""
-    try:
-        return key_names([]) == ()
-    except PydanticCustomError:
-        return False
-
-
 def _keys(table: FoundTable) -> list[tuple[str, ...]]:
     """Every key that the events have. A key that is another one in another order is the same."""
     found: dict[frozenset[str], tuple[str, ...]] = {}
     for key in sorted(table.keys):
         found.setdefault(frozenset(key), key)
     return list(found.values())
-
-
-def _key_source(table: FoundTable) -> str:
-    return "the row's id: the table has no key" if table.keys == {("ROW_ID",)} else "the key that the events tell"
 
 
 def _columns(table: FoundTable) -> list[str]:

@@ -8,11 +8,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FANNING_OUT, READ_WHOLE, envelopes
+from engine.decode import FANNING_OUT, READ_ON, READ_WHOLE, envelopes
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
-from engine.inputs.pending import PendingFile, Taken, pending_files
+from engine.inputs.pending import PendingFile, Taken, files_before, pending_files
 from engine.report import SourceReport
+from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
 from engine.run.records import read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
@@ -116,18 +117,19 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     if not union:
         return
     form = delivery.source.format
-    whole = form in READ_WHOLE and any(entry.after_line for entry in union)
-    wanted = [replace(entry, after_line=0) for entry in union] if whole else union
+    context = files_before(delivery.files, union) if form in READ_ON else []
+    whole = form in READ_WHOLE and (bool(context) or any(entry.after_line for entry in union))
+    wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_records(spark, delivery.source, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
     # rather than a cache: what is built on it is not planned over the parsing again.
     records = envelopes(lines, delivery.source, delivery.declared)
     delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
-    delivery.counted = {entry.pending.file.path: entry for entry in counted}
+    delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
     records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
-        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"), *evidence_counts())
         .collect()
     )
 

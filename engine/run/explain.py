@@ -14,7 +14,7 @@ from engine.history import judge
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, key_of
 from engine.names import quoted
-from engine.ordering.chronology import chronology
+from engine.ordering.chronology import chronology, sortable
 from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
 from engine.run.effort import light_planning
@@ -124,7 +124,7 @@ def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
     """
     swapped = ~F.col("is_read") & ~F.col("position").eqNullSafe(F.col("own_position"))
     # A delete that `undo_key_swaps` moved stands before the insert whose place it took.
-    turned = judged.withColumn("rank", F.when(swapped, -1).otherwise(F.col("rank")))
+    turned = sortable(judged.withColumn("rank", F.when(swapped, -1).otherwise(F.col("rank"))))
     row = F.to_json("version", {"ignoreNullFields": "false"})
     return turned.select(
         F.col("batch").alias("id"),

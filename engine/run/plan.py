@@ -187,7 +187,7 @@ def control_with(project: ProjectSpec, delivery: Delivery, spark: SparkSession) 
     taker = delivery.consumers[control_consumer(delivery.source)]
     if not taker.pending:
         return stored, batch
-    events = control_rows(new_to(delivery, taker).where(F.col("kind") == "control"))
+    events = control_rows(new_to(delivery, taker))
     new = fitted(events.withColumn("batch", F.lit(batch + 1)), ledger_schema(names.CONTROL))
     return (new if stored is None else stored.unionByName(new)), batch + 1
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.records import all_parts, datastream_records, row_records
-from engine.inputs.containers import MALFORMED, Part, data_files, kind_of, read_parts
+from engine.decode.records import all_parts, datastream_records, message_records, row_records
+from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile
@@ -47,6 +47,8 @@ def read_records(
 
 def as_records(part: Part, source: SourceSpec) -> DataFrame:
     """Records of one description as JSON text."""
+    if source.format in OF_MESSAGES:
+        return message_records(part.rows)
     if source.rows is None:
         return datastream_records(part.rows, part.schema)
     return row_records(part.rows, part.schema, avro=part.kind == "avro", malformed=MALFORMED)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
@@ -14,7 +14,6 @@ from engine.history.reconcile import reconcile
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, truncate_rows
 from engine.names import quoted
-from engine.ordering.chronology import whole_key
 from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
 
@@ -113,7 +112,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
 def tally_refolded(work: Folding, judged: DataFrame) -> None:
     """Count the outcomes of the new changes among those folded again, and how many of them were late."""
     is_new = F.col("batch") > work.folded.batch
-    newest_old = F.max(F.when(~is_new & ~F.col("is_copy"), F.col("position"))).over(whole_key())
+    newest_old = F.max(F.when(~is_new & ~F.col("is_copy"), F.col("position"))).over(Window.partitionBy("key"))
     late = F.coalesce(F.col("position") < newest_old, F.lit(False)) & (F.col("outcome") != REDELIVERED)
     marked = judged.where(~F.col("is_copy")).select("outcome", is_new.alias("is_new"), late.alias("late"))
     for row in marked.where("is_new").groupBy("outcome", "late").count().collect():

@@ -8,17 +8,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import READ_WHOLE, envelopes
+from engine.decode import READ_ON, READ_WHOLE, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
-from engine.inputs.pending import PendingFile
+from engine.inputs.pending import PendingFile, files_before
 from engine.run.delivery import Consumer, Delivery, control_consumer, with_masks
+from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
-from engine.run.records import read_records
+from engine.run.records import read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, read_ledger, taken_inputs
 
 PLACE = ["file", "line"]
+OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
+"""How reasons begin that were found in a change's values."""
 
 
 @dataclass
@@ -82,7 +85,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     counted = found.waiting.groupBy("file").agg(
         F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
     )
-    whole = found.source.format in READ_WHOLE
+    whole, catalog = found.source.format in READ_WHOLE, project.catalog.name
     kept, reread, out_of_reach = [], [], {}
     inputs = taken_files(spark, project, found.waiting)
     for row in counted.collect():
@@ -96,7 +99,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
     if reread:
-        again = read_records(spark, found.source, reread, project.catalog.name)[0]
+        again = read_records(spark, found.source, with_context(spark, project, found.source, reread), catalog)[0]
         again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
     records = envelopes(lines, found.source, found.declared)
@@ -105,9 +108,22 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     found.out_of_reach = out_of_reach
     found.classes = (
         found.records.groupBy("kind", "table", "file")
-        .agg(F.count_distinct("line").alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"))
+        .agg(
+            F.count_distinct("line").alias("records"),
+            F.unix_micros(F.max("commit_ts")).alias("max_commit_us"),
+            *evidence_counts(),
+        )
         .collect()
     )
+
+
+def with_context(
+    spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: list[PendingFile]
+) -> list[PendingFile]:
+    """The files, and those before them where a record's meaning can begin there."""
+    if source.format not in READ_ON:
+        return files
+    return [*files_before(source_files(spark, source, project.catalog.name, None), files), *files]
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:
@@ -153,3 +169,14 @@ def moved_lines(waiting: DataFrame, good: DataFrame, bad: DataFrame) -> DataFram
     other = F.col("after").isNotNull() & (F.col("after") != F.col("before"))
     moved = lines.where(F.col("applied").isNotNull() | other)
     return moved.select(*PLACE, F.coalesce("applied", F.lit(0)).alias("applied")).localCheckpoint()
+
+
+def newly_told(waiting: DataFrame, changes: DataFrame) -> DataFrame:
+    """The changes of records that were none when they were rejected: nothing has counted them yet.
+
+    Needs: waiting: file, line, reason; changes: envelopes.
+    Rows: filters.
+    """
+    was_a_change = F.bool_or(F.col("reason").rlike(OF_VALUES)).alias("was_a_change")
+    lines = waiting.groupBy(*PLACE).agg(was_a_change).where(~F.col("was_a_change"))
+    return changes.join(F.broadcast(lines), on=PLACE, how="left_semi")

@@ -12,15 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import control_rows
 from engine.errors import InvariantViolation
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
 from engine.run.effort import light_planning
+from engine.run.evidence import evidence
 from engine.run.folding import open_folding, other_settings
 from engine.run.lock import one_run
 from engine.run.rebuild import rebuild_table
-from engine.run.rejected import PLACE, Rejected, moved_lines, rejected_delivery
+from engine.run.rejected import PLACE, Rejected, moved_lines, newly_told, rejected_delivery
 from engine.run.sequence import Checks, Progress, Run, failed, silent
 from engine.run.take import (
     Decoded,
@@ -190,7 +190,8 @@ def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFram
 
 
 def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected, run_id: str) -> None:
-    """Rejects that turned out to be control events, or changes of a table that no spec declares."""
+    """Rejects that turned out to be control events, or changes of a table that no spec declares; and what all of them
+    tell of transactions."""
     assert delivery.records is not None
     assert delivery.waiting is not None
     taker = delivery.consumers[control_consumer(delivery.source)]
@@ -199,14 +200,15 @@ def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected
     mine = delivery.records.where(is_control | ~declared)
     good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
     moved = moved_lines(delivery.waiting, good, bad)
-    if moved.isEmpty():
+    fresh = newly_told(delivery.waiting, delivery.records.where(declared & (F.col("kind") == "change")))
+    if moved.isEmpty() and fresh.isEmpty():
         return
     catalog, batch = project.catalog.name, taker.newest_batch + 1
     ensure_ledger(spark, project, names.CONTROL)
     drop_stale_branches(spark, catalog, taker.target)
     branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
     try:
-        events = control_rows(good.where(is_control))
+        events = evidence(spark, good.unionByName(fresh), delivery.classes)
         branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
         kinds = good.groupBy(*PLACE).agg(F.bool_or(is_control).alias("is_control"))
         told = F.when(F.col("is_control"), CONTROL).otherwise(OTHER_TABLE)

@@ -219,6 +219,8 @@ class Run:
             return None
         self.progress(work.spec.table, "checking")
         sums = run_sums(work, taking, source)
+        if since == work.folded.batch:  # else control events of older batches were not looked at either
+            sums["control_since"] = work.folded.control_batch
         branches = [None if branch is None else branch.name for branch in (history, latest)]
         with work.phase("checks"):
             return self.checks(work.spark, self.project, work.spec, self.run_id, since, sums, *branches)
@@ -266,7 +268,7 @@ def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
 
 
 def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, int]:
-    """The numbers that must close, for the check that says whether they do."""
+    """The numbers of a run for its checks: those that must close, and each outcome."""
     return {
         "read": source.read,
         "taken": sum(source.taken.values()),
@@ -277,6 +279,7 @@ def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, i
         "outcomes": sum(work.outcomes.values()),
         "appended": taking.changes,
         "table_rejected": taking.rejected,
+        **{f"outcome:{name}": number for name, number in work.outcomes.items()},
     }
 
 

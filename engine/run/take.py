@@ -12,13 +12,14 @@ from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import control_rows, decode_rows, discover
+from engine.decode import decode_rows, discover
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
 from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
+from engine.run.evidence import evidence
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import exists
@@ -26,7 +27,7 @@ from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
-SUMMARY_MAX_COMMIT = "siltstone.max-commit-us"
+SUMMARY_MAX_COMMIT = names.SUMMARY_MAX_COMMIT
 SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
 SAMPLE_LINES = 50
@@ -61,7 +62,7 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     batch = taker.newest_batch + 1
     records = new_to(delivery, taker)
     branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
-    events = control_rows(records.where(F.col("kind") == "control"))
+    events = evidence(spark, records, delivery.classes)
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
     declared = [spec.table for spec in specs]
     append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))

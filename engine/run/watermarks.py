@@ -1,8 +1,8 @@
 """Up to when all partitions of a Spanner change stream have been read: the minimum over those that are live.
 
-A heartbeat moves its partition's watermark through its time, a data or child record to just before its own. A partition
-is live from the record that names it until it has split, merged or ended; children that nobody has read yet are at
-their start. Only the batches since the fold before are looked at: a live partition that was silent in them holds all.
+A heartbeat moves its partition's watermark through its time, a data or partition record to just before its own. A
+partition is live from the record that names it until it has split, merged or ended; a child that nobody has read yet is
+at its start.
 """
 
 import json
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode.ledgers import WATERMARK
 from engine.run.delivery import control_consumer
 from engine.run.folding import Folding
 from engine.table.ledger import read_ledger
@@ -40,27 +41,18 @@ def partitions_through(work: Folding) -> int | None:
     control = own_control(work, 0)
     if control is None:
         return None
-    at = F.unix_micros("commit_ts").alias("at")
-    lineage = control.where(F.col("kind").isin(*LINEAGE)).select("kind", "channel", at, "payload").distinct().collect()
-    since, beats = F.col("batch") > work.folded.control_batch, F.col("kind") == "heartbeat"
-    new = F.col("batch") > work.folded.batch
-    strict = [
-        control.where(since & ~beats).select("channel", (at - 1).alias("at")),
-        work.rows.changes.where(new).select("channel", (at - 1).alias("at")),
-    ]
-    told = control.where(since & beats).select("channel", at)
-    for rows in strict:
-        told = told.unionByName(rows)
-    reached = told.groupBy("channel").agg(F.max("at").alias("at")).collect()
-    return lowest({row["channel"]: row["at"] for row in reached}, lineage)
+    told = control.where(F.col("kind").isin(WATERMARK, *LINEAGE)).groupBy("kind", "channel", "payload")
+    rows = told.agg(F.unix_micros(F.max("commit_ts")).alias("at")).collect()
+    reached = {row["channel"]: row["at"] for row in rows if row["kind"] == WATERMARK}
+    return lowest(reached, [row for row in rows if row["kind"] != WATERMARK])
 
 
-def lowest(reached: Mapping[str | None, int | None], lineage: Iterable[Row]) -> int | None:
-    """The lowest watermark of the live partitions. None: one was silent, or a record does not say whose it is."""
+def lowest(reached: Mapping[str, int | None], lineage: Iterable[Row]) -> int | None:
+    """The lowest watermark of the live partitions. None: no record says whose it is, or none is live."""
     starts, ended = partitions_of(lineage)
     live = (set(starts) | set(reached)) - ended
-    marks = [reached.get(token, starts.get(token)) for token in live]  # type: ignore[arg-type]  # None is no token
-    if None in reached or not live or None in marks:
+    marks = [reached.get(token, starts.get(token)) for token in live]
+    if not reached or not live or None in marks:
         return None
     return min(mark for mark in marks if mark is not None)
 

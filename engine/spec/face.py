@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec import fields
@@ -21,10 +21,12 @@ from engine.spec.kinds import (
     Delimiter,
     DottedName,
     Duration,
+    Expectations,
     Format,
     FormatVersion,
     Fraction,
     HistoryName,
+    HttpUrl,
     Keys,
     Lateness,
     Moment,
@@ -38,10 +40,12 @@ from engine.spec.kinds import (
     Text,
     TimeZone,
     Track,
+    Truth,
     words,
 )
 from engine.spec.model import (
     Binaries,
+    ChecksSpec,
     Decimals,
     Evolution,
     Images,
@@ -59,6 +63,7 @@ from engine.spec.wording import shown
 
 _OnFailure = Annotated[OnFailure, *words("warn", "block")]
 _SNAPSHOT = SnapshotSpec()
+_GRACE = ChecksSpec((), {}).grace
 
 
 class _Section(BaseModel):
@@ -80,6 +85,23 @@ class EpochFace(_Section):
     def _says_something(self) -> EpochFace:
         if not self.model_fields_set:
             fields.refuse("an epoch without a condition holds every event", "name server_id, gtid, path or until.")
+        return self
+
+
+class RegistryFace(_Section):
+    """A Confluent schema registry."""
+
+    url: HttpUrl = Field(description="Where it is: http:// or https://.")
+    user: Text | None = Field(default=None, repr=False, description="With password; best taken from ${env:NAME}.")
+    password: Text | None = Field(default=None, repr=False, description="Best taken from ${env:NAME}.")
+    token: Text | None = Field(default=None, repr=False, description="A bearer token; best taken from ${env:NAME}.")
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> RegistryFace:
+        if self.token is not None and self.user is not None:
+            fields.refuse("has both a user and a token", "leave one of them out.")
+        if (self.user is None) != (self.password is None):
+            fields.refuse("user and password go together", "give both, or neither.")
         return self
 
 
@@ -144,6 +166,13 @@ class SourceFace(_Section):
         default=None,
         description="Of several sources: disjoint keys; shards: the source is part of the key; one_log: they are one.",
     )
+    registry: RegistryFace | None = Field(
+        default=None, description="Format debezium-avro: the registry of the schemas that wrote the messages."
+    )
+    schemas: Text | None = Field(
+        default=None,
+        description="Format debezium-avro: a JSON file of schemas by their numbers, where there is no registry.",
+    )
     images: Annotated[Images, *words("standard", "swapped")] = Field(
         default="standard", description="Canal: swapped where `data` holds the row before and `old` the row after."
     )
@@ -157,6 +186,8 @@ class SourceFace(_Section):
     def _settings_fit(self) -> SourceFace:
         fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
+        if self.format == "debezium-avro" and (self.registry is None) == (self.schemas is None):
+            fields.refuse("exactly one of source.registry and source.schemas is required for debezium-avro")
         return self
 
 
@@ -273,6 +304,12 @@ class TableQualityFace(_Section):
         default_factory=dict, description="How grave a failed check is, where it differs from the usual."
     )
     on_failure: _OnFailure | None = Field(default=None, description="What a failed check does. Default: the project's.")
+    grace: Duration = Field(
+        default=_GRACE, description="How long a transaction may stay incomplete, a partition or a heartbeat silent."
+    )
+    expectations: Expectations = Field(
+        default=(), description="Expectations of Great Expectations on latest, history or changes, by their names."
+    )
 
     @model_validator(mode="after")
     def _severity_is_used(self) -> TableQualityFace:
@@ -280,12 +317,6 @@ class TableQualityFace(_Section):
         if unused:
             fields.refuse(f"severity names {unused[0]}, which checks leaves out")
         return self
-
-
-def _never_compacted(given: object) -> bool:
-    if given is not False:
-        fields.refuse_until_later("a log-compacted source (compacted)")
-    return False
 
 
 class TableFace(_Section):
@@ -315,8 +346,8 @@ class TableFace(_Section):
     )
     rejects: RejectsFace = Field(default_factory=lambda: RejectsFace())
     quality: TableQualityFace = Field(default_factory=lambda: TableQualityFace())
-    compacted: Annotated[bool, PlainValidator(_never_compacted), WithJsonSchema({"const": False})] = Field(
-        default=False, description="A log-compacted source; not supported yet."
+    compacted: Truth = Field(
+        default=False, description="A log-compacted source: it has lost events on purpose, so missing ones only inform."
     )
 
 

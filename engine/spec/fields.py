@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, NoReturn
+from urllib.parse import urlsplit
 
 from pydantic_core import PydanticCustomError
 
@@ -19,14 +20,19 @@ from engine.spec.durations import parse_duration
 from engine.spec.interpolation import FromEnvironment
 from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
-from engine.spec.wording import listed, nearest, shown, word_hint
+from engine.spec.wording import nearest, shown, word_hint
 
 FORMATS: Final = (
-    "debezium-json", "datastream-json", "datastream-avro", "canal-json", "spanner-json", "shareplex-json", "rows",
+    "debezium-json", "debezium-avro", "datastream-json", "datastream-avro", "canal-json", "dts-avro", "spanner-json",
+    "shareplex-json", "rows",
 )  # fmt: skip
-LATER_FORMATS: Final = ("debezium-avro", "dts-avro")
-SETTING_OF: Final = {"images": ("canal-json",), "order": ("shareplex-json", "debezium-json")}
-WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json")
+SETTING_OF: Final = {
+    "images": ("canal-json",),
+    "order": ("shareplex-json", "debezium-json", "debezium-avro"),
+    "registry": ("debezium-avro",),
+    "schemas": ("debezium-avro",),
+}
+WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json", "dts-avro")
 ENCODINGS: Final = ("decimals", "binaries", "times")
 HISTORY_KEEPS: Final = (
     reserved.OP, reserved.COMMIT_TS, reserved.POSITION, reserved.CHANGE_HASH, reserved.LAST_POSITION,
@@ -161,10 +167,8 @@ def column_type(value: object) -> str:
 def source_format(value: object) -> str:
     """A format of this version."""
     name = text(value)
-    if name in LATER_FORMATS:
-        refuse_until_later(f"the format {shown(name)}", f"use {listed(FORMATS)}.")
     if name not in FORMATS:
-        refuse(f"the format {shown(name)} is not known", word_hint(name, [*FORMATS, *LATER_FORMATS]))
+        refuse(f"the format {shown(name)} is not known", word_hint(name, FORMATS))
     return name
 
 
@@ -177,6 +181,17 @@ def moment(value: object) -> datetime:
     if found.tzinfo is None:
         refuse(f"{shown(value)} has no time zone", "write it like 2026-03-01T04:00:00Z.")
     return found.astimezone(UTC)
+
+
+def http_url(value: object) -> str:
+    """An address of HTTP, without a user and a password in it."""
+    written = text(value)
+    parts = urlsplit(written)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        refuse(f"{shown(value)} is no address of HTTP", "write it like https://registry:8081.")
+    if parts.username is not None or parts.password is not None:
+        refuse("has a user or a password in it, which would be shown", "write them as user and password beside it.")
+    return written
 
 
 def server_id(value: object) -> int:
@@ -239,13 +254,15 @@ def settings_fit(form: str, said: Iterable[str]) -> None:
         owners = SETTING_OF.get(name, (form,))
         if form not in owners:
             refuse(f"{name} is a setting of {' and '.join(owners)}, not of {form}", f"leave {name} out.")
+        if name in ("decimals", "times") and form == "debezium-avro":
+            refuse(f"{name} is no setting of {form}: the schemas say it", f"leave {name} out.")
         if name in ENCODINGS and form in WRITTEN_FORMATS:
             refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
 
 
 def order_fits(form: str, order: str) -> None:
     """Refuses coordinates as the order of a format whose changes all have a position."""
-    if form == "debezium-json" and order == "coordinates":
+    if form in ("debezium-json", "debezium-avro") and order == "coordinates":
         refuse(
             "order: coordinates is for shareplex-json: Debezium's changes have positions", "write scn, or leave it out."
         )
@@ -278,6 +295,13 @@ def setting(value: object) -> str:
     if not isinstance(value, str):
         refuse(f"must be one value, not {shown(value)}")
     return value
+
+
+def truth(value: object) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, (bool, str)) or value not in (True, False, "true", "false"):
+        refuse(f"must be true or false, not {shown(value)}")
+    return value in (True, "true")
 
 
 def default_value(value: object) -> str | int | float | bool:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from engine.spec import fields
+from engine.spec import expectations, fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import TYPE_WORDS
 from engine.spec.durations import DURATION_PATTERN
-from engine.spec.model import TrackSpec
+from engine.spec.model import ExpectationSpec, TrackSpec
 from engine.spec.predicates import Predicate
 
 _REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
@@ -21,6 +21,20 @@ _COLUMN: dict[str, Any] = {"type": "string", "pattern": "^[^_]"}
 _COLUMNS: dict[str, Any] = {"type": "array", "items": _COLUMN, "minItems": 1, "uniqueItems": True}
 _DURATION: dict[str, Any] = {"type": "string", "pattern": f"^{DURATION_PATTERN}$", "examples": ["15m", "5s", "1h30m"]}
 _CHECKS: dict[str, Any] = {"type": "array", "items": {"enum": list(CHECK_NAMES)}}
+_EXPECTATION: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "on": {"enum": list(expectations.TABLES)},
+        "severity": {"enum": list(expectations.SEVERITIES)},
+        **{
+            name: {"type": "object", "propertyNames": {"enum": [*takes.required, *takes.optional]}}
+            for name, takes in expectations.known().items()
+        },
+    },
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 3,
+}
 _PLAIN: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 _ROW_COLUMNS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
 _ROW_EXCEPT: dict[str, Any] = {
@@ -83,6 +97,9 @@ FormatVersion = Annotated[int, PlainValidator(fields.format_version), _schema({"
 Fraction = Annotated[
     float, PlainValidator(fields.fraction), _schema({"type": "number", "minimum": 0, "maximum": 1}, _REFERENCE)
 ]
+HttpUrl = Annotated[
+    str, PlainValidator(fields.http_url), _schema({**_TEXT, "examples": ["https://registry:8081"]}, _REFERENCE)
+]
 Moment = Annotated[
     datetime, PlainValidator(fields.moment), _schema({**_TEXT, "examples": ["2026-03-01T04:00:00Z"]}, _REFERENCE)
 ]
@@ -92,6 +109,12 @@ Default = Annotated[str | int | float | bool, PlainValidator(fields.default_valu
 Track = Annotated[TrackSpec, PlainValidator(fields.track), _schema({"enum": ["all"]}, _COLUMNS, _EXCEPT)]
 Checks = Annotated[tuple[str, ...], PlainValidator(fields.check_names), _schema({"enum": ["all"]}, _CHECKS)]
 CheckName = Annotated[str, PlainValidator(fields.word_check(CHECK_NAMES)), _schema({"enum": list(CHECK_NAMES)})]
+Truth = Annotated[bool, PlainValidator(fields.truth), _schema({"type": "boolean"}, _REFERENCE)]
+Expectations = Annotated[
+    tuple[ExpectationSpec, ...],
+    PlainValidator(expectations.expectations),
+    _schema({"type": "array", "items": _EXPECTATION}),
+]
 SomeColumns = Annotated[tuple[str, ...], PlainValidator(fields.some_columns), _schema(_TEXT, _ROW_COLUMNS)]
 Condition = Annotated[
     Predicate, PlainValidator(fields.predicate), _schema({**_TEXT, "examples": ["op = 'D'", "deleted AND NOT kept"]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from engine.spec.rows import RowsSpec
@@ -72,11 +72,21 @@ class EpochSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrySpec:
+    """A Confluent schema registry; with a user and a password, a token, or neither."""
+
+    url: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute.
 
     `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read;
-    `epochs` are those of its log, from the first on.
+    `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
     """
 
     format: str
@@ -91,6 +101,8 @@ class SourceSpec:
     order: Order = "auto"
     epochs: tuple[EpochSpec, ...] = ()
     several: Several = "one_log"
+    registry: RegistrySpec | None = None
+    schemas: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +160,31 @@ class SnapshotSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectationSpec:
+    """An expectation of Great Expectations on one of the tables: `latest`, `history` or `changes`.
+
+    `label`: what the ledger calls it.
+    """
+
+    on: str
+    name: str
+    arguments: dict[str, Any]
+    severity: Severity
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChecksSpec:
-    """The checks of one table in their order, the severity of each, and what a failed one does."""
+    """The checks of one table in their order, the severity of each, and what a failed one does.
+
+    `grace`: how long a transaction may stay incomplete, and a partition or a heartbeat silent.
+    """
 
     checks: tuple[str, ...]
     severity: dict[str, Severity]
     on_failure: OnFailure = "warn"
+    grace: timedelta = timedelta(minutes=15)
+    expectations: tuple[ExpectationSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +203,4 @@ class TableSpec:
     evolution: Evolution
     rejects_max_fraction: float
     quality: ChecksSpec
+    compacted: bool = False

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
-from engine.spec.checks import CHECK_SEVERITY
+from engine.spec.checks import CHECK_SEVERITY, COMPACTED
 from engine.spec.face import (
     ColumnFace,
     HistoryNamesFace,
     ProjectFace,
+    RegistryFace,
     SourceFace,
     TableFace,
     TableQualityFace,
@@ -27,6 +28,7 @@ from engine.spec.model import (
     OnFailure,
     ProjectSpec,
     QualitySpec,
+    RegistrySpec,
     SnapshotSpec,
     SourceSpec,
     SparkSpec,
@@ -72,7 +74,8 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         lateness=face.lateness,
         evolution=face.evolution,
         rejects_max_fraction=face.rejects.max_fraction,
-        quality=_checks(face.quality, project.quality.on_failure),
+        quality=_checks(face.quality, project.quality.on_failure, face.compacted),
+        compacted=face.compacted,
     )
 
 
@@ -94,7 +97,13 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
         # A connector stands for one log; a Datastream stream can be made anew over the same one.
         face.several or ("disjoint" if face.format.startswith("debezium") else "one_log"),
+        None if face.registry is None else _registry(face.registry),
+        None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
     )
+
+
+def _registry(face: RegistryFace) -> RegistrySpec:
+    return RegistrySpec(face.url, face.user, face.password, face.token)
 
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
@@ -131,6 +140,7 @@ def _renamed(face: HistoryNamesFace) -> tuple[tuple[str, str], ...]:
     return tuple((name, to) for name, to in said if name != to)
 
 
-def _checks(face: TableQualityFace, on_failure: OnFailure) -> ChecksSpec:
-    severity = {name: face.severity.get(name, CHECK_SEVERITY[name]) for name in face.checks}
-    return ChecksSpec(face.checks, severity, face.on_failure or on_failure)
+def _checks(face: TableQualityFace, on_failure: OnFailure, compacted: bool) -> ChecksSpec:
+    usual = CHECK_SEVERITY | (COMPACTED if compacted else {})
+    severity = {name: face.severity.get(name, usual[name]) for name in face.checks}
+    return ChecksSpec(face.checks, severity, face.on_failure or on_failure, face.grace, face.expectations)

@@ -152,6 +152,19 @@ def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = nam
     return {}
 
 
+def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, key: str) -> dict[str, str]:
+    """The summary of the newest snapshot of main that carries `key` and a batch up to `batch`; empty when none does."""
+    java = load(spark, catalog, table)
+    snapshot = java.currentSnapshot()
+    while snapshot is not None:
+        summary = {str(name): str(value) for name, value in dict(snapshot.summary()).items()}
+        if key in summary and int(summary.get(names.SUMMARY_BATCH, "0")) <= batch:
+            return summary
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else java.snapshot(parent)
+    return {}
+
+
 @contextmanager
 def summarised(spark: SparkSession, summary: Mapping[str, str]) -> Iterator[None]:
     """Every Iceberg commit of the session inside the block carries these summary properties."""

@@ -1,6 +1,7 @@
 """Pictures as inline SVG: drawn by matplotlib in stand-in colours that become the page's own, light or dark."""
 
 import io
+import logging
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -100,6 +101,9 @@ def where_in_the_log(table: TableFacts, name: str) -> str | None:
 
 def blank() -> "tuple[Figure, Axes]":
     """An empty picture with nothing but a base line."""
+    logging.getLogger("matplotlib.font_manager").setLevel(
+        logging.ERROR
+    )  # it tells when it lists fonts for the first time
     import matplotlib as mpl
     from matplotlib.figure import Figure
 

@@ -166,8 +166,11 @@ def verdict(facts: Facts) -> Verdict:
     never = [table for table, level in levels.items() if level == Level.NONE]
     number = len(levels)
     if bad:
-        some = "No" if len(bad) == number else "Not all of it"
-        headline = f"{some}: {counted(len(bad), 'table')} of {number} cannot be trusted"
+        headline = f"Not all of it: {counted(len(bad), 'table')} of {number} cannot be trusted"
+        if len(bad) == number:
+            headline = (
+                "No, the data cannot be trusted" if number == 1 else f"No: none of {number} tables can be trusted"
+            )
         return Verdict(Level.BAD, headline, f"{listed(bad)}. {rest_of(number - len(bad) - len(never))}".strip())
     last = max(table.runs[-1].at for table in facts.tables if table.runs)
     if facts.at - last > STALE:
@@ -180,6 +183,13 @@ def verdict(facts: Facts) -> Verdict:
         return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))
     whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"
     return Verdict(Level.GOOD, "Yes, the data can be trusted", f"{whole}; no gap is open.")
+
+
+def distrust(bad: int, number: int) -> str:
+    """How many tables cannot be trusted, in words."""
+    if bad < number:
+        return f"Not all of it: {counted(bad, 'table')} of {number} cannot be trusted"
+    return "No, the data cannot be trusted" if number == 1 else f"No: none of {number} tables can be trusted"
 
 
 def rest_of(number: int) -> str:

@@ -51,7 +51,7 @@ def report_after(project: ProjectSpec, checked: bool) -> Path | None:
         return None
     try:
         return write_page(project, facts_of(project))
-    except SpecError as error:
+    except (SpecError, OSError) as error:  # the tables are written: a page that cannot be is no reason to fail
         LOG.warning("No report was written: %s", error)
         return None
 

@@ -47,12 +47,14 @@ def spec_of(project: ProjectSpec) -> TableSpec:
     return table_spec(mapping, project)
 
 
-def delivered(spark: SparkSession, project: ProjectSpec, parts: list[list[str]]) -> tuple[list[RunReport], list[Any]]:
-    """One file that grows by each part, a run after each: the reports, and history in its order."""
+def delivered(
+    spark: SparkSession, project: ProjectSpec, parts: list[list[str]], files: bool = False
+) -> tuple[list[RunReport], list[Any]]:
+    """One file that grows by each part, or a file a part; a run after each: the reports, and history in its order."""
     (project.root / "events").mkdir()
     spec, reports = spec_of(project), []
-    for part in parts:
-        with (project.root / "events" / "canal.jsonl").open("a") as file:
+    for number, part in enumerate(parts):
+        with (project.root / "events" / f"canal-{number if files else 0}.jsonl").open("a") as file:
             file.writelines(part)
         reports.append(catch_up(project, [spec], spark))
         assert not reports[-1].exit_code, reports[-1].tables[0].error
@@ -77,6 +79,15 @@ def test_a_file_that_grows_gives_what_the_whole_file_gives(
         assert source.read == source.control + sum(source.taken.values())
     assert [report.tables[0].changes for report in (first, second, only)] == [4, 4, 8]
     assert [report.tables[0].rejected for report in (first, second, only)] == [0, 1, 1]
+
+
+def test_what_was_sent_again_in_the_next_file_is_known(spark: SparkSession, project: ProjectSpec) -> None:
+    """In a run of its own: the file before is looked at again, and nothing of it is taken a second time."""
+    (first, second), history = delivered(spark, project, [FIRST, SECOND], files=True)
+    versions = [(found["id"], found["a"], found["_op"]) for found in sorted(history, key=lambda f: f["_position"])]
+    assert [version[1] for version in versions if version[0] == 1] == ["a", "b", "c", None, "d"]
+    assert [(s.read, s.control) for s in (*first.sources, *second.sources)] == [(3, 0), (6, 3)]
+    assert [report.tables[0].changes for report in (first, second)] == [4, 4]
 
 
 def test_a_row_of_the_first_load_yields_to_the_changes_around_it(spark: SparkSession, project: ProjectSpec) -> None:

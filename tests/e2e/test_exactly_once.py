@@ -13,7 +13,7 @@ from engine import names
 from engine.errors import LockedError
 from engine.inputs.listing import InputFile
 from engine.report import FAILED, NOTHING_NEW, OK, TableReport
-from engine.run import take
+from engine.run import delivery, take
 from engine.run.lock import one_run
 from engine.spec.model import CatalogSpec, ProjectSpec
 from engine.table.commit import Branch
@@ -63,7 +63,7 @@ def test_a_line_written_while_the_file_is_read_is_not_lost(shop: Shop, monkeypat
     file = shop.write("a.jsonl", [whole, growing[:50]])
     listed = InputFile(f"file:{file}", len(whole), file.stat().st_mtime_ns // 1_000_000)
     with monkeypatch.context() as patch:
-        patch.setattr(take, "source_files", lambda *_: [listed])
+        patch.setattr(delivery, "source_files", lambda *_: [listed])
         assert shop.taken().changes == 1
     shop.write("a.jsonl", [whole, growing])
     assert shop.taken().changes == 1

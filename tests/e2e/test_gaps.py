@@ -16,7 +16,7 @@ from engine.look.gaps import acknowledge, gaps_of
 from engine.report import NOTHING_NEW, RunReport
 from engine.run import catch_up, sequence
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from engine.spec import load_specs
+from engine.spec import load_specs, table_spec
 from engine.spec.model import ProjectSpec
 from engine.table.gaps import update_gaps
 from quality import validate
@@ -202,7 +202,7 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
 
     (gap,) = gaps(shop)
     said = json.loads(command(shop, capsys, "report", "--json"))
-    assert said["verdict"]["headline"] == "No: 1 table of 1 cannot be trusted"
+    assert said["verdict"]["headline"] == "No, the data cannot be trusted"
     (table,) = said["tables"]
     assert [one["keys"] for one in table["troubles"]] == [[gap.key]]
     assert (table["rows"], table["versions"], table["changes"]) == (2, 3, 3)
@@ -245,3 +245,34 @@ def shown(shop: Shop, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(SystemExit):
         main(["show", f"{shop.project.namespace}.people", "--project", str(shop.project.root / "siltstone.yaml")])
     return capsys.readouterr().err
+
+
+def test_a_partitioned_stream_is_complete_through_its_slowest_partition(shop: Shop) -> None:
+    def told_by(partition: str, kind: str, **record: Any) -> str:
+        return json.dumps({"partition_token": partition, kind: record}) + "\n"
+
+    children = [{"token": token, "parent_partition_tokens": []} for token in "AB"]
+    born = {"start_timestamp": at(1), "record_sequence": "1", "child_partitions": children}
+    data = {
+        "commit_timestamp": at(55),
+        "record_sequence": "00000000",
+        "server_transaction_id": "tx",
+        "is_last_record_in_transaction_in_partition": True,
+        "table_name": "Users",
+        "column_types": [{"name": "id", "type": {"code": "INT64"}, "is_primary_key": True, "ordinal_position": 1}],
+        "mods": [{"keys": {"id": "1"}, "new_values": {}, "old_values": {}}],
+        "mod_type": "INSERT",
+        "value_capture_type": "NEW_ROW",
+        "number_of_records_in_transaction": 1,
+        "number_of_partitions_in_transaction": 1,
+    }
+    slow = told_by("B", "heartbeat_record", timestamp=at(40))
+    lines = [told_by("", "child_partitions_record", **born), told_by("A", "data_change_record", **data), slow]
+    shop.write("a.jsonl", lines)
+    source = {"format": "spanner-json", "path": "events"}
+    target = {"latest": f"{shop.project.namespace}.users", "history": f"{shop.project.namespace}.users_h"}
+    spec = table_spec({"table": "Users", "source": source, "target": target}, shop.project)
+    report = catch_up(shop.project, [spec], shop.spark, checks=checks_of_run)
+    assert report.tables[0].error is None
+    said = told(shop, "users")
+    assert (said["complete-through"], said["complete-through-by"]) == (at(40), "partitions")

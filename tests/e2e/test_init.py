@@ -10,8 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import discover, envelopes
+from engine.inputs.listing import list_files
 from engine.inputs.pending import PendingFile
 from engine.recognise import FoundTable, find_tables, write_specs, written_specs
+from engine.recognise.datastream import ROW_ID
+from engine.recognise.writing import common_path
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_specs, table_spec
@@ -34,11 +37,12 @@ RECORDED = (
 
 def spec_of(project: ProjectSpec, table: FoundTable, path: str) -> TableSpec:
     """A spec that leaves the types to the engine."""
-    mapping = {
+    mapping: dict[str, object] = {
         "table": table.name,
         "source": {"format": table.format, "path": path},
-        "keys": sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))],
     }
+    if table.keys != {(ROW_ID,)}:  # that one stands beside the row
+        mapping["keys"] = sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))]
     return table_spec(mapping, project)
 
 
@@ -95,3 +99,25 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
         stored = spark.table(f"lake.{spec.target.latest}").dtypes
         declared = {name: column.type for name, column in (spec.columns or {}).items()}
         assert declared.items() <= dict(stored).items()
+
+
+def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: SparkSession, tmp_path: Path) -> None:
+    def made(*names: str) -> list[Path]:
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text("{}\n")
+        return [tmp_path / name for name in names]
+
+    nested = made("nested/one/a.jsonl", "nested/two/b c.jsonl")
+    made("nested/other.txt")
+    flat = made("flat/a.jsonl.gz", "flat/b.jsonl.gz")
+    made("flat/c.avro")
+    mixed = made("mixed/a.jsonl", "mixed/b.json")
+    made("mixed/c.json")
+    whole = made("whole/x/a.jsonl", "whole/b.json")
+    for files, folder in ((nested, "nested"), (flat, "flat"), (mixed, "mixed"), (whole, "whole")):
+        path = common_path(files, tmp_path, [tmp_path / folder])
+        found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
+        assert found == sorted(files), path
+    assert common_path(flat, tmp_path, [tmp_path / "flat"]) == "flat/*.jsonl.gz"
+    assert common_path(whole, tmp_path, [tmp_path / "whole"]) == "whole"

@@ -39,7 +39,8 @@ def versions(spark: SparkSession, spec: TableSpec, column: str) -> list[tuple[An
 def test_oracles_documented_events_stand_in_the_order_of_their_commits(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
-    spec = spec_of(project, "DEBEZIUM.TEST_TABLE", DATA / "debezium-oracle" / "oracle_doc_events.jsonl", COLUMNS)
+    path, one = DATA / "debezium-oracle" / "oracle_doc_events.jsonl", {"several": "one_log"}  # of two servers' names
+    spec = spec_of(project, "DEBEZIUM.TEST_TABLE", path, COLUMNS, source=one)
     report = ran(spark, project, spec)
     assert (report.sources[0].read, report.sources[0].rejected) == (4, 0)
     # The delete was committed first; the truncate, last of all, ends what the insert and the update made.

@@ -195,3 +195,31 @@ def test_latest_rows_that_are_not_the_open_versions_are_found(found: dict[str, F
 
 def test_nothing_is_missing_from_the_sample(found: dict[str, Found]) -> None:
     assert all(what.observed == len(what.sample) for what in found.values())
+
+
+def test_a_commit_time_that_runs_against_the_order_or_ahead_of_the_connector_is_found(spark: SparkSession) -> None:
+    def stamped(number: int, key: str, seconds: int, taken: int | None = None) -> Row:
+        moment = NOON + seconds * SECOND
+        more = {"commit_ts": moment, "ingest_ts": moment if taken is None else NOON + taken * SECOND}
+        return change(number, "insert" if number == 10 else "update", key, row(number), **more)
+
+    changes = [
+        *(stamped(10, "sound", 50), stamped(11, "sound", 46), stamped(12, "sound", 60)),
+        *(stamped(10, "against", 50), stamped(11, "against", 40), stamped(12, "against", 60)),
+        *(stamped(10, "ahead", 50, taken=44), stamped(10, "a little ahead", 50, taken=46)),
+    ]
+    folded = fold(changes, [], Rules(tuple(ROW.names), ("k",)))
+    stage = Stage(spark, ROW, ("k",))
+    tables = Tables(stage.changes(changes), stage.history(folded[0]), stage.latest(folded[1]), stage.control([]))
+    found = find(tables, spec(), 0, ["time_against_order"])["time_against_order"]
+    assert {(one.key, one.position_to, one.message) for one in found.sample} == {
+        ('{"k":"against"}', place(11), "the commit time is 10.000 s before that of an earlier change"),
+        ('{"k":"ahead"}', place(10), "the commit time is 6.000 s after the connector took the change"),
+    }
+
+
+def test_a_broken_chain_tells_its_columns_and_its_transaction(spark: SparkSession) -> None:
+    broken = [change(10, "insert", "x", row(1)), updated(12, "x", row(2, 0.7), row(3), tx_id="tx 7")]
+    tables = Stage(spark, ROW, ("k",)).tables(broken)
+    (finding,) = find(tables, spec(), 0, ["chain_break"])["chain_break"].sample
+    assert (finding.columns, finding.tx_id) == (("a", "b"), "tx 7")

@@ -9,7 +9,7 @@ ROW = T.StructType([T.StructField("k", T.StringType())])
 
 def test_a_window_without_its_close_is_found(spark: SparkSession) -> None:
     windows = [(place(10), NOON, place(20), NOON), (place(30), NOON, None, None)]
-    rows = unclosed_windows(Stage(spark, ROW, ("k",)).control(windows), T.StructType()).collect()
+    rows = unclosed_windows(Stage(spark, ROW, ("k",)).control(windows), 0, T.StructType()).collect()
     assert [(row.position_from, row.message) for row in rows] == [
         (place(30), "snapshot window chunk1 was opened and not closed")
     ]
@@ -17,4 +17,4 @@ def test_a_window_without_its_close_is_found(spark: SparkSession) -> None:
 
 def test_windows_that_were_all_closed_have_no_finding(spark: SparkSession) -> None:
     windows = [(place(10), NOON, place(20), NOON), (place(30), NOON, place(30), NOON)]
-    assert unclosed_windows(Stage(spark, ROW, ("k",)).control(windows), T.StructType()).collect() == []
+    assert unclosed_windows(Stage(spark, ROW, ("k",)).control(windows), 0, T.StructType()).collect() == []

@@ -166,4 +166,4 @@ def test_numbers_of_many_digits_keep_them_all_in_text_and_digits_too_many_are_re
     rows = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
     assert [row.row.price for row in rows[:3]] == [Decimal(kept), Decimal(1000), Decimal("0.1234567891")]
     assert [row.reason for row in rows] == [None] * 4
-    assert (rows[3].row.rate, json.loads(rows[3].rescued)) == (None, {"rate": "0.00000000001000000000"})
+    assert (rows[3].row.rate, json.loads(rows[3].rescued)) == (None, {"rate": "1.0E-11"})

@@ -69,7 +69,7 @@ def test_editors_accept_what_the_engine_accepts(settings: dict[str, Any]) -> Non
         {"snapshot": {"guard": 15}},
         {"lateness": "soon"},
         {"rejects": {"max_fraction": 2}},
-        {"compacted": True},
+        {"compacted": "maybe"},
         {"history": {"names": {"valid_form": "x"}}},
     ],
 )

@@ -15,6 +15,7 @@ from engine.spec import (
     TrackSpec,
     fold_fingerprint,
 )
+from engine.spec.model import RegistrySpec
 from tests.unit.spec.cases import source, spec
 
 
@@ -30,6 +31,16 @@ def test_the_smallest_spec_takes_every_default() -> None:
     assert small.rejects_max_fraction == 0.01
     assert small.quality.checks == CHECK_NAMES
     assert small.quality.on_failure == "warn"
+
+
+def test_schemas_come_from_a_registry_or_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSWORD", "secret")
+    said = {"url": "https://registry:8081", "user": "me", "password": "${env:PASSWORD}"}
+    registry = spec(source=source(format="debezium-avro", registry=said)).source.registry
+    assert registry == RegistrySpec("https://registry:8081", "me", "secret")
+    assert "secret" not in repr(registry)
+    assert spec(source=source(format="debezium-avro", schemas="s.json")).source.schemas == "/project/s.json"
+    assert spec(source=source(format="dts-avro")).source.format == "dts-avro"
 
 
 def test_the_targets_follow_the_last_two_parts_of_the_table() -> None:

@@ -1,0 +1,114 @@
+"""The schema of an Avro record, as Kafka Connect's Avro converter writes it, in the form that Connect's JSON has.
+
+Only what the decoding of rows looks at: names, types, Connect's names for what a type means, and their parameters.
+Where the converter was told to leave these out (`connect.meta.data=false`), Avro's logical types say a part of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+Named = dict[str, Mapping[str, Any]]
+
+_TYPES: Final = {
+    "boolean": "boolean", "int": "int32", "long": "int64", "float": "float32", "double": "float64",
+    "string": "string", "bytes": "bytes", "fixed": "bytes", "enum": "string", "map": "map",
+}  # fmt: skip
+_LOGICAL: Final = {
+    "decimal": "org.apache.kafka.connect.data.Decimal",
+    "date": "org.apache.kafka.connect.data.Date",
+    "time-millis": "org.apache.kafka.connect.data.Time",
+    "time-micros": "io.debezium.time.MicroTime",
+    "timestamp-millis": "org.apache.kafka.connect.data.Timestamp",
+    "timestamp-micros": "io.debezium.time.MicroTimestamp",
+    "local-timestamp-millis": "io.debezium.time.Timestamp",
+    "local-timestamp-micros": "io.debezium.time.MicroTimestamp",
+}
+_IMAGES: Final = ("before", "after")
+
+
+def row_schema(schema: Any) -> str | None:
+    """The row images of an envelope; None where it has none."""
+    named: Named = {}
+    _remember(schema, "", named)
+    fields = {field["name"]: field["type"] for field in schema["fields"]} if is_record(schema) else {}
+    images = [_field(name, fields[name], named) for name in _IMAGES if name in fields]
+    structs = [image for image in images if "fields" in image]
+    return _text({"type": "struct", "fields": structs[-1:]}) if structs else None
+
+
+def key_schema(schema: Any) -> str:
+    """The schema of a key."""
+    named: Named = {}
+    _remember(schema, "", named)
+    return _text(_described(schema, named))
+
+
+def is_record(schema: Any) -> bool:
+    """Whether it is a record's schema."""
+    return isinstance(schema, Mapping) and schema.get("type") == "record"
+
+
+def _text(described: Mapping[str, Any]) -> str:
+    return json.dumps(described, separators=(",", ":"), ensure_ascii=False)
+
+
+def _remember(schema: Any, space: str, named: Named) -> None:
+    """Keep the named types by their full names: a schema defines each once, and names it from then on."""
+    if isinstance(schema, list):
+        for part in schema:
+            _remember(part, space, named)
+    elif isinstance(schema, Mapping):
+        if schema.get("type") in ("record", "enum", "fixed"):
+            space = _space(schema, space)
+            simple = str(schema["name"]).rpartition(".")[2]
+            named[f"{space}.{simple}" if space else simple] = schema
+            named.setdefault(simple, schema)  # the short name of a type of the same namespace
+        fields = [field["type"] for field in schema.get("fields", ())]
+        for inside in (*fields, schema.get("items"), schema.get("values")):
+            _remember(inside, space, named)
+        if isinstance(schema.get("type"), (list, Mapping)):
+            _remember(schema["type"], space, named)
+
+
+def _space(schema: Mapping[str, Any], around: str) -> str:
+    return str(schema["name"]).rpartition(".")[0] or str(schema.get("namespace", around))
+
+
+def _field(name: str, written: Any, named: Named) -> dict[str, Any]:
+    return {"field": name} | _described(written, named)
+
+
+def _described(written: Any, named: Named) -> dict[str, Any]:
+    """One type. What has no counterpart is a map: it is kept as JSON text."""
+    parts = [part for part in written if part != "null"] if isinstance(written, list) else [written]
+    kind = parts[0] if len(parts) == 1 else "map"
+    if isinstance(kind, str):
+        return _described(named[kind], named) if kind in named else {"type": _TYPES.get(kind, "map")}
+    inside = kind.get("type")
+    if isinstance(inside, (list, Mapping)):
+        return _described(inside, named)
+    if inside == "record":
+        fields = [_field(field["name"], field["type"], named) for field in kind["fields"]]
+        return {"type": "struct", "fields": fields} | _meaning(kind, _full_name(kind))
+    if inside == "array":
+        return {"type": "array", "items": _described(kind["items"], named)} | _meaning(kind, None)
+    return {"type": kind.get("connect.type") or _TYPES.get(str(inside), "map")} | _meaning(kind, None)
+
+
+def _full_name(record: Mapping[str, Any]) -> str | None:
+    space = record.get("namespace")
+    return f"{space}.{record['name']}" if space else None
+
+
+def _meaning(kind: Mapping[str, Any], usual: str | None) -> dict[str, Any]:
+    """Connect's name of what a type means, and the parameters."""
+    logical = str(kind.get("logicalType", ""))
+    name = kind.get("connect.name") or _LOGICAL.get(logical) or usual
+    parameters = dict(kind.get("connect.parameters") or {})
+    if logical == "decimal":
+        parameters.setdefault("scale", str(kind.get("scale", 0)))
+        parameters.setdefault("connect.decimal.precision", str(kind["precision"]))
+    return ({"name": name} if name else {}) | ({"parameters": parameters} if parameters else {})

@@ -1,0 +1,185 @@
+"""Debezium events as Avro in Confluent's frames: a zero byte, the number of the writer's schema, the body.
+
+A body is read with the schema that wrote it, each number by itself, into the JSON that Debezium's JSON converter gives
+for the same event; from there on it is decoded as that. So both formats give the same changes.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode import connect_avro, debezium_json
+from engine.decode.images import Declared
+from engine.decode.messages import messages
+from engine.decode.records import KEEP_NULLS
+from engine.decode.wire import END, END_SIZE, end_field, ended, from_avro, readable
+from engine.inputs.containers import without_logical_types
+from engine.inputs.registry import writer_schemas
+from engine.spec.model import SourceSpec
+
+FRAME: Final = 5
+_MAGIC: Final = bytearray(1)
+_PARTS: Final = ("value", "key")
+_HEAD: Final = '{"body":'
+_TAIL: Final = f',"end":"{base64.b64encode(END[:END_SIZE]).decode()}"}}'
+_REST: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """One schema of the registry: how to read a body, and what it says of rows and keys."""
+
+    schema: Any
+    row_schema: str | None
+    key_schema: str
+
+
+def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
+    """What each message is. One look at the messages finds the numbers of their schemas.
+
+    Needs: file, line, text. `declared`: the tables that specs name.
+    Gives: the columns of ENVELOPE_COLUMNS, and record: the message as it came; text is the event as JSON.
+    Rows: 1:1 with the lines.
+    Raises: SourceError, SpecError: the schemas cannot be had.
+    """
+    framed = lines.transform(messages).transform(_framed)
+    used = _numbers(framed)
+    found = writer_schemas(source, sorted({number for numbers in used.values() for number in numbers}))
+    writers = {number: _writer(schema) for number, schema in found.items()}
+    with readable():
+        read = framed.transform(_read, writers, used)
+    return debezium_json.envelopes(read.transform(_unpacked).transform(_events, writers, used), source, declared)
+
+
+def _numbers(framed: DataFrame) -> dict[str, list[int]]:
+    """The numbers of schemas in the values, and in the keys."""
+    both = [F.struct(F.lit(part).alias("part"), F.col(f"{part}_number").alias("number")) for part in _PARTS]
+    rows = framed.select(F.explode(F.array(*both)).alias("used")).select("used.*").distinct().collect()
+    return {part: sorted(row.number for row in rows if row.part == part and row.number is not None) for part in _PARTS}
+
+
+def _writer(schema: Any) -> Writer:
+    return Writer(
+        {
+            "type": "record",
+            "name": "siltstone_body",
+            "fields": [{"name": "body", "type": without_logical_types(schema)}, end_field()],
+        },
+        connect_avro.row_schema(schema),
+        connect_avro.key_schema(schema),
+    )
+
+
+def _framed(taken: DataFrame) -> DataFrame:
+    """The number and the body in each frame, null where it is none."""
+    parts = []
+    for part in _PARTS:
+        data = F.col(part)
+        whole = (F.octet_length(data) >= FRAME) & (F.substring(data, 1, 1) == F.lit(_MAGIC))
+        number = F.conv(F.hex(F.substring(data, 2, 4)), 16, 10).cast("bigint")
+        parts += [
+            F.when(whole, number).alias(f"{part}_number"),
+            F.when(whole, F.substring(data, FRAME + 1, _REST)).alias(f"{part}_body"),
+        ]
+    return taken.select("*", *parts)
+
+
+def _read(framed: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]]) -> DataFrame:
+    """The bodies as JSON text, with what stood behind them; null where the schema is not known."""
+    texts = []
+    for part in _PARTS:
+        data = ended(F.col(f"{part}_body"))
+        known = [number for number in used[part] if number in writers]
+        read = {number: F.to_json(from_avro(data, writers[number].schema), KEEP_NULLS) for number in known}
+        texts.append(_by_number(f"{part}_number", read).alias(f"{part}_text"))
+    return framed.select("*", *texts)
+
+
+def _unpacked(read: DataFrame) -> DataFrame:
+    """The bodies that were used up to their last byte, without what stood behind them."""
+    bodies = []
+    for part in _PARTS:
+        text = F.col(f"{part}_text")
+        inside = F.substring(text, F.lit(len(_HEAD) + 1), F.length(text) - (len(_HEAD) + len(_TAIL)))
+        bodies.append(F.when(text.endswith(_TAIL), inside).alias(f"{part}_json"))
+    return read.select("*", *bodies)
+
+
+def _events(unpacked: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]]) -> DataFrame:
+    """The events as lines of JSON, the reasons against those that are none, and what the schemas say of rows and keys.
+
+    Gives: file, line, text, record, problem, row_schema, key_schema.
+    """
+    known = [number for number, writer in writers.items() if connect_avro.is_record(writer.schema["fields"][0]["type"])]
+    problem = F.coalesce(
+        F.col("problem"), _problem("value", list(writers), known), _problem("key", list(writers), list(writers))
+    )
+    place = F.to_json(F.struct("topic", "partition", "offset"), KEEP_NULLS)
+    nothing = F.lit("null")
+    event = F.concat(
+        F.lit('{"value":'),
+        F.coalesce("value_json", nothing),
+        F.lit(',"key":'),
+        F.coalesce("key_json", nothing),
+        F.lit(',"headers":'),
+        F.coalesce(_headers(), nothing),
+        F.lit(","),
+        F.substring(place, 2, _REST),
+    )
+    told = unpacked.select("*", problem.alias("_problem"))
+    rows = {number: writers[number].row_schema for number in used["value"] if number in writers}
+    keys = {number: writers[number].key_schema for number in used["key"] if number in writers}
+    return told.select(
+        "file",
+        "line",
+        F.when(F.col("_problem").isNull(), event).alias("text"),
+        F.col("text").alias("record"),
+        F.col("_problem").alias("problem"),
+        _by_number("value_number", rows).alias("row_schema"),
+        _by_number("key_number", keys).alias("key_schema"),
+    )
+
+
+def _headers() -> Column:
+    """The headers as JSON; the keys in them, where they came as bytes, as the JSON that these are."""
+    listed = F.from_json("headers", "array<struct<key string, value string>>")
+
+    def read(header: Column) -> Column:
+        text = F.try_to_binary(header["value"], F.lit("base64")).cast("string")
+        value = F.when(text.startswith("{"), text).otherwise(header["value"])
+        return F.struct(header["key"].alias("key"), value.alias("value"))
+
+    is_listed = F.col("headers").startswith("[") & F.col("headers").contains("__debezium.")
+    return F.when(is_listed, F.to_json(F.transform(listed, read))).otherwise(F.col("headers"))
+
+
+def _by_number(number: str, values: Mapping[int, Any]) -> Column:
+    """The value of the number in a column; null for every other."""
+    found = None
+    for known, value in values.items():
+        if value is not None:
+            is_known = F.col(number) == known
+            found = F.when(is_known, value) if found is None else found.when(is_known, value)
+    return F.lit(None).cast("string") if found is None else found
+
+
+def _problem(part: str, known: list[int], records: list[int]) -> Column:
+    """Why a frame could not be read; null where it could, or there is none."""
+    data, number = F.col(part), F.col(f"{part}_number")
+    first = F.hex(F.substring(data, 1, 1))
+    named = F.concat(F.lit(f"the {part}: schema "), number.cast("string"))
+    return (
+        F.when(data.isNull(), None)
+        .when(F.octet_length(data) == 0, f"the {part}: empty, where a Confluent frame should be")
+        .when(first != "00", F.concat(F.lit(f"the {part}: no Confluent frame, its first byte is 0x"), first))
+        .when(number.isNull(), f"the {part}: a Confluent frame cut short")
+        .when(~number.isin(known), F.concat(named, F.lit(" is not known")))
+        .when(~number.isin(records), F.concat(named, F.lit(" describes no record")))
+        .when(F.col(f"{part}_json").isNull(), F.concat(named, F.lit(" does not fit the body")))
+    )

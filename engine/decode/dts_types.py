@@ -1,0 +1,98 @@
+"""The columns of DTS's records by the numbers of their types, as each source numbers its own.
+
+A number does not say all: whether a BLOB is one or a TEXT, how many digits a decimal has. That the values say, those of
+any record of the table; `told` holds it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.connect import MAX_DIGITS, Typed
+from engine.decode.shape import Encoding, EncodingKind
+
+_PRIMARY: Final = "primary"
+_TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
+UNSURE: Final[Typed] = (T.StringType(), Encoding("unsure"))
+"""Text as far as anybody can see; nulls of a column of bytes look the same."""
+_BYTES: Final[Typed] = (T.BinaryType(), Encoding("marked"))
+
+
+def _plain(kind: T.DataType, encoding: EncodingKind) -> Typed:
+    return kind, Encoding(encoding)
+
+
+_INT, _LONG = _plain(T.IntegerType(), "written_integer"), _plain(T.LongType(), "written_integer")
+_SINGLE, _DOUBLE = _plain(T.FloatType(), "written_floating"), _plain(T.DoubleType(), "written_floating")
+_DATE, _TIME = _plain(T.DateType(), "date"), _plain(T.StringType(), "written_time")
+_LOCAL, _INSTANT = _plain(T.TimestampNTZType(), "written_moment"), _plain(T.TimestampType(), "written_moment")
+_FLAG, _WIDE = _plain(T.BooleanType(), "written_boolean"), _plain(T.DecimalType(20, 0), "written_integer")
+
+# An INT of MySQL can be unsigned, which the number does not say: a long holds both.
+_MYSQL: Final[dict[int, Typed]] = {
+    1: _INT, 2: _INT, 3: _LONG, 4: _SINGLE, 5: _DOUBLE, 7: _INSTANT, 8: _LONG, 9: _INT, 10: _DATE, 11: _TIME,
+    12: _LOCAL, 13: _INT, 14: _DATE, 16: _WIDE, 17: _INSTANT, 18: _LOCAL, 19: _TIME, 245: _TEXT, 247: _TEXT, 248: _TEXT,
+}  # fmt: skip
+_ORACLE: Final[dict[int, Typed]] = {
+    1: _TEXT, 8: _TEXT, 12: _LOCAL, 23: _BYTES, 24: _BYTES, 58: _TEXT, 69: _TEXT, 96: _TEXT, 100: _SINGLE, 101: _DOUBLE,
+    112: _TEXT, 113: _BYTES, 180: _LOCAL, 181: _INSTANT, 182: _TEXT, 183: _TEXT, 208: _TEXT, 231: _INSTANT,
+}  # fmt: skip
+_POSTGRESQL: Final[dict[int, Typed]] = {
+    16: _FLAG, 17: _BYTES, 20: _LONG, 21: _INT, 23: _INT, 26: _LONG, 700: _SINGLE, 701: _DOUBLE, 1082: _DATE,
+    1083: _TIME, 1114: _LOCAL, 1184: _INSTANT,
+}  # fmt: skip
+_TYPES: Final = {
+    "MySQL": _MYSQL, "DRDS": _MYSQL, "Oracle": _ORACLE, "PostgreSQL": _POSTGRESQL, "PPAS": _POSTGRESQL,
+}  # fmt: skip
+_DECIMALS: Final = {"MySQL": (0, 246), "DRDS": (0, 246), "Oracle": (2,), "PostgreSQL": (1700,), "PPAS": (1700,)}
+
+
+def row_columns(schemas: Collection[str]) -> dict[str, Typed]:
+    """The columns, in their order, as all of these schemas of one list of fields describe them.
+
+    A decimal of which no value was seen has no type yet, and is no column yet.
+    """
+    read = [json.loads(schema) for schema in schemas]
+    source, fields = read[0]["dts"], read[0]["fields"]
+    facts = [schema["told"].split(";") for schema in read]
+    columns = {}
+    for index, field in enumerate(fields):
+        seen = {listed[index] for listed in facts if index < len(listed)} - {""}
+        typed = _typed(source, field["dataTypeNumber"], seen)
+        if typed is not None:
+            columns[field["name"]] = typed
+    return columns
+
+
+def key_columns(key_schema: Any) -> tuple[str, ...]:
+    """The columns of the primary key, or of the only unique one."""
+    keys = {str(name).lower(): columns for name, columns in key_schema.items() if columns}
+    chosen = keys.get(_PRIMARY) or (next(iter(keys.values())) if len(keys) == 1 else ())
+    return tuple(chosen)
+
+
+def _typed(source: str, number: int, seen: set[str]) -> Typed | None:
+    if "b" in seen:
+        return _BYTES
+    if number in _DECIMALS.get(source, ()):
+        return _decimal(seen)
+    return _TYPES.get(source, {}).get(number, UNSURE)
+
+
+def _decimal(seen: Iterable[str]) -> Typed | None:
+    """Room for the digits of every value; text where a decimal has not so many, or a value does not say them."""
+    facts = set(seen)
+    if not facts:
+        return None
+    digits = [(int(precision), int(scale)) for precision, scale in (f.split(",") for f in facts - {"i", "t"})]
+    scale = max((scale for _, scale in digits), default=0)
+    whole = max((precision - scale for precision, scale in digits), default=0)
+    whole = MAX_DIGITS - scale if "i" in facts else whole
+    known = all(0 <= scale <= precision and precision > 0 for precision, scale in digits) and "t" not in facts
+    if not known or whole + scale > MAX_DIGITS:
+        return T.StringType(), Encoding("written_text")
+    return T.DecimalType(whole + scale, scale), Encoding("decimal_text")

@@ -1,0 +1,110 @@
+"""Messages of a topic whose values are bytes, as lines: base64 alone, or a JSON object with base64 in its fields.
+
+    AAAAAAIAAqAB...                                                                the value alone
+    {"topic": "t", "partition": 0, "offset": 7, "key": "AAAA...", "value": "AAAA..."}
+    {"topic": "t", "key_avro": "AAAA...", "value_avro": "AAAA...", "key": {...}, "value": {...}}
+
+Records of Parquet and Avro files with such columns come in the second form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode.json_lines import CORRUPT, broken_reason, wrapped
+
+VALUE, KEY = "value", "key"
+IN_AVRO: Final = "_avro"
+_FIELDS: Final = (
+    "value string, value_avro string, key string, key_avro string, topic string, destination string, partition int,"
+    " offset bigint, headers string"
+)
+_LINE: Final = f"_line struct<{_FIELDS}>, _malformed string"
+_OTHERS: Final = (
+    (("op", "source"), "debezium-json"),
+    (("schema", "payload"), "debezium-json"),
+    (("database", "type"), "canal-json"),
+    (("source_metadata", "payload"), "datastream-json"),
+    (("data_change_record",), "spanner-json"),
+    (("meta", "data"), "shareplex-json"),
+)
+
+
+def messages(lines: DataFrame) -> DataFrame:
+    """The bytes of each message, and where it stood in its topic.
+
+    Needs: file, line, text.
+    Gives: file, line, text, value and key (binary), topic, partition, offset, headers (JSON text), is_empty (there is
+        no value: a null message), problem (why the line is no message; null where it is one).
+    Rows: 1:1.
+    """
+    is_json = F.col("text").rlike(r"^\s*\{")
+    parsed = lines.select(
+        *("file", "line", "text"),
+        is_json.alias("_is_json"),
+        F.from_json(wrapped(F.when(is_json, F.col("text"))), _LINE, CORRUPT).alias("_json"),
+    )
+    line = F.col("_json._line")
+    trimmed = F.trim("text")
+    bare = F.when(trimmed.startswith('"'), F.trim(trimmed, F.lit('"'))).otherwise(trimmed)
+    texts = parsed.select(
+        *("file", "line", "text", "_is_json"),
+        line.alias("_line"),
+        F.col("_json._malformed").isNotNull().alias("_malformed"),
+        F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare).alias("_value"),
+        F.when(F.col("_is_json"), _chosen(line, KEY)).alias("_key"),
+    )
+    binary = texts.select(
+        "*",
+        F.try_to_binary("_value", F.lit("base64")).alias("value"),
+        F.try_to_binary("_key", F.lit("base64")).alias("key"),
+    )
+    told = F.col("_line")
+    is_empty = F.col("_value").isNull() & (~F.col("_is_json") | F.col("text").rlike(r'"value(?:_avro)?"\s*:\s*null'))
+    return binary.select(
+        *("file", "line", "text", "value", "key"),
+        F.coalesce(told["topic"], told["destination"]).alias("topic"),
+        told["partition"].alias("partition"),
+        told["offset"].alias("offset"),
+        told["headers"].alias("headers"),
+        is_empty.alias("is_empty"),
+        _problem(is_empty).alias("problem"),
+    )
+
+
+def _chosen(line: Column, name: str) -> Column:
+    """A field that says it is Avro comes before the one that may hold the same as JSON."""
+    return F.when(F.col("text").contains(f'"{name}{IN_AVRO}"'), line[f"{name}{IN_AVRO}"]).otherwise(line[name])
+
+
+def _problem(is_empty: Column) -> Column:
+    """Why a line is no message; null where it is one."""
+    misfit = "a field of the message has a type that a topic's messages do not give it"
+    is_json, value = F.col("_is_json"), F.col("_value")
+    unread = is_json & (F.col("_malformed") | F.col("_line").isNull())
+    return (
+        F.when(unread, broken_reason(F.col("text"), misfit))
+        .when(is_empty, None)
+        .when(is_json & value.isNull(), _without_value(F.col("text")))
+        .when(is_json & value.startswith("{"), _without_value(value))
+        .when(F.col("value").isNull(), "the value is not base64")
+        .when(F.col("_key").isNotNull() & F.col("key").isNull(), "the key is not base64")
+    )
+
+
+def _without_value(text: Column) -> Column:
+    """What an object looks like that holds no bytes."""
+    fields = F.json_object_keys(text)
+    likeness = F.lit("")
+    for there, form in _OTHERS:
+        alike = _all(fields, there)
+        likeness = F.when(alike, f": it looks like {form}").otherwise(likeness)
+    return F.concat(F.lit("a JSON object without a value in base64"), likeness)
+
+
+def _all(fields: Column, wanted: Sequence[str]) -> Column:
+    return F.size(F.array_intersect(fields, F.array(*[F.lit(name) for name in wanted]))) == len(wanted)

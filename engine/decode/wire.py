@@ -1,0 +1,53 @@
+"""Avro bodies without a file around them: read by Spark to their last byte, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from engine.errors import SourceError, SpecError
+from engine.jars import SPARK_AVRO
+
+END: Final = bytes(range(16))
+"""Goes behind every body, so that reading it back tells whether the body was used up, no byte less and none more."""
+END_SIZE: Final = 8
+_WITHOUT_READER: Final = "AVRO_NOT_LOADED"
+_PERMISSIVE: Final = {"mode": "PERMISSIVE"}
+
+
+def end_field(size: int = END_SIZE) -> dict[str, Any]:
+    """The field that reads what goes behind a body."""
+    return {"name": "end", "type": {"type": "fixed", "name": "siltstone_end", "size": size}}
+
+
+def ended(body: Column) -> Column:
+    """The body with END behind it."""
+    return F.concat(body, F.lit(bytearray(END)))
+
+
+def from_avro(body: Column, schema: Any) -> Column:
+    """A struct of the record's fields; a struct of nulls where the bytes do not fit the schema."""
+    options = F.create_map(*[F.lit(text) for option in _PERMISSIVE.items() for text in option])
+    return F.call_function("from_avro", body, F.lit(json.dumps(schema, separators=(",", ":"))), options)
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Around the planning of `from_avro`: what Spark says against the schemas, as siltstone's errors.
+
+    Raises: SpecError: the session has no reader for Avro. SourceError: Spark knows no type for a schema.
+    """
+    try:
+        yield
+    except AnalysisException as error:
+        if _WITHOUT_READER in str(error):
+            hint = f"start it with {SPARK_AVRO.file} (spark-submit --jars, or spark.jars)"
+            raise SpecError("Cannot read Avro messages: the Spark session has no reader for them.", hint) from error
+        reason = str(error).splitlines()[0][:300]
+        raise SourceError(f"Cannot read Avro messages: Spark cannot use one of their schemas ({reason}).") from error

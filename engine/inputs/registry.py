@@ -1,0 +1,162 @@
+"""Writer's schemas by their numbers: from a Confluent schema registry, or from a file that holds them.
+
+A schema never changes under its number, but a registry can be set up anew: what was fetched is kept for one reading of
+a source and no longer.
+"""
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.auth import HTTPBasicAuth
+from urllib3.util import Retry
+
+from engine.errors import SourceError, SpecError
+from engine.spec.model import RegistrySpec, SourceSpec
+
+ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
+TIMEOUT_SECONDS: Final = (10, 30)  # to connect, to answer
+RETRIES: Final = Retry(
+    total=4,
+    backoff_factor=0.2,
+    status_forcelist=(429, 500, 502, 503, 504),
+    allowed_methods=("GET",),
+    raise_on_status=False,
+)
+AVRO: Final = "AVRO"
+
+
+def writer_schemas(source: SourceSpec, numbers: Sequence[int]) -> dict[int, Any]:
+    """The Avro schemas of these numbers; without those that are nowhere known.
+
+    Raises: SpecError: the place or the credentials are wrong. SourceError: the schemas cannot be had, or are none.
+    """
+    if source.schemas is not None:
+        found = schemas_in_file(source.schemas)
+        return {number: found[number] for number in numbers if number in found}
+    assert source.registry is not None  # the spec sees to it
+    with session_of(source.registry) as session:
+        fetched = {number: fetch(session, source.registry, number) for number in numbers}
+    return {number: schema for number, schema in fetched.items() if schema is not None}
+
+
+# --- a file ---------------------------------------------------------------------------------------------------------
+
+
+def schemas_in_file(path: str) -> dict[int, Any]:
+    """`{"1": {...schema...}, "2": "...schema as JSON text..."}`, gzipped or not.
+
+    Raises: SpecError: there is no such file. SourceError: it does not hold schemas by number.
+    """
+    try:
+        data = Path(path).read_bytes()
+        listed = json.loads(gzip.decompress(data) if path.endswith(".gz") else data)
+    except OSError as error:
+        raise SpecError(
+            f"Cannot read {path}: {error.strerror or error}.", "check source.schemas in the spec"
+        ) from error
+    except ValueError as error:
+        raise SourceError(f"Cannot read {path}: it is not JSON.", 'write it as {"1": {schema}}') from error
+    if not isinstance(listed, Mapping) or not all(str(number).isdigit() for number in listed):
+        raise SourceError(f"Cannot read {path}: it does not hold schemas by number.", 'write it as {"1": {schema}}')
+    return {int(number): parsed(schema, f"schema {number} of {path}") for number, schema in listed.items()}
+
+
+def parsed(schema: Any, where: str) -> Any:
+    """A schema, which may be JSON text of one, or an object around it as the registry gives it.
+
+    Raises: SourceError: it is no Avro schema.
+    """
+    if isinstance(schema, Mapping) and "schema" in schema and "fields" not in schema:
+        schema = schema["schema"]
+    if isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"')):
+        try:
+            schema = json.loads(schema)
+        except ValueError as error:
+            raise SourceError(f"Cannot use {where}: it is not JSON.") from error
+    if not isinstance(schema, (Mapping, list, str)):
+        raise SourceError(f"Cannot use {where}: it is no Avro schema.")
+    return schema
+
+
+# --- a registry -----------------------------------------------------------------------------------------------------
+
+
+def session_of(registry: RegistrySpec) -> requests.Session:
+    """A session that repeats what fails for a moment only, and says who it is."""
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, HTTPAdapter(max_retries=RETRIES))
+    session.headers["Accept"] = ACCEPTED
+    if registry.token is not None:
+        session.headers["Authorization"] = f"Bearer {registry.token}"
+    elif registry.user is not None:
+        session.auth = HTTPBasicAuth(registry.user.encode(), (registry.password or "").encode())
+    return session
+
+
+def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any:
+    """The schema of a number; None where the registry does not know it.
+
+    Raises: SpecError, SourceError: as `writer_schemas`.
+    """
+    url = f"{registry.url.rstrip('/')}/schemas/ids/{number}"
+    try:
+        answer = session.get(url, timeout=TIMEOUT_SECONDS)
+    except requests.RequestException as error:
+        reason = type(error).__name__
+        raise SourceError(
+            f"Cannot fetch schema {number} from the registry: it does not answer ({reason}, {registry.url!r}).",
+            "check that the registry runs, and source.registry.url in the spec",
+        ) from error
+    if answer.status_code == requests.codes.not_found and told(answer).get("error_code") is not None:
+        return None
+    check_status(answer, registry, number)
+    body = told(answer)
+    if body.get("schemaType", AVRO) != AVRO or body.get("references"):
+        kind = body.get("schemaType", AVRO)
+        why = f"it is of type {kind}" if kind != AVRO else "it refers to other schemas, which is not supported"
+        raise SourceError(f"Cannot use schema {number} of the registry: {why}.", "siltstone reads Avro schemas")
+    if not isinstance(body.get("schema"), str):
+        raise no_registry(registry, "the answer holds no schema")
+    return parsed(body["schema"], f"schema {number} of the registry")
+
+
+def check_status(answer: requests.Response, registry: RegistrySpec, number: int) -> None:
+    """Refuse an answer that is no schema.
+
+    Raises: SpecError: the credentials are wrong, or this is no registry. SourceError: the registry fails.
+    """
+    status = answer.status_code
+    if status in (requests.codes.unauthorized, requests.codes.forbidden):
+        raise SpecError(
+            f"Cannot fetch schema {number} from the registry: it refuses the credentials ({status}, {registry.url!r}).",
+            "check source.registry in the spec: user and password, or token",
+        )
+    if status >= requests.codes.server_error or status == requests.codes.too_many_requests:
+        raise SourceError(
+            f"Cannot fetch schema {number} from the registry: it answers {status}, again and again ({registry.url!r}).",
+            "run again when the registry is well",
+        )
+    if status != requests.codes.ok:
+        raise no_registry(registry, f"it answers {status}")
+
+
+def told(answer: requests.Response) -> Mapping[str, Any]:
+    """The object in an answer; an empty one where there is none."""
+    try:
+        body = answer.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, Mapping) else {}
+
+
+def no_registry(registry: RegistrySpec, why: str) -> SpecError:
+    """The error for an address where something else is."""
+    return SpecError(
+        f"Cannot read schemas: {registry.url!r} is no schema registry ({why}).", "check source.registry.url"
+    )

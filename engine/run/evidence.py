@@ -1,0 +1,57 @@
+"""What a delivery tells beside its changes, for the control table: events, transactions, partitions, log files."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import control_rows, transaction_rows, watermark_rows
+from engine.decode.ledgers import LOG_FILE, in_ledger
+from engine.frames import local_frame
+from engine.table.ledger import ledger_schema
+
+NUMBERED_LOGS: Final = ("mysql:", "mariadb:", "datastream-mysql:")
+"""Sources (as `source` begins) whose positions begin with the number of a file of the log."""
+FILE_SEGMENTS: Final = 2  # the epoch and the file
+PARTITIONED: Final = ("spanner",)
+"""Sources whose channels are partitions that each tell how far they are."""
+
+
+def evidence_counts() -> list[Column]:
+    """What is counted of the envelopes on the way, in a pass that is made anyhow."""
+    is_numbered = F.lit(False)
+    for beginning in NUMBERED_LOGS:
+        is_numbered = is_numbered | F.col("source").startswith(beginning)
+    log = F.struct("source", F.substring_index("position", "-", FILE_SEGMENTS).alias("file"))
+    return [
+        F.collect_set("source").alias("sources"),
+        F.count_if(in_ledger()).alias("in_transactions"),
+        F.collect_set(F.when(is_numbered & F.col("position").isNotNull(), log)).alias("logs"),
+    ]
+
+
+def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) -> DataFrame:
+    """Everything a delivery adds to the control table. `classes`: rows with the columns of `evidence_counts`.
+
+    Needs: envelopes.
+    Gives: the columns of the control table but batch.
+    """
+    sources = sorted({source for row in classes for source in row["sources"]})
+    found = control_rows(records.where(F.col("kind") == "control"), sources)
+    if any(row["in_transactions"] for row in classes):
+        found = found.unionByName(transaction_rows(records, sources))
+    if any(source in PARTITIONED for source in sources):
+        found = found.unionByName(watermark_rows(records))
+    if logs := log_file_rows(classes):
+        schema = ledger_schema(names.CONTROL)
+        rows = local_frame(spark, logs, schema).select(*found.columns)
+        found = found.unionByName(rows)
+    return found
+
+
+def log_file_rows(classes: Sequence[Any]) -> list[dict[str, Any]]:
+    """The files of numbered logs of which something came: one a source and file; the position is how those begin."""
+    found = {(log["source"], log["file"]) for row in classes for log in row["logs"]}
+    return [{"source": source, "kind": LOG_FILE, "position": file} for source, file in sorted(found)]

@@ -1,0 +1,39 @@
+"""What every job has in common: its arguments, the session it is given, a report on standard output, an exit code."""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.errors import SiltstoneError
+from engine.report import RunReport
+from engine.session import spark_session
+from engine.spec import load_project, load_specs
+from engine.spec.model import ProjectSpec, TableSpec
+
+Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namespace], RunReport]
+
+
+def job_parser(name: str, does: str) -> argparse.ArgumentParser:
+    """The arguments of every job; `specs`, `project` and `wait` are what `run_job` reads."""
+    parser = argparse.ArgumentParser(prog=name, description=does)
+    parser.add_argument("specs", nargs="*", type=Path, help="table specs; all of specs/ when none is named")
+    parser.add_argument("--project", type=Path, help="the project file or its folder")
+    parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for another run to end")
+    return parser
+
+
+def run_job(parsed: argparse.Namespace, work: Work) -> int:
+    """Do the work in the session that is there, print its report, and give the exit code."""
+    try:
+        project = load_project(parsed.project)
+        specs = load_specs(parsed.specs or None, project)
+        report = work(project, specs, spark_session(project), parsed)
+    except SiltstoneError as error:
+        sys.stderr.write(f"{error}\n")
+        return error.exit_code
+    sys.stdout.write(json.dumps(report.to_dict(), default=str) + "\n")
+    return report.exit_code

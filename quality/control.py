@@ -1,0 +1,95 @@
+"""Findings that come from the control rows of a source: transactions, windows, log files, snapshots, silence."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.spec.model import TableSpec
+from quality import catalogue
+from quality.evidence import Evidence, rows_of
+from quality.logs import skipped_logs
+from quality.scope import Scope, Tables
+from quality.snapshots import ghost_rows, is_ordered, scans, short_snapshots
+from quality.transactions import incomplete_transactions, transaction_states
+from quality.watermarks import silent_heartbeats, stalled_partitions
+from quality.windows import unclosed_windows
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a source tells beside its changes: its control rows, what is known of them at once; spec and key's type."""
+
+    control: DataFrame
+    evidence: Evidence
+    spec: TableSpec
+    key: T.StructType
+
+
+def control_findings(
+    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], key: T.StructType
+) -> list[DataFrame]:
+    """The findings of those checks that are asked for.
+
+    Gives: for each a DataFrame of check, position_from, position_to, key, message, perhaps tx_id.
+    """
+    if tables.control is None or not scope.sources:
+        return []
+    told = Told(rows_of(tables.control, scope.sources), scope.evidence, spec, key)
+    asked = [find for check, find in FINDINGS.items() if check in checks]
+    return [part for find in asked for part in find(told)] + of_snapshots(told, tables, scope, checks)
+
+
+def of_windows(told: Told) -> Iterator[DataFrame]:
+    """Windows that stayed open."""
+    yield unclosed_windows(told.control, told.evidence.since, told.key)
+
+
+def of_transactions(told: Told) -> Iterator[DataFrame]:
+    """Transactions that stayed incomplete."""
+    seen, grace = told.evidence, told.spec.quality.grace
+    states = transaction_states(told.control, seen.since, seen.commit_before, seen.commit_newest, grace)
+    yield incomplete_transactions(states, told.spec.table, told.key)
+
+
+def of_logs(told: Told) -> Iterator[DataFrame]:
+    """Files of the log that were left out."""
+    yield skipped_logs(told.control, told.evidence.since, told.key)
+
+
+def of_silence(told: Told) -> Iterator[DataFrame]:
+    """Heartbeats that stopped, partitions that stayed behind."""
+    seen, grace = told.evidence, told.spec.quality.grace
+    if seen.heartbeats:
+        yield silent_heartbeats(told.control, seen.since, seen.taken_before, seen.taken_newest, grace, told.key)
+    if seen.watermarks:
+        yield stalled_partitions(told.control, seen.marks_before, grace, told.key)
+
+
+FINDINGS: Final[dict[str, Callable[[Told], Iterator[DataFrame]]]] = {
+    catalogue.OPEN_WINDOW: of_windows,
+    catalogue.INCOMPLETE_TRANSACTION: of_transactions,
+    catalogue.LOG_GAP: of_logs,
+    catalogue.STALLED_SOURCE: of_silence,
+}
+
+
+def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[str]) -> list[DataFrame]:
+    """Snapshots that stopped short, and rows that outlived one. Nothing is looked at where no scan is to be judged."""
+    seen, margin = told.evidence, told.spec.snapshot.margin
+    asked = {catalogue.SHORT_SNAPSHOT, catalogue.GHOST_ROW} & set(checks)
+    if not asked or not (seen.ended_scans or (seen.scan_requests and scope.reads)):
+        return []
+    found = scans(told.control, seen.since, told.spec.table, scope.reads > 0)
+    changes = tables.changes.where(~F.coalesce("too_late", F.lit(False)))
+    parts = []
+    announcing = [scan for scan in found if scan.rows is not None]
+    if catalogue.SHORT_SNAPSHOT in asked and announcing:
+        parts.append(short_snapshots(changes, told.control, announcing, told.key, margin))
+    covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(told.key))]
+    if catalogue.GHOST_ROW in asked and covering:
+        parts.append(ghost_rows(changes, tables.latest, covering, scope.columns, margin))
+    return parts

@@ -1,0 +1,111 @@
+"""What the control rows of the judged sources can tell: which kinds there are, how far in time they reach."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode.control import named_source
+from engine.decode.ledgers import LOG_FILE, TRANSACTION, WATERMARK
+from engine.ordering.windows import WINDOW_OPEN
+from quality import catalogue
+from quality.snapshots import SCAN_ENDED, SIGNAL
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Numbers of control rows by what they are; times of the newest ones, before the judged batches and with them.
+
+    `ended_scans` are of the judged batches. `commit`: by commit times; `taken`: by processing times.
+    """
+
+    since: int
+    markers: int = 0
+    transactions: int = 0
+    heartbeats: int = 0
+    watermarks: int = 0
+    log_files: int = 0
+    scan_requests: int = 0
+    ended_scans: int = 0
+    scan_notices: int = 0
+    commit_before: datetime | None = None
+    commit_newest: datetime | None = None
+    taken_before: datetime | None = None
+    taken_newest: datetime | None = None
+    marks_before: datetime | None = None
+
+    def unavailable(self) -> Iterator[tuple[str, str]]:
+        """The checks that need control rows which are not there."""
+        if not self.markers:
+            yield catalogue.OPEN_WINDOW, "no markers of snapshot windows among the control records"
+        if not self.transactions:
+            yield catalogue.INCOMPLETE_TRANSACTION, "no event says how much its transaction holds"
+        if not self.log_files:
+            yield catalogue.LOG_GAP, "no event names a file of the log"
+        if not self.heartbeats and not self.watermarks:
+            yield catalogue.STALLED_SOURCE, "no heartbeats and no partitions among the control records"
+        if not self.scan_notices:
+            yield catalogue.SHORT_SNAPSHOT, "no notice of a snapshot's end among the control records"
+            if not self.scan_requests:
+                yield (
+                    catalogue.GHOST_ROW,
+                    "no notice of a snapshot's end, nor a request for one, in the control records",
+                )
+
+
+NO_EVIDENCE: Final = Evidence(0)
+
+
+def rows_of(control: DataFrame, sources: Sequence[str]) -> DataFrame:
+    """The control rows of these sources, also those that name their source by their topic only. Rows: filters."""
+    named = control.withColumn("source", named_source(sources, alone=False))
+    return named.where(F.col("source").isin(*sources))
+
+
+def evidence_of(
+    control: DataFrame | None,
+    sources: Sequence[str],
+    since: int,
+    newest: datetime | None,
+    newest_taken: datetime | None,
+) -> Evidence:
+    """Look at the control rows once. `newest`, `newest_taken`: of the judged changes, by commit and processing time."""
+    if control is None or not sources:
+        return Evidence(since)
+    kind, old = F.col("kind"), F.col("batch") <= since
+    of_ledger, is_mark = kind == TRANSACTION, kind == WATERMARK
+    notice = (kind == "notification") & F.col("payload").contains(SCAN_ENDED)
+    counted = {
+        "markers": kind == WINDOW_OPEN,
+        "transactions": of_ledger & F.col("payload").contains('"size":'),  # or nobody says how much they hold
+        "heartbeats": (kind == "heartbeat") & F.col("ingest_ts").isNotNull(),
+        "watermarks": is_mark,
+        "log_files": kind == LOG_FILE,
+        "scan_requests": (kind == "signal") & F.col("payload").contains(SIGNAL),
+        "scan_notices": notice,
+        "ended_scans": notice & ~old,
+    }
+    facts = (
+        rows_of(control, sources)
+        .agg(
+            *[F.count_if(condition).alias(name) for name, condition in counted.items()],
+            F.max(F.when(of_ledger & old, F.col("commit_ts"))).alias("commit_before"),
+            F.max(F.when(of_ledger, F.col("commit_ts"))).alias("commit_newest"),
+            F.max(F.when(old, F.col("ingest_ts"))).alias("taken_before"),
+            F.max("ingest_ts").alias("taken_newest"),
+            F.max(F.when(is_mark & old, F.col("commit_ts"))).alias("marks_before"),
+        )
+        .collect()[0]
+        .asDict()
+    )
+    facts["commit_newest"] = later(facts["commit_newest"], newest)
+    facts["taken_newest"] = later(facts["taken_newest"], newest_taken)
+    return Evidence(since, **facts)
+
+
+def later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """The later of two moments of which either may be missing."""
+    return max((moment for moment in (one, other) if moment is not None), default=None)

@@ -1,0 +1,184 @@
+"""Stories through the engine's decoders: files are written, read and decoded as a run does, and nothing is stored.
+
+Values come back in the kit's own form (see `wire`), whatever type they are stored as, so that they can be compared.
+"""
+
+import json
+import math
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode import decode_rows, discover, envelopes
+from engine.inputs.listing import Look
+from engine.inputs.pending import pending_files
+from engine.run.records import read_records, source_files
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec, TableSpec
+from tests.conformance import wire
+from tests.conformance.story import Key, Row, Story, Table
+from tests.conformance.teller import Teller
+
+_KEPT = ("op", "present", "position", "tx_id", "tx_order", "content_hash", "rescued", "reason", "file", "line")
+
+
+@dataclass
+class Decoded:
+    """What a format's decoder made of a story: changes by table (the oracle's form), and records by what they are."""
+
+    changes: dict[str, list[Row]] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    stored: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def spec_of(
+    project: ProjectSpec, teller: Teller, table: Table, folder: Path, typed: bool = True, **more: Any
+) -> TableSpec:
+    """The spec of a table as a teller tells it. `typed`: columns are declared."""
+    name = f"{teller.name}_{table.name}"
+    names = {part: f"{project.namespace}.{name}_{part}" for part in ("latest", "history", "changes")}
+    mapping = {"table": teller.table_name(table), "source": teller.source(table, folder), "target": names} | more
+    if not teller.can.keys:
+        mapping["keys"] = list(table.keys)
+    if typed:
+        mapping["columns"] = teller.column_types(table)
+    return table_spec(mapping, project)
+
+
+def told(teller: Teller, story: Story, project: ProjectSpec) -> Path:
+    """The folder with the files that tell the story."""
+    folder = project.root / "told" / teller.name
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        teller.deliver(story, folder)
+    return folder
+
+
+def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: Story, typed: bool = True) -> Decoded:
+    """The changes of a story as the teller's format brings them."""
+    folder = told(teller, story, project)
+    found = Decoded()
+    specs = {table.name: spec_of(project, teller, table, folder, typed) for table in story.tables}
+    declared = {spec.table: spec.keys for spec in specs.values()}
+    records: dict[Any, DataFrame] = {}
+    for table in story.tables:
+        spec = specs[table.name]
+        if spec.source not in records:
+            records[spec.source] = enveloped(spark, project, spec, declared)
+            for row in records[spec.source].groupBy("kind", "reason").count().collect():
+                found.kinds[row["kind"]] = found.kinds.get(row["kind"], 0) + row["count"]
+                found.reasons += [row["reason"]] if row["reason"] else []
+        mine = records[spec.source].where((F.col("kind") == "change") & (F.col("table") == spec.table))
+        rows = decode_rows(mine, discover(mine, spec), spec)
+        kinds = {name: rows.schema["row"].dataType[name].dataType for name in rows.schema["row"].dataType.names}
+        found.stored[table.name] = {name: kind.simpleString() for name, kind in kinds.items()}
+        found.changes[table.name] = [change(row.asDict(True), table) for row in comparable(rows).collect()]
+    return found
+
+
+def enveloped(spark: SparkSession, project: ProjectSpec, spec: TableSpec, declared: Mapping[str, Any]) -> DataFrame:
+    """The records of a source, computed once."""
+    files = source_files(spark, spec.source, project.catalog.name, None)
+    lines, _ = read_records(spark, spec.source, pending_files(Look(spark), files, {}, "kit"), project.catalog.name)
+    return envelopes(lines, spec.source, declared).localCheckpoint()
+
+
+def comparable(rows: DataFrame) -> DataFrame:
+    """Times as counts and bytes as hexadecimal digits: Python's own types do not hold all that Spark's do."""
+    structs = ("key", "row", "before", "old_key", "new_key")
+    times = [F.unix_micros(name).alias(name) for name in ("commit_ts", "ingest_ts")]
+    return rows.select(
+        *[_plain(F.col(name), rows.schema[name].dataType).alias(name) for name in structs], *times, *_KEPT
+    )
+
+
+def _plain(value: Column, kind: T.DataType) -> Column:
+    match kind:
+        case T.StructType():
+            fields = [_plain(value[field.name], field.dataType).alias(field.name) for field in kind]
+            return F.when(value.isNotNull(), F.struct(*fields))
+        case T.DateType():
+            return F.unix_date(value)
+        case T.TimestampType():
+            return F.unix_micros(value)
+        case T.TimestampNTZType():
+            return F.unix_micros(value.cast("timestamp"))
+        case T.BinaryType():
+            return F.hex(value)
+        case T.DecimalType():
+            return value.cast("string")
+        case T.ArrayType() if not isinstance(kind.elementType, T.StringType):
+            return F.transform(value, lambda one: _plain(one, kind.elementType))
+    return value
+
+
+def stored_rows(frame: DataFrame, table: Table, *more: str) -> list[tuple[Row, Row]]:
+    """The rows of a stored table in the kit's form, and what else is asked for of each."""
+    columns = [_plain(F.col(name), frame.schema[name].dataType).alias(name) for name in table.columns]
+    found = [row.asDict(True) for row in frame.select(*columns, *more).collect()]
+    kinds = table.columns
+    return [({name: kit_value(kinds[name], row[name]) for name in kinds}, {m: row[m] for m in more}) for row in found]
+
+
+def change(found: Row, table: Table) -> Row:
+    """A decoded change as the oracle takes it."""
+
+    def row(name: str) -> Row | None:
+        return found[name] and {column: kit_value(table.columns[column], v) for column, v in found[name].items()}
+
+    def key(name: str) -> Key | None:
+        values = row(name)
+        return values and tuple(values[column] for column in table.keys)
+
+    made = {name: key(name) for name in ("key", "old_key", "new_key")} | {n: row(n) for n in ("row", "before")}
+    known = {name: found[name] for name in (*_KEPT, "commit_ts") if name != "content_hash"}
+    ingest = found["commit_ts"] if found["ingest_ts"] is None else found["ingest_ts"]
+    return made | known | {"ingest_ts": ingest, "content": found["content_hash"]}
+
+
+def kit_value(kind: str, value: Any) -> Any:
+    """A stored value in the form of the story's."""
+    if value is None:
+        return None
+    if wire.base(kind) == "array":
+        return [kit_value(wire.item(kind), one) for one in (json.loads(value) if isinstance(value, str) else value)]
+    return _FORMS.get(wire.base(kind), _as_it_is)(value)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def micros_of_clock(text: str) -> int:
+    hours, minutes, seconds = text.lstrip("-").split(":")
+    whole = (int(hours) * 60 + int(minutes)) * 60 * wire.SECOND + int(Decimal(seconds) * wire.SECOND)
+    return -whole if text.startswith("-") else whole
+
+
+def _flag(value: Any) -> Any:
+    return value if isinstance(value, bool) else {0: False, 1: True, "0": False, "1": True}.get(value, value)
+
+
+def single(value: float) -> float:
+    """The nearest number that a float of four bytes holds."""
+    return value if math.isnan(value) or math.isinf(value) else float(struct.unpack("f", struct.pack("f", value))[0])
+
+
+_FORMS: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": _flag,
+    **dict.fromkeys(("smallint", "int", "bigint", "ubigint"), int),
+    **dict.fromkeys(("decimal", "numeric"), Decimal),
+    "float": lambda value: single(float(value)),
+    "double": float,
+    "bytes": lambda value: bytes.fromhex(value) if isinstance(value, str) else bytes(value),
+    "time": lambda value: micros_of_clock(value) if isinstance(value, str) else value,
+    "json": lambda value: json.loads(value, parse_float=Decimal),
+}

@@ -1,0 +1,35 @@
+"""Every way in which a story is told."""
+
+from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
+from tests.conformance.tell_debezium import Mysql, Postgresql
+from tests.conformance.tell_debezium_commits import Oracle, Sqlserver
+from tests.conformance.tell_dts import Canal, Shareplex
+from tests.conformance.tell_rows import Rows
+from tests.conformance.tell_spanner import Spanner
+from tests.conformance.teller import Teller
+
+TELLERS: tuple[Teller, ...] = (
+    Postgresql(schemas=False),
+    Postgresql(schemas=True),
+    Mysql(schemas=False),
+    Mysql(schemas=True),
+    Sqlserver(),
+    Oracle(),
+    Canal(),
+    Canal(swapped=True),
+    Spanner("NEW_VALUES", "array"),
+    Spanner("OLD_AND_NEW_VALUES", "object"),
+    Spanner("NEW_ROW", "text"),
+    Spanner("NEW_ROW_AND_OLD_VALUES", "array"),
+    Shareplex(),
+    DatastreamJson("postgresql"),
+    DatastreamJson("sqlserver"),
+    DatastreamAvro("mysql"),
+    DatastreamAvro("oracle"),
+    DatastreamAvro("postgresql"),
+    Rows("json"),
+    Rows("csv"),
+    Rows("parquet"),
+    Rows("avro"),
+)
+BY_NAME = {teller.name: teller for teller in TELLERS}

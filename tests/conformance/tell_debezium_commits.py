@@ -1,0 +1,95 @@
+"""Debezium's JSON of Oracle and SQL Server: every event says where its transaction was committed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.conformance.story import Event, Row, Step, Table
+from tests.conformance.tell_debezium import Debezium
+from tests.conformance.teller import Can
+from tests.conformance.wire import SECOND
+
+MARKS = {"stream": "false", "initial": "true", "read": "incremental"}
+
+
+class ByCommits(Debezium):
+    """What both share: whole before images, headers as a list."""
+
+    topic_field = "topic"
+
+    def before_image(self, table: Table, op: str, before: Row | None) -> Row | None:
+        return None if before is None or op in "cr" else self.image(table, before)
+
+    def headers(self, more: Row) -> Any:
+        return [{"key": name, "value": value} for name, value in more.items()]
+
+    def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:
+        """Transactions by their commits; an early one's records stand before those of the one before it."""
+        at = 1
+        for step in steps:
+            start = 1000 * step.number - (1500 if step.early else 0)
+            events = []
+            for n, event in enumerate(step.events):
+                at = start + n if step.kind == "stream" else at
+                events.append((event, {"at": at, "commit": 1000 * step.number + 500}))
+            yield events
+            at = 1000 * step.number + 500
+
+
+class Sqlserver(ByCommits):
+    """LSNs of three parts; the halves of a key change are the first and second event at one LSN."""
+
+    connector = "sqlserver"
+    lacks = frozenset({"numeric", "ubigint", "array", "json", "decimal(65,30)"})
+
+    def __init__(self) -> None:
+        super().__init__(schemas=False)
+        self.can = Can(before=True, reads=True, transactions=True, commit_places=True, keys=True)
+
+    def change(
+        self, step: Step, event: Event, op: str, before: Row | None, after: Row | None, headers: Row, place: Row, n: int
+    ) -> str:
+        serial = 2 if op == "u" or (op == "c" and headers) else 1
+        return super().change(step, event, op, before, after, headers, place | {"serial": serial}, n)
+
+    def source_block(self, step: Step, table: Table, place: Row) -> Row:
+        streamed = step.kind == "stream"
+        return {
+            "version": self.version, "connector": self.connector, "name": "srv", "ts_ms": step.at // 1000,
+            "snapshot": MARKS[step.kind], "db": "main", "sequence": None, "ts_us": step.at, "ts_ns": step.at * 1000,
+            "schema": self.name, "table": table.name, "change_lsn": _lsn(place["at"]) if streamed else None,
+            "commit_lsn": _lsn(place["commit"] if streamed else place["at"]),
+            "event_serial_no": place["serial"] if streamed else None,
+        }  # fmt: skip
+
+    def transaction(self, step: Step, place: Row) -> str:
+        return _lsn(place["commit"])
+
+
+class Oracle(ByCommits):
+    """SCNs as text; a READ carries the SCN that its query saw."""
+
+    connector = "oracle"
+    lacks = frozenset({"boolean", "smallint", "ubigint", "uuid", "array", "time", "json", "decimal(65,30)"})
+
+    def __init__(self) -> None:
+        super().__init__(schemas=False)
+        self.can = Can(before=True, truncate=True, reads=True, transactions=True, commit_places=True, keys=True)
+
+    def source_block(self, step: Step, table: Table, place: Row) -> Row:
+        streamed = step.kind == "stream"
+        told: Row = {"txId": f"0a00{step.number:04x}", "commit_scn": str(2_200_000 + place["commit"])}
+        told |= {"rs_id": f"0x000004.{place['at']:08x}.0010", "ssn": 0, "redo_thread": 1, "user_name": "KIT"}
+        return {
+            "version": self.version, "connector": self.connector, "name": "srv",
+            "ts_ms": (step.at - (SECOND if streamed else 0)) // 1000, "snapshot": MARKS[step.kind], "db": "ORCLPDB",
+            "sequence": None, "schema": self.name, "table": table.name, "scn": str(2_200_000 + place["at"]),
+            **(told if streamed else dict.fromkeys(told)), "lcr_position": None,
+            "commit_ts_ms": step.at // 1000 if streamed else None,
+        }  # fmt: skip
+
+    def transaction(self, step: Step, place: Row) -> str:
+        return f"0a00{step.number:04x}"
+
+
+def _lsn(number: int) -> str:
+    return f"00000027:{number:08x}:0003"

@@ -1,0 +1,187 @@
+"""What the tellers write looks as real events do: the same fields, null and absent where real ones are.
+
+Row images are left out (their columns are the story's); so are the schemas around them.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pytest
+
+from tests.conformance.formats import BY_NAME
+from tests.conformance.story import Row, a_story
+from tests.conformance.tell_datastream import DatastreamAvro
+from tests.conformance.teller import LineTeller
+from tests.recordings import DATA, lines
+
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"the samples are not there: {DATA}")
+
+IMAGES = {"before", "after", "data", "old", "payload", "keys", "new_values", "old_values", "key", "schema", "headers"}
+IMAGES |= {"mysqlType", "sqlType", "type"}
+ENOUGH = 60  # samples of one kind
+Shape = frozenset[tuple[str, str]]
+Named = dict[Any, list[Row]]
+
+
+def shape(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every field with the kind of its value; of images only whether they are there."""
+    if isinstance(value, dict) and path.rpartition(".")[2] not in IMAGES:
+        for name, part in value.items():
+            yield f"{path}.{name}", type(part).__name__
+            yield from shape(part, f"{path}.{name}")
+    elif isinstance(value, list) and value and isinstance(value[0], dict) and path.rpartition(".")[2] not in IMAGES:
+        for part in value:
+            yield from shape(part, f"{path}[]")
+
+
+def compare(told: Iterable[Row], real: Iterable[Row], kind: Callable[[Row], Any]) -> list[str]:
+    """Where a told event has a field that no real one of its kind has, or lacks one that all have."""
+    samples: dict[Any, list[Shape]] = {}
+    for event in real:
+        seen = samples.setdefault(kind(event), [])
+        if len(seen) < ENOUGH:
+            seen.append(frozenset(shape(event)))
+    problems, compared = set(), set()
+    for event in told:
+        name = kind(event)
+        if name not in samples:
+            continue
+        compared.add(name)
+        own = frozenset(shape(event))
+        ever = frozenset.union(*samples[name])
+        always = frozenset.intersection(*[frozenset(path for path, _ in one) for one in samples[name]])
+        problems |= {f"{name}: no real event has {field}" for field in own - ever}
+        problems |= {f"{name}: every real event has {path}" for path in always - {path for path, _ in own}}
+    assert compared, "no event was compared"
+    return sorted(problems)
+
+
+def told(name: str) -> Iterator[Row]:
+    teller = BY_NAME[name]
+    assert isinstance(teller, LineTeller)
+    return map(json.loads, teller.lines(a_story()))
+
+
+def real(path: str) -> Iterator[Row]:
+    return map(json.loads, lines(DATA / path))
+
+
+def of_debezium(event: Row) -> Any:
+    value = event["value"] or {}
+    value = value.get("payload", value) if "schema" in value else value
+    mark = (value.get("source") or {}).get("snapshot")
+    return value.get("op"), value.get("status"), mark == "incremental", event["value"] is None
+
+
+def bare(events: Iterable[Row], without: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Events without schemas around their values, and without what the recorder added."""
+    for event in events:
+        value = event["value"]
+        inner = value["payload"] if value and "schema" in value else value
+        yield {k: v for k, v in event.items() if k not in without} | {"value": inner}
+
+
+def mariadb_as_mysql(events: Iterable[Row]) -> Iterator[Row]:
+    return bare(events, without=("rec",))
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("postgresql_bare", "postgresql/events.noschema.jsonl.gz"),
+        ("mysql_bare", "mariadb/debezium.noschema.jsonl.gz"),
+        ("mysql_schemas", "mariadb/debezium.schema.jsonl.gz"),
+    ],
+)
+def test_debezium(name: str, path: str) -> None:
+    assert compare(bare(told(name)), mariadb_as_mysql(real(path)), of_debezium) == []
+
+
+@pytest.mark.parametrize("name", ["postgresql_bare", "mysql_bare"])
+def test_what_debezium_leaves_out_of_images(name: str) -> None:
+    """PostgreSQL's updates have no before image, its deletes only the key; MySQL's have whole rows."""
+    for event in told(name):
+        value = event["value"] or {}
+        before = value.get("before")
+        if value.get("op") == "u":
+            assert (before is None) == (name == "postgresql_bare")
+        if value.get("op") == "d":
+            others = [v for k, v in before.items() if k not in event["key"]]
+            assert any(v is not None for v in others) == (name == "mysql_bare")
+
+
+def test_canal() -> None:
+    found = compare(told("canal"), real("mariadb/canal.flat.jsonl.gz"), lambda event: (event["type"], event["isDdl"]))
+    assert found == []
+
+
+def test_spanner() -> None:
+    everything = [
+        event for path in sorted((DATA / "spanner").glob("*.jsonl")) for event in real(f"spanner/{path.name}")
+    ]
+
+    def kind(event: Row) -> Any:
+        return "bare" if "commit_timestamp" in event else "array" if "change_record" in event else next(iter(event))
+
+    assert compare(told("spanner_new_values_array"), everything, kind) == []
+    assert compare(told("spanner_old_and_new_values_object"), everything, kind) == []
+
+
+def test_shareplex() -> None:
+    def kind(event: Row) -> str:
+        return str(event["meta"]["op"])
+
+    found = compare(told("shareplex"), real("dts/shareplex/doc_samples.jsonl"), kind)
+    assert [f for f in found if "posttime" not in f and ".meta.scn" not in f and not f.startswith(("upd", "del"))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("datastream_json_postgresql", "datastream/json/postgresql_cdc_update_2025.jsonl"),
+        ("datastream_json_sqlserver", "datastream/json/sqlserver_cdc_employees.jsonl"),
+    ],
+)
+def test_datastream_json(name: str, path: str) -> None:
+    assert compare(told(name), real(path), lambda event: event["source_metadata"]["change_type"]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("datastream_avro_mysql", "DataStreamToSpannerEventsIT/mysql-cdc-Users.avro"),
+        ("datastream_avro_oracle", "oracle-hr-employees/update-pk.avro"),
+        ("datastream_avro_postgresql", "mixed/bytearray.avro"),
+    ],
+)
+def test_datastream_avro(name: str, path: str) -> None:
+    """The writer's schema, but for the payload's columns, and the records' nulls."""
+    teller = BY_NAME[name]
+    assert isinstance(teller, DatastreamAvro)
+    with (DATA / "datastream/avro" / path).open("rb") as file:
+        reader = fastavro.reader(file)
+        written: Any = reader.writer_schema
+        records = [record for record in reader if isinstance(record, dict)]
+    own = teller.schema(a_story().tables[0])
+    assert without_payload(own) == without_payload(written)
+    events = [record for _, record in teller.events(a_story())]
+    kept = [plain_times(record) for record in records]
+    assert compare(events, kept, lambda event: event["source_metadata"]["change_type"]) == []
+
+
+def without_payload(schema: Row) -> list[Row]:
+    return [{"name": f["name"], "type": f["type"]} for f in schema["fields"] if f["name"] != "payload"]
+
+
+def plain_times(record: Row) -> Row:
+    return record | dict.fromkeys(("read_timestamp", "source_timestamp"), 0)
+
+
+def test_samples_are_compared_with_care(tmp_path: Path) -> None:
+    """A field too many, one too few and one of another type are seen."""
+    sample: list[Row] = [{"a": 1, "b": {"c": None}}, {"a": 1, "b": {"c": "x", "d": 1}}]
+    cases: list[Row] = [{"a": 1, "b": {"c": None}}, {"a": "1", "b": {"c": None}}, {"b": {"c": 1, "e": 1}}]
+    assert [len(compare([case], sample, lambda event: 0)) for case in cases] == [0, 1, 3]

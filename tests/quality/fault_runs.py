@@ -1,0 +1,153 @@
+"""Streams with faults in them through the whole engine, and what the checks find of them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from pyspark.sql import SparkSession
+
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec
+from quality.findings import find
+from quality.gaps import Looked
+from quality.results import Finding, Found
+from quality.validate import found_by_checks, read_tables
+from tests.quality.fault_streams import Event, Stream
+from tests.quality.faults import Fault, Faulty
+
+SUMMARIES = ("duplicates", "late_changes", "snapshot_reads", "rejects")
+Findings = dict[str, dict[str, Found]]
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finding with its table."""
+
+    table: str
+    finding: Finding
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        values = None if self.finding.key is None else json.loads(self.finding.key)
+        return None if values is None else tuple(str(value) for value in values.values())
+
+
+def deliver(
+    spark: SparkSession, project: ProjectSpec, stream: Stream, batches: Sequence[Sequence[Event]]
+) -> list[Findings]:
+    """Each batch in a file and a run of its own; what the checks of each run find, by table."""
+    folder = project.root / "events"
+    folder.mkdir(parents=True)
+    values = [stream.spec(table, str(folder / "*.jsonl"), project.namespace) for table in stream.tables]
+    specs = [table_spec(value | {"rejects": {"max_fraction": 1}}, project) for value in values]
+    found: list[Findings] = []
+    with mock.patch("quality.findings.SAMPLE", 100_000):
+        for number, batch in enumerate(batches):
+            (folder / f"part-{number:03}.jsonl").write_text("".join(event.line for event in batch), encoding="utf-8")
+            found.append({})
+            report = catch_up(project, specs, spark, checks=collector(found[-1]))
+            failed = [(table.table, table.error) for table in report.tables if table.error]
+            assert not failed, failed
+            for one in report.tables:
+                print(f"    {one.table}: checks {one.phases.get('checks', 0):.1f} of {one.seconds:.1f} s", flush=True)
+    return found
+
+
+def collector(into: Findings) -> Any:
+    """The checks of a run without a judge: what Spark finds is kept."""
+
+    def checks(
+        spark: SparkSession, project: ProjectSpec, spec: Any, run_id: str, since: int, sums: Any, *_: Any
+    ) -> tuple[()]:
+        tables = read_tables(spark, project, spec, None, None, since, sums)
+        first = Looked(find(tables, spec, since, spec.quality.checks), since)
+        into[spec.table] = found_by_checks([first], spec, None, sums)
+        return ()
+
+    return checks
+
+
+def places(found: Findings) -> list[Told]:
+    """Every single finding; those of checks that sum up are none."""
+    return [
+        Told(table, finding)
+        for table, checks in found.items()
+        for check, what in checks.items()
+        if check not in SUMMARIES
+        for finding in what.sample
+    ]
+
+
+def is_of(told: Told, fault: Fault) -> bool:
+    """Whether a finding speaks of what a fault touched."""
+    finding = told.finding
+    if finding.check == "incomplete_transaction":
+        return finding.tx_id in fault.txs
+    if told.key is not None:
+        return told.table in fault.tables and told.key in fault.keys
+    return fault.whole
+
+
+def is_found(fault: Fault, found: Findings) -> bool:
+    """Whether one of the checks that have to find a fault did."""
+    if "duplicates" in fault.checks:
+        return all(found[table]["duplicates"].observed > 0 for table in fault.tables)
+    return any(told.finding.check in fault.checks and is_of(told, fault) for told in places(found))
+
+
+@dataclass
+class Score:
+    """One line of the table: faults of a kind in a format."""
+
+    injected: int = 0
+    detectable: int = 0
+    found: int = 0
+    findings: int = 0
+    false: int = 0
+    checks: tuple[str, ...] = ()
+    why_not: str | None = None
+
+
+def scored(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[Told]) -> dict[str, Score]:
+    """Faults and findings held against each other, by kind of fault.
+
+    Every fault but the repeated file shows in the first run; what nothing explains, and the stream does not have
+    without faults, is false, and counts against every kind of fault that its check is there for.
+    """
+    known = {(told.table, told.finding) for told in baseline}
+    seen = [told for run in found for told in places(run) if (told.table, told.finding) not in known]
+    scores: dict[str, Score] = {}
+    for fault in faulty.faults:
+        score = scores.setdefault(fault.kind, Score(checks=fault.checks))
+        score.injected += 1
+        score.checks = score.checks or fault.checks
+        score.why_not = score.why_not or fault.why_not
+        if fault.why_not is None:
+            score.detectable += 1
+            score.found += any(is_found(fault, run) for run in found[-1 if "duplicates" in fault.checks else 0 :][:1])
+    for told in seen:
+        mine = {fault.kind for fault in faulty.faults if is_of(told, fault)}
+        for kind, score in scores.items():
+            score.findings += kind in mine
+            score.false += not mine and told.finding.check in score.checks
+    return scores
+
+
+def unexplained(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[Told]) -> list[Told]:
+    """Findings that no fault explains and that the untouched stream does not have."""
+    known = {(told.table, told.finding) for told in baseline}
+    return [
+        told
+        for run in found
+        for told in places(run)
+        if (told.table, told.finding) not in known and not any(is_of(told, fault) for fault in faulty.faults)
+    ]
+
+
+def a_place(project: ProjectSpec, name: str, root: Path) -> ProjectSpec:
+    """The project again, with a folder and a namespace of its own."""
+    return replace(project, root=root / name, namespace=f"{project.namespace}_{name}")

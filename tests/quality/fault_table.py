@@ -1,0 +1,166 @@
+"""Put a few hundred faults into the recorded streams, see which the checks find, and write the table.
+
+    python -m tests.quality.fault_table [--only mariadb,canal] [--seed 7] [--number 40] [--keep FOLDER]
+
+Each format is run by itself: as it is, with many single faults in it, and with each of its large faults. What is found
+goes to `FOLDER/<format>.json` after each of them, and is not done again; the table (`FAULTS.md` and the part of the
+README) is written from all that are there.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine.session import spark_session
+from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from quality.results import Finding
+from tests.conftest import TEST_CONF
+from tests.quality.fault_runs import Told, a_place, deliver, places, scored, unexplained
+from tests.quality.fault_streams import STREAMS, Stream
+from tests.quality.faults import BULK, Faulty, singles
+from tests.recordings import DATA
+
+HERE = Path(__file__).parent
+PAGE = HERE / "FAULTS.md"
+README = HERE.parents[1] / "README.md"
+BEGIN, END = "<!-- faults: begin -->\n", "<!-- faults: end -->\n"
+
+
+def run_format(
+    spark: SparkSession, project: ProjectSpec, stream: Stream, given: argparse.Namespace, root: Path
+) -> None:
+    """Everything of one format: what it has as it is, the scores by fault, what nothing explains.
+
+    What is done stands in a file after each variant, and is not done again.
+    """
+    file = given.keep / f"{stream.name}.json"
+    result: dict[str, Any] = {"format": stream.name, "done": [], "scores": {}, "strange": []}
+    if file.is_file():
+        result = json.loads(file.read_text())
+    variants: list[tuple[str, Callable[[], Faulty]]] = [("whole", lambda: Faulty([list(stream.events)]))]
+    variants += [(f"singles_{given.seed}_{given.number}", lambda: singles(stream, given.seed, given.number))]
+    variants += [(put.__name__, partial(put, stream, given.seed)) for put in BULK[stream.name]]
+    for name, put in variants:
+        if name in result["done"]:
+            continue
+        began, faulty = time.monotonic(), put()
+        found = deliver(spark, a_place(project, f"{stream.name}_{name}", root), stream, faulty.batches)
+        if name == "whole":
+            result["baseline"] = [asdict(one) for run in found for one in places(run)]
+        baseline = [told_of(values) for values in result["baseline"]]
+        result["scores"] |= {kind: asdict(score) for kind, score in scored(faulty, found, baseline).items()}
+        left = baseline if name == "whole" else unexplained(faulty, found, baseline)
+        told(stream.name, name, time.monotonic() - began, left)
+        result["strange"] += [] if name == "whole" else [text_of(one) for one in left]
+        result["done"].append(name)
+        file.write_text(json.dumps(result, indent=1), encoding="utf-8")
+
+
+def told_of(values: dict[str, Any]) -> Told:
+    """A finding as it was written down."""
+    finding = values["finding"]
+    return Told(values["table"], Finding(**finding | {"columns": tuple(finding["columns"])}))
+
+
+def told(stream: str, variant: str, seconds: float, findings: Sequence[Told]) -> None:
+    print(f"{stream} {variant}: {seconds:.0f} s, {len(findings)} findings not explained", flush=True)
+    for one in random.Random(1).sample(list(findings), min(5, len(findings))):
+        print("   ", text_of(one)[:300], flush=True)
+
+
+def text_of(one: Told) -> str:
+    finding = one.finding
+    return f"{one.table} {finding.check} {finding.key or ''} {finding.tx_id or ''}: {finding.message}"
+
+
+def table(results: Iterable[dict[str, Any]]) -> str:
+    """Precision and recall by format and fault."""
+    lines = [
+        "| format | fault | injected | detectable | found | recall | precision | by |",
+        "|---|---|---:|---:|---:|---:|---:|---|",
+    ]
+    for result in results:
+        for kind, score in result["scores"].items():
+            recall = f"{score['found'] / score['detectable']:.0%}" if score["detectable"] else "-"
+            every = score["findings"] + score["false"]
+            precision = f"{score['findings'] / every:.0%}" if every else "-"
+            by = ", ".join(f"`{check}`" for check in score["checks"]) or score["why_not"] or ""
+            numbers = f"{score['injected']} | {score['detectable']} | {score['found']} | {recall} | {precision}"
+            lines.append(f"| {result['format']} | {kind} | {numbers} | {by} |")
+    return "\n".join(lines) + "\n"
+
+
+def page(results: Sequence[dict[str, Any]]) -> str:
+    """The page with the table, what cannot be seen and why, and what the untouched streams raise."""
+    injected = sum(score["injected"] for result in results for score in result["scores"].values())
+    parts = [
+        "# Faults put into recorded streams\n\nWritten by `make faults`. "
+        f"{injected} faults. *Detectable*: something that is left tells of the fault; *found*: by a check that is "
+        "there for it, on the right key, transaction or range; *precision*: of the findings that speak of a fault, or "
+        "of nothing that was done, those that speak of a fault.\n\n"
+        "The recordings last less than a minute: `quality.grace` is 3 s, `snapshot.margin` 1 s. Spanner's stream is "
+        "its recorded history over again with other keys, later and in three partitions; SharePlex's is written in the "
+        "documented shape.\n",
+        table(results),
+        "## Not detectable\n",
+        *[
+            f"- {result['format']}, {kind}: {score['injected'] - score['detectable']} of {score['injected']}:"
+            f" {score['why_not']}"
+            for result in results
+            for kind, score in result["scores"].items()
+            if score["why_not"]
+        ],
+        "\n## The streams as they are\n",
+    ]
+    for result in results:
+        found = result["baseline"]
+        parts.append(f"- {result['format']}: {len(found)} findings{':' if found else ''}")
+        parts += [f"  - `{text_of(told_of(values))[:200]}`" for values in found[:10]]
+    return "\n".join(parts) + "\n"
+
+
+def written(keep: Path) -> None:
+    """Write the page, and the table in the README where it has a place for it."""
+    results = [json.loads((keep / f"{name}.json").read_text()) for name in STREAMS if (keep / f"{name}.json").is_file()]
+    PAGE.write_text(page(results), encoding="utf-8")
+    text = README.read_text(encoding="utf-8")
+    if BEGIN in text:
+        head, rest = text.split(BEGIN)
+        README.write_text(f"{head}{BEGIN}{table(results)}{END}{rest.split(END)[1]}", encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(STREAMS))
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--number", type=int, default=40)
+    parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "siltstone-faults")
+    given = parser.parse_args(arguments)
+    if not DATA.is_dir():
+        raise SystemExit(f"the recordings are not there: {DATA}")
+    given.keep.mkdir(parents=True, exist_ok=True)
+    root = Path(tempfile.mkdtemp(prefix="siltstone-faults-"))
+    catalog = CatalogSpec("lake", "jdbc", f"jdbc:sqlite:{root}/catalog.db", f"file://{root}/warehouse")
+    project = ProjectSpec(root, None, catalog, "faults", SparkSpec("local[2]", TEST_CONF), QualitySpec("warn"))
+    spark = spark_session(project)
+    try:
+        for name in given.only.split(","):
+            run_format(spark, project, STREAMS[name](), given, root)
+    finally:
+        spark.stop()
+        shutil.rmtree(root, ignore_errors=True)
+    written(given.keep)
+
+
+if __name__ == "__main__":
+    main()

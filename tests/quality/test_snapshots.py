@@ -1,0 +1,130 @@
+"""Scans of a table: rows that outlived one, and scans of which too little came."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from engine.table.ledger import ledger_schema
+from quality.findings import find
+from quality.results import Found
+from quality.scope import Tables
+from quality.snapshots import Scan, scans
+from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
+from tests.unit.spec.cases import spec
+
+ROW = T.StructType([T.StructField("k", T.IntegerType()), T.StructField("a", T.IntegerType())])
+TABLE = "inventory.customers"  # of the smallest spec
+BEGINS, ENDS = 100, 110  # seconds
+
+
+def notice(
+    kind: str, second: int, rows: int | None = None, table: str = TABLE, of: str = "Incremental Snapshot"
+) -> Row:
+    told = {"scanned_collection": table, "total_rows_scanned": str(rows), "status": "SUCCEEDED"} if rows else {}
+    stamp = (NOON + second * SECOND) // 1000
+    payload = {"id": "s", "type": kind, "aggregate_type": of, "additional_data": told, "timestamp": stamp}
+    return {"kind": "notification", "payload": json.dumps(payload), "channel": "shop.notices"}
+
+
+def request(second: int, **data: Any) -> Row:
+    after = {"id": "s", "type": "execute-snapshot", "data": json.dumps({"data-collections": [TABLE]} | data)}
+    moment = at(NOON + second * SECOND)
+    return {"kind": "signal", "source": "mysql:shop", "commit_ts": moment, "payload": json.dumps({"after": after})}
+
+
+def window(first: int, last: int) -> list[Row]:
+    ends = (("open", first), ("close", last))
+    common = {"source": "mysql:shop"}
+    return [
+        common
+        | {
+            "kind": f"window_{side}",
+            "event_id": f"w{first}-{side}",
+            "position": place(n),
+            "commit_ts": at(NOON + n * SECOND),
+        }
+        for side, n in ends
+    ]
+
+
+def control(spark: SparkSession, rows: list[Row]) -> DataFrame:
+    whole = [{"batch": 1} | row for row in rows]
+    schema = ledger_schema("control")
+    return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
+
+
+def live(*keys: int) -> list[Row]:
+    return [change(10 + key, "insert", key, {"a": 1}, source="mysql:shop") for key in keys]
+
+
+def read(key: int, second: int = 105, position: int = 105) -> Row:
+    moment = NOON + second * SECOND
+    more = {"commit_ts": moment, "ingest_ts": moment, "source": "mysql:shop"}
+    return change(position, "read", key, {"a": 1}, **more)
+
+
+def updated(key: int, number: int) -> Row:
+    return change(number, "update", key, {"a": 2}, source="mysql:shop")
+
+
+def found(spark: SparkSession, changes: list[Row], rows: list[Row]) -> dict[str, Found]:
+    tables = Stage(spark, ROW, ("k",)).tables(changes)
+    tables = Tables(tables.changes, tables.history, tables.latest, control(spark, rows))
+    return find(tables, spec(), 0, ["short_snapshot", "ghost_row"])
+
+
+def test_a_scan_of_which_all_came_leaves_no_ghost(spark: SparkSession) -> None:
+    rows = [notice("STARTED", BEGINS), *window(104, 106), notice("TABLE_SCAN_COMPLETED", ENDS, 3)]
+    changes = [*live(1, 2, 3, 4), read(1), read(2), updated(3, 105), updated(4, 107)]
+    told = found(spark, changes, rows)
+    assert {check: (what.observed, what.unavailable) for check, what in told.items()} == {
+        "short_snapshot": (0, None), "ghost_row": (0, None),
+    }  # fmt: skip
+
+
+def test_a_live_row_that_a_scan_did_not_see_is_a_ghost_and_missing_rows_make_it_short(spark: SparkSession) -> None:
+    rows = [notice("STARTED", BEGINS), *window(104, 106), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
+    changes = [*live(1, 2, 3, 4), read(1), updated(3, 105), updated(4, 107)]
+    told = found(spark, changes, rows)
+    (ghost,) = told["ghost_row"].sample
+    assert (ghost.key, ghost.position_from) == ('{"k":2}', place(12))
+    assert [one.message.partition("announced ")[2] for one in told["short_snapshot"].sample] == ["4 rows; 2 came"]
+
+
+def test_a_change_stands_for_a_read_only_where_its_key_lies_in_the_chunk(spark: SparkSession) -> None:
+    rows = [notice("STARTED", BEGINS), *window(102, 104), *window(105, 107), notice("TABLE_SCAN_COMPLETED", ENDS, 6)]
+    reads = [read(1, 103, 103), read(2, 103, 103), read(4, 103, 103), read(8, 106, 106)]
+    told = found(spark, [*live(3, 9), *reads, updated(3, 103), updated(9, 106)], rows)
+    assert told["short_snapshot"].observed == 0
+    short = found(spark, [*live(3, 9), *reads, updated(3, 103), updated(9, 103)], rows)
+    assert [one.message.partition("announced ")[2] for one in short["short_snapshot"].sample] == ["6 rows; 5 came"]
+
+
+def test_without_notices_a_scan_covers_the_keys_between_its_reads(spark: SparkSession) -> None:
+    changes = [*live(1, 2, 3, 4, 5), read(2), read(4)]
+    told = found(spark, changes, [request(BEGINS), *window(104, 106)])
+    assert [one.key for one in told["ghost_row"].sample] == ['{"k":3}']
+    assert told["short_snapshot"].unavailable == "no notice of a snapshot's end among the control records"
+    part = found(spark, changes, [request(BEGINS, **{"additional-conditions": []}), *window(104, 106)])
+    assert part["ghost_row"].observed == 0
+
+
+@pytest.mark.parametrize("wrong", ["another table", "failed", "an earlier batch"])
+def test_only_a_scan_of_the_table_that_ended_well_in_these_batches_counts(spark: SparkSession, wrong: str) -> None:
+    ended = notice("TABLE_SCAN_COMPLETED", ENDS, 4, table="inventory.orders" if wrong == "another table" else TABLE)
+    if wrong == "failed":
+        ended["payload"] = ended["payload"].replace("SUCCEEDED", "ABORTED")
+    rows = control(spark, [notice("STARTED", BEGINS), ended])
+    assert scans(rows, 1 if wrong == "an earlier batch" else 0, TABLE, with_reads=True) == []
+
+
+def test_a_scan_begins_where_the_one_before_it_ended(spark: SparkSession) -> None:
+    rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", 103, 7, table="inventory.orders")]
+    rows += [notice("STARTED", 104, of="Initial Snapshot"), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
+    noon = datetime.fromtimestamp(NOON / SECOND, UTC)
+    scan = Scan(noon + timedelta(seconds=103), noon + timedelta(seconds=ENDS), 4, whole=True, windowed=True)
+    assert scans(control(spark, rows), 0, TABLE, with_reads=False) == [scan]

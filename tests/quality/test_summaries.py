@@ -1,0 +1,100 @@
+"""Checks that sum up: rejects by reason, how late changes are, what a run's outcomes tell; and who can carry what."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine.spec.checks import CHECK_NAMES
+from engine.table.ledger import SCHEMAS
+from quality import catalogue
+from quality.capabilities import NOT_CARRIED, as_markdown, not_carried
+from quality.findings import find
+from quality.outcomes import found_in_outcomes
+from quality.rejects import found_in_rejects
+from quality.validate import message
+from tests.quality.stage import NOON, SECOND, Stage, at, change
+from tests.unit.spec.cases import spec
+
+ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
+SPECS = Path(__file__).parents[2] / "specs" / "README.md"
+NUMBERS = {"changes": 10, "outcome:redelivered": 0, "outcome:superseded": 2, "outcome:opened": 8}
+
+
+def test_rejects_are_told_by_reason_with_their_part_of_the_table(spark: SparkSession) -> None:
+    schema = T.StructType.fromDDL(SCHEMAS["rejects"])
+    rows = [
+        {"batch": 2, "consumer": "inventory.customers", "reason": reason, "file": "f", "line": line}
+        for reason, line in (("op is missing", 4), ("op is missing", 3), ("key id is null", 9))
+    ]
+    rows += [rows[0] | {"batch": 1}, rows[0] | {"consumer": "another"}]
+    ledger = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    found = found_in_rejects(ledger, spec(), 1, 97)
+    assert found.observed == 3
+    assert [one.message for one in found.sample] == [
+        "2 x op is missing (first at line 3 of f); 3.00% of the table's records; rejects.max_fraction allows 1.00%",
+        "1 x key id is null (first at line 9 of f); 3.00% of the table's records; rejects.max_fraction allows 1.00%",
+    ]
+    assert found_in_rejects(ledger, spec(), 2, 97).observed == 0
+    assert found_in_rejects(None, spec(), 0, 97).observed == 0
+
+
+def test_late_changes_are_told_by_how_late_they_are(spark: SparkSession) -> None:
+    days = {"a second": 1, "a minute": 60, "an hour": 3000, "a week": 7 * 86400}
+    changes = [
+        change(10 + n, "insert", key, {"a": 1}, commit_ts=NOON - by * SECOND, batch=2)
+        for n, (key, by) in enumerate(days.items())
+    ]
+    changes += [change(1, "insert", "first", {"a": 1}), change(30, "insert", "in time", {"a": 1}, batch=2)]
+    changes += [change(5, "insert", "too late", {"a": 1}, batch=2, too_late=True)]
+    stage = Stage(spark, ROW, ("k",))
+    tables = stage.tables([one for one in changes if not one.get("too_late")])
+    tables = type(tables)(stage.changes(changes), tables.history, tables.latest, None, reached=at(NOON))
+    found = find(tables, spec(), 1, ["late_changes"])["late_changes"]
+    assert found.observed == 5
+    numbers = dict(found.numbers)
+    assert [numbers[f"late_by_{name}"] for name in ("minute", "hour", "day", "more")] == [2, 1, 0, 1]
+    assert (numbers["half_seconds"], numbers["longest_seconds"], numbers["too_late"]) == (60, 7 * 86400, 1)
+    assert message("late_changes", found).endswith("1 changes came later than lateness allows, and were not applied")
+    nothing = type(tables)(tables.changes, tables.history, tables.latest, None, reached=at(NOON - 14 * 86400 * SECOND))
+    assert find(nothing, spec(), 1, ["late_changes"])["late_changes"].observed == 1  # the one that came too late
+
+
+def test_deliveries_that_repeat_and_reads_that_heal_are_told() -> None:
+    clean = found_in_outcomes(NUMBERS)
+    assert {check: found.observed for check, found in clean.items()} == {"duplicates": 0, "snapshot_reads": 0}
+    assert clean["snapshot_reads"].note == "no READ contradicted the stream (2 superseded, 0 absorbed)"
+    found = found_in_outcomes(NUMBERS | {"outcome:redelivered": 3, "outcome:healed": 1})
+    assert message("duplicates", found["duplicates"]) == "3 of 10 changes (30.0%) had been delivered before"
+    assert (found["duplicates"].observed, dict(found["duplicates"].numbers)["rate"]) == (3, 0.3)
+    assert found["snapshot_reads"].observed == 1
+    assert {found.unavailable for found in found_in_outcomes(None).values()} == {"no run handed in its numbers"}
+
+
+def test_what_a_format_cannot_carry_is_told_with_the_reason_where_all_sources_lack_it() -> None:
+    told = dict(not_carried(["canal"]))
+    assert told["incomplete_transaction"].startswith("not available for this format: its events do not say how much")
+    assert "log_gap" in dict(not_carried(["dts-mysql"]))
+    assert "log_gap" not in dict(not_carried(["mysql:a", "postgresql:b"]))
+    assert "log_gap" in dict(not_carried(["postgresql:a", "postgresql:b"]))
+    assert dict(not_carried([])) == {} == dict(not_carried(["unheard-of:x"]))
+    assert {check for kind in NOT_CARRIED.values() for check in kind} <= set(CHECK_NAMES)
+
+
+def test_every_check_is_described_and_the_documentation_shows_who_carries_which() -> None:
+    assert set(catalogue.CHECKS) == set(CHECK_NAMES)
+    assert as_markdown() in SPECS.read_text()
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_compacted_source_is_only_informed_of_missing_changes(said: bool) -> None:
+    severity = spec(compacted=said, quality={"severity": {"orphan": "warn"}}).quality.severity
+    assert severity["chain_break"] == ("info" if said else "error")
+    assert (severity["orphan"], severity["latest_equals_open_versions"]) == ("warn", "error")
+
+
+def test_grace_is_a_quarter_of_an_hour_unless_the_spec_says_otherwise() -> None:
+    assert spec().quality.grace == timedelta(minutes=15)
+    assert spec(quality={"grace": "2h"}).quality.grace == timedelta(hours=2)
