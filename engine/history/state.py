@@ -64,7 +64,8 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
         if rules.guarded:
             by_guard = never_null(F.col(f"_near_{name}") >= F.col("low_ts"))
             held = F.when(is_guarded(), by_guard).otherwise(held)
-        return is_read & (held | yields)
+        # A second copy can bear another time of processing, and with it another window: the first one's counts.
+        return is_read & (held | yields | F.col("is_again"))
 
     verdicts = {"is_superseded": superseded("any", "stream_ts", "_stream_position")}
     for index in range(len(rules.followed)):

@@ -111,15 +111,17 @@ def base_rows(existing: DataFrame, rules: FoldRules) -> DataFrame:
 def truncate_rows(truncates: DataFrame, keys: DataFrame) -> DataFrame:
     """A truncate as a change of each of the given keys.
 
-    Needs: truncates: timeline rows of op truncate; keys: column key, without duplicates.
+    Needs: truncates: timeline rows of op truncate; keys: column key, without duplicates; source, too, where a truncate
+        ends the keys of its own source only.
     Gives: the columns of `change_rows`, is_copy true.
-    Rows: truncates x keys; where rows are of several sources, of each truncate with the keys of its own.
+    Rows: truncates x keys; where those say their source, of each truncate with the keys of its own.
     """
     named = [F.lit(True).alias("is_copy") if name == "is_copy" else F.col(name) for name in truncates.columns]
-    ended = F.broadcast(truncates.drop("key")).crossJoin(keys)
+    apart = "source" in keys.columns
+    ended = F.broadcast(truncates.drop("key")).crossJoin(keys.withColumnRenamed("source", "_of"))
     key = keys.schema["key"].dataType
-    if isinstance(key, T.StructType) and names.SOURCE in key.names:
-        ended = ended.where(F.col("source") == F.col("key")[names.SOURCE])
+    if apart or (isinstance(key, T.StructType) and names.SOURCE in key.names):
+        ended = ended.where(F.col("source") == (F.col("_of") if apart else F.col("key")[names.SOURCE]))
     return ended.select(*named)
 
 

@@ -2,6 +2,7 @@
 
 import uuid
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,6 +20,7 @@ from engine.names import quoted
 from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
 from engine.run.keyless import fold_images
 from engine.run.refold import keys_to_refold, refold, tally_truncates
+from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
@@ -64,6 +66,7 @@ def fold_difference(work: Folding) -> Difference | None:
     windows = known_windows(work)
     with work.phase("survey"):
         placed, rules = survey(work, everything.where(F.col("batch") > work.folded.batch), windows)
+        refuse_shared_keys(work, placed, everything)
     if work.keyless:
         with work.phase("refold"):
             images = fold_images(work, everything, placed, news, windows, rules)
@@ -72,7 +75,9 @@ def fold_difference(work: Folding) -> Difference | None:
     with work.phase("fold"):
         judged = fold_new(work, placed, rules)
         found = Found.of(judged)
-        seed = out_of_order(judged, found, placed, news, rules)
+        # Which source an open version is from only its changes say, and a truncate ends the rows of its own.
+        asked = judged.select("key") if rules.truncates and work.has_sources_apart else None
+        seed = out_of_order(judged, found, placed, [keys for keys in (news, asked) if keys is not None], rules)
         tally_truncates(work, placed, judged, rules.truncates)
     difference = Difference(open_diff(judged, work.target.batch), found.changes)
     if seed is not None:
@@ -135,13 +140,13 @@ def counted(diff: DataFrame) -> Counter[tuple[str, bool]]:
 
 
 def out_of_order(
-    judged: DataFrame, found: Found, placed: DataFrame, news: DataFrame | None, rules: FoldRules
+    judged: DataFrame, found: Found, placed: DataFrame, asked: Sequence[DataFrame], rules: FoldRules
 ) -> DataFrame | None:
-    """The keys that cannot be folded over their open versions. None when there are none.
+    """The keys that cannot be folded over their open versions; `asked` are some anyhow. None when there are none.
 
     Gives: key. Computed. Rows: one a key.
     """
-    seeds = [news] if news is not None else []
+    seeds = [*asked]
     if found.late:
         seeds.append(judged.where("is_late").select("key"))
     if rules.owing and rules.followed:

@@ -62,6 +62,11 @@ class Folding:
     withdrawn: int = 0
 
     @property
+    def has_sources_apart(self) -> bool:
+        """Whether changes come from several sources, of which each has keys of its own."""
+        return self.spec.source.several == "disjoint" and len(self.target.sources) > 1
+
+    @property
     def layout(self) -> Layout:
         """How history's rows lie in its table, with the moment of this fold."""
         return replace(layout_of(self.spec), at=self.began)

@@ -34,6 +34,7 @@ from engine.run.lock import one_run
 from engine.run.part import Part
 from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold, tally_truncates
 from engine.run.sequence import Progress, failed, run_rows, silent
+from engine.run.sources import refuse_shared_keys
 from engine.run.survey import fold_rules, known_windows, survey
 from engine.run.take import SUMMARY_MASKS
 from engine.schema.evolve import promotes
@@ -153,11 +154,13 @@ def fold_again(work: Folding) -> tuple[Branch, Branch]:
     work.target = replace(Folded(), batch=work.target.batch, control_batch=work.target.control_batch)
     with work.phase("survey"):
         placed, rules = survey(work, work.changes_up_to_target(), known_windows(work))
+        refuse_shared_keys(work, placed, placed)
     with work.phase("refold"):
         rows = placed.where(F.col("op") != names.OP_TRUNCATE)
         if rules.truncates:
             truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
-            rows = rows.unionByName(truncate_rows(truncates, rows.select("key").distinct()))
+            of = rows.select("key", "source") if work.has_sources_apart else rows.select("key")
+            rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
         judged = fold_with_links(rows, rules)
         tally_truncates(work, placed, judged, rules.truncates)
     for outcome, number in Found.of(judged).outcomes.items():

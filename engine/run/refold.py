@@ -80,7 +80,8 @@ def all_rows_of(
         return rows
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
     placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
-    return rows.unionByName(truncate_rows(placed, keys))
+    of = rows.select("key", "source").distinct() if work.has_sources_apart else keys
+    return rows.unionByName(truncate_rows(placed, of))
 
 
 def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:

@@ -1,6 +1,5 @@
 """One look over what is to be folded: which rules it needs, and how far the marker moves."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -8,7 +7,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.errors import SourceError
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
@@ -29,7 +27,6 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
     assert seen is not None
     work.changes = seen["changes"]
     sources = tuple(sorted({*work.folded.sources, *seen["sources"]}))
-    refuse_several(work, sources)
     partial = tuple(sorted({*rules.partial, *(seen["lacking"] or ())}))
     known = (work.folded.close, work.folded.close_ts)
     met = (seen["place"]["position"], seen["place"]["close_ts"]) if seen["place"] is not None else (None, None)
@@ -70,20 +67,6 @@ def counts(work: Folding) -> list[Column]:
         F.max(F.when(is_truncate, F.unix_micros("commit_ts"))).alias("truncate_ts"),
         F.max(F.when(is_placed, F.struct("position", F.unix_micros("commit_ts").alias("close_ts")))).alias("place"),
     ]
-
-
-def refuse_several(work: Folding, sources: Sequence[str]) -> None:
-    """See that the changes are of one log, or that the spec says what they are.
-
-    Raises: SourceError: positions of two logs cannot be compared.
-    """
-    if len(sources) > 1 and work.spec.source.several == "refuse":
-        raise SourceError(
-            f"Cannot fold {work.spec.target.history}: its changes come from several sources ({', '.join(sources)}), and"
-            " of two logs neither says what came first. Nothing was folded.",
-            "source.several: shards keeps the rows of each source apart (the events have to be taken again);"
-            " source.several: one_log says that these are names of one log",
-        )
 
 
 def fold_rules(work: Folding) -> FoldRules:

@@ -162,9 +162,9 @@ class SourceFace(_Section):
         default=(),
         description="Where the log began anew: its epochs from the first on; an event that is in none is in the last.",
     )
-    several: Annotated[Several, *words("refuse", "shards", "one_log")] | None = Field(
+    several: Annotated[Several, *words("disjoint", "shards", "one_log")] | None = Field(
         default=None,
-        description="Events of several sources: refuse; shards: each has rows of its own; one_log: they are one.",
+        description="Of several sources: disjoint keys; shards: the source is part of the key; one_log: they are one.",
     )
     registry: RegistryFace | None = Field(
         default=None, description="Format debezium-avro: the registry of the schemas that wrote the messages."

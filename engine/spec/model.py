@@ -19,7 +19,7 @@ Decimals = Literal["precise", "string", "double"]
 Binaries = Literal["bytes", "base64", "base64-url-safe", "hex"]
 Times = Literal["adaptive", "adaptive_time_microseconds", "connect", "isostring", "microseconds", "nanoseconds"]
 Images = Literal["standard", "swapped"]
-Several = Literal["refuse", "shards", "one_log"]
+Several = Literal["disjoint", "shards", "one_log"]
 Order = Literal["auto", "scn", "coordinates"]
 
 

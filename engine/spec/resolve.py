@@ -96,7 +96,7 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         face.order,
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
         # A connector stands for one log; a Datastream stream can be made anew over the same one.
-        face.several or ("refuse" if face.format.startswith("debezium") else "one_log"),
+        face.several or ("disjoint" if face.format.startswith("debezium") else "one_log"),
         None if face.registry is None else _registry(face.registry),
         None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
     )

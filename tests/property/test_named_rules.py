@@ -69,6 +69,15 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [],
         [(2, 0, None, "update")],
     ),
+    "of a READ delivered twice the copy that was processed first counts": (
+        [
+            change("update", 10, 0, 2),
+            change("read", 20, 20, 1, ingest_ts=NOON),
+            change("read", 20, 20, 1, ingest_ts=NOON + HOUR * SECOND),
+        ],
+        [],
+        [(2, 0, None, "update")],
+    ),
     "a READ beyond the margin wins": (
         [change("update", 10, 0, 2), change("read", 20, 11, 1)],
         [],

@@ -21,7 +21,7 @@ from tests.unit.spec.cases import source, spec
 
 def test_the_smallest_spec_takes_every_default() -> None:
     small = spec()
-    assert small.source == SourceSpec("debezium-json", "/project/events/*.jsonl", several="refuse")
+    assert small.source == SourceSpec("debezium-json", "/project/events/*.jsonl", several="disjoint")
     assert (small.keys, small.columns, small.lateness, small.evolution) == (None, None, None, "additive")
     assert small.target == TargetSpec(
         "inventory.customers", "inventory.customers_history", "silt.inventory_customers_changes", 3
