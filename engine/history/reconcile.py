@@ -41,7 +41,7 @@ def reconcile(
     """
     if rules.keyless:
         changes = number_copies(changes, rules)
-    rows = undo_key_swaps(changes) if rules.swaps and not rules.keyless else changes
+    rows = undo_key_swaps(changes, rules) if rules.swaps and not rules.keyless else changes
     timeline = interleave(existing, rows, rules)
     if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)

@@ -253,7 +253,24 @@ def whole_row(struct: str, columns: tuple[str, ...]) -> Column:
     return F.when(F.col(struct).isNotNull(), F.struct(*[F.col(struct)[name].alias(name) for name in columns]))
 
 
-def undo_key_swaps(rows: DataFrame) -> DataFrame:
+def newest_told(name: str) -> Column:
+    """What a change says of a column, and where it stands; to be looked for before another change."""
+    carried = F.col("present").isNull() | F.array_contains("present", name)
+    return F.last(F.when(carried, F.struct("_turn", F.col("row")[name].alias("value"))), ignorenulls=True)
+
+
+def is_another_row(rules: FoldRules) -> Column:
+    """Whether a delete's before image is not the row as its transaction has left it so far, as far as that told it."""
+    solid = [F.struct(*[F.col(of)[name] for name in rules.solid]) for of in ("_previous.row", "before")]
+    differs = ~solid[0].eqNullSafe(solid[1]) if rules.solid else F.lit(False)
+    for index, name in enumerate(rules.followed):
+        told = F.col(f"_told_{index}")
+        is_its_own = never_null(told["_turn"] >= F.col("_insert._turn"))
+        differs = differs | (is_its_own & ~told["value"].eqNullSafe(F.col("before")[name]))
+    return differs
+
+
+def undo_key_swaps(rows: DataFrame, rules: FoldRules) -> DataFrame:
     """Let a key change give up the row it really had, when another row took its key first in the same transaction.
 
     Needs: the columns of `change_rows`.
@@ -280,6 +297,7 @@ def undo_key_swaps(rows: DataFrame) -> DataFrame:
                     before
                 ),
                 "_break": F.last(F.when(breaks, F.col("_turn")), ignorenulls=True).over(before),
+                **{f"_told_{index}": newest_told(name).over(before) for index, name in enumerate(rules.followed)},
             }
         )
     )
@@ -290,7 +308,7 @@ def undo_key_swaps(rows: DataFrame) -> DataFrame:
         & (F.col("_insert.tx_id") == F.col("tx_id"))
         & (F.col("_previous.tx_id") == F.col("tx_id"))
         & (F.col("_insert._turn") > F.coalesce("_break", F.lit(0)))
-        & ~F.col("_previous.row").eqNullSafe(F.col("before"))
+        & is_another_row(rules)
     )
     # A second copy of the delete follows the first one, not the insert: it goes where the first one goes.
     copies = Window.partitionBy("key", "is_read", "position", "op", "content_hash")

@@ -226,6 +226,15 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [],
         [(1, 2, None, "insert", "x")],
     ),
+    "a key change after a partial update gives up the row as that left it": (
+        [
+            change("insert", 1, 1, 1, b="x", tx_id="7"),
+            change("update", 2, 1, 2, tx_id="7", present={"case", "k", "a"}),
+            change("delete", 3, 1, 2, b="x", tx_id="7", new_key=(0, 2), before=image(2) | {"b": "x"}),
+        ],
+        [],
+        [(1, 1, 1, "insert"), (2, 1, 1, "update"), (None, 1, None, "delete")],
+    ),
     "both copies of a delete that gives up the row before go before the insert": (
         [
             change("insert", 1, 1, 1),
