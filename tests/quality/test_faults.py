@@ -29,7 +29,7 @@ def test_single_faults_are_found_where_they_are_and_nothing_else_is(
 def test_a_stream_without_faults_raises_nothing_and_a_partition_that_stays_behind_is_found(
     spark: SparkSession, project: ProjectSpec, tmp_path: Path
 ) -> None:
-    stream = spanner(6)
+    stream = spanner(8)
     first, second = deliver(spark, project, stream, (faulty := delay(stream, 5)).batches)
     (fault,) = faulty.faults
     assert is_found(fault, first)
