@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -40,25 +41,34 @@ from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SpecError
 from engine.spec.model import SourceSpec, TableSpec
 
-FORMATS: Final[dict[str, Callable[..., DataFrame]]] = {
-    "debezium-json": debezium_json.envelopes,
-    "debezium-avro": debezium_avro.envelopes,
-    "canal-json": canal_json.envelopes,
-    "dts-avro": dts_avro.envelopes,
-    "spanner-json": spanner_json.envelopes,
-    "shareplex-json": shareplex_json.envelopes,
-    "datastream-json": datastream.envelopes,
-    "datastream-avro": datastream.envelopes,
-    "rows": plain_rows.envelopes,
+
+@dataclass(frozen=True)
+class Format:
+    """How a format is read, and what its readers have to know of it.
+
+    `needs_keys`: an event does not always say that it changes a key, or which table it is about. `fans_out`: one line
+    can hold several changes. `reads_whole`: a line's meaning can depend on the lines before it in its file; `reads_on`:
+    on those at the end of the file before, too.
+    """
+
+    envelopes: Callable[..., DataFrame]
+    needs_keys: bool = False
+    fans_out: bool = False
+    reads_whole: bool = False
+    reads_on: bool = False
+
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "debezium-json": Format(debezium_json.envelopes, needs_keys=True),
+    "debezium-avro": Format(debezium_avro.envelopes, needs_keys=True),
+    "canal-json": Format(canal_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True, reads_on=True),
+    "dts-avro": Format(dts_avro.envelopes, needs_keys=True, fans_out=True),
+    "spanner-json": Format(spanner_json.envelopes, fans_out=True),
+    "shareplex-json": Format(shareplex_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True),
+    "datastream-json": Format(datastream.envelopes),
+    "datastream-avro": Format(datastream.envelopes),
+    "rows": Format(plain_rows.envelopes),
 }
-NEED_KEYS: Final = ("debezium-avro", "debezium-json", "canal-json", "dts-avro", "shareplex-json")
-"""Formats of which an event does not always say that it changes a key, or which table it is about."""
-FANNING_OUT: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json")
-"""Formats of which one line can hold several changes."""
-READ_WHOLE: Final = ("canal-json", "shareplex-json")
-"""Formats of which a line's meaning can depend on the lines before it in its file."""
-READ_ON: Final = ("canal-json",)
-"""Formats of which it can depend on the lines at the end of the file before, too."""
 
 
 def envelopes(
@@ -68,14 +78,15 @@ def envelopes(
 
     Needs: file string, line bigint, text string.
     Gives: the columns of ENVELOPE_COLUMNS, then announced.
-    Rows: 1:1; 1:n for the formats in FANNING_OUT.
+    Rows: 1:1; 1:n for the formats that fan out.
     Raises: SpecError for a format that has no decoder.
     """
-    decoder = FORMATS.get(source.format)
-    if decoder is None:
+    form = FORMATS.get(source.format)
+    if form is None:
         listed = ", ".join(FORMATS)
         raise SpecError(f"Cannot decode {source.format}: no decoder for it ({listed} has one).")
-    found = decoder(lines, source, declared or {}) if source.format in NEED_KEYS else decoder(lines, source)
+    keys = (declared or {},) if form.needs_keys else ()
+    found = form.envelopes(lines, source, *keys)
     if ANNOUNCED not in found.columns:
         found = found.select("*", F.lit(None).cast(ANNOUNCED_TYPE).alias(ANNOUNCED))
     return as_delivered(with_epochs(found, source.epochs))
@@ -117,7 +128,5 @@ __all__ = [
     "CONTROL",
     "REJECT",
     "FORMATS",
-    "FANNING_OUT",
-    "READ_WHOLE",
-    "READ_ON",
+    "Format",
 ]

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FANNING_OUT, READ_ON, READ_WHOLE, envelopes
+from engine.decode import FORMATS, envelopes
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, files_before, pending_files
@@ -116,9 +116,9 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
     if not union:
         return
-    form = delivery.source.format
-    context = files_before(delivery.files, union) if form in READ_ON else []
-    whole = form in READ_WHOLE and (bool(context) or any(entry.after_line for entry in union))
+    form = FORMATS[delivery.source.format]
+    context = files_before(delivery.files, union) if form.reads_on else []
+    whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_records(spark, delivery.source, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
@@ -126,7 +126,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     records = envelopes(lines, delivery.source, delivery.declared)
     delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
-    records_of = F.count_distinct("line") if form in FANNING_OUT else F.count("*")
+    records_of = F.count_distinct("line") if form.fans_out else F.count("*")
     delivery.classes = (
         delivery.records.groupBy("kind", "table", "file")
         .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"), *evidence_counts())

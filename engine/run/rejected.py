@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import READ_ON, READ_WHOLE, envelopes
+from engine.decode import FORMATS, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile, files_before
@@ -85,7 +85,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     counted = found.waiting.groupBy("file").agg(
         F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
     )
-    whole, catalog = found.source.format in READ_WHOLE, project.catalog.name
+    whole, catalog = FORMATS[found.source.format].reads_whole, project.catalog.name
     kept, reread, out_of_reach = [], [], {}
     inputs = taken_files(spark, project, found.waiting)
     for row in counted.collect():
@@ -121,7 +121,7 @@ def with_context(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: list[PendingFile]
 ) -> list[PendingFile]:
     """The files, and those before them where a record's meaning can begin there."""
-    if source.format not in READ_ON:
+    if not FORMATS[source.format].reads_on:
         return files
     return [*files_before(source_files(spark, source, project.catalog.name, None), files), *files]
 
