@@ -50,9 +50,8 @@ def find_tables(
     writers = None if schemas is None else Writers(schemas)
     unknown: list[Sample] = []
     tables: dict[tuple[Any, str | None], FoundTable] = {}
-    for file in _files(paths):
-        if schemas is not None and schemas.file is not None and file == _absolute(schemas.file):
-            continue
+    beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
+    for file in _files(paths, beside):
         found = _looked_into(file, writers, remark)
         if found.container == "empty":
             continue
@@ -88,8 +87,8 @@ def _looked_into(file: Path, writers: Writers | None, remark: Callable[[str], No
     return opened(found, writers, remark)
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    """The visible files at the places, folders searched to the bottom."""
+def _files(paths: Iterable[Path], beside: Path | None) -> list[Path]:
+    """The visible files at the places, folders searched to the bottom; `beside`: a file that is no events."""
     found: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
@@ -99,6 +98,8 @@ def _files(paths: Iterable[Path]) -> list[Path]:
             below = file.relative_to(path).parts if path.is_dir() else ()
             if not any(part.startswith((".", "_")) for part in below):
                 found[_absolute(file)] = None
+    if beside is not None:
+        found.pop(beside, None)
     if not found:
         raise SourceError(f"Cannot find files in {', '.join(map(str, paths))}.", "name files or folders with events")
     return list(found)
