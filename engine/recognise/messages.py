@@ -11,7 +11,7 @@ from typing import Any, Final
 from engine.recognise.sample import Sample
 
 _VALUES, _KEYS = ("value_avro", "value"), ("key_avro", "key")
-_OF_A_TOPIC: Final = {"value_avro", "key", "topic", "destination", "partition", "offset"}
+_OF_A_TOPIC: Final = {"value_avro", "key", "topic", "destination", "partition", "offset", "headers"}
 
 
 @dataclass(frozen=True)

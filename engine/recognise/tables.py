@@ -88,7 +88,7 @@ def _looked_into(file: Path, writers: Writers | None, remark: Callable[[str], No
 
 
 def _files(paths: Iterable[Path], beside: Path | None) -> list[Path]:
-    """The visible files at the places, folders searched to the bottom; `beside`: a file that is no events."""
+    """The visible files at the places, folders searched to the bottom, without one that lies `beside` the events."""
     found: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
@@ -96,10 +96,9 @@ def _files(paths: Iterable[Path], beside: Path | None) -> list[Path]:
         inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for file in inside:
             below = file.relative_to(path).parts if path.is_dir() else ()
-            if not any(part.startswith((".", "_")) for part in below):
+            schemas = below and _absolute(file) == beside
+            if not schemas and not any(part.startswith((".", "_")) for part in below):
                 found[_absolute(file)] = None
-    if beside is not None:
-        found.pop(beside, None)
     if not found:
         raise SourceError(f"Cannot find files in {', '.join(map(str, paths))}.", "name files or folders with events")
     return list(found)
