@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 from engine.decode.avro import _LOGICAL, _PLAIN
 from engine.decode.connect import decimal
 from engine.decode.look import typed_of_kinds
-from engine.decode.schemas import row_columns
+from engine.decode.schemas import TOLD_BY_VALUES, row_columns
 from engine.names import RESERVED_PREFIX
 from engine.recognise.sample import Fraction
 from engine.schema.evolve import widened
@@ -100,9 +100,12 @@ def _shape(text: str) -> str:
 
 @dataclass
 class Columns:
-    """The columns of one table: `told` by the records' own schemas, and `values` of those without."""
+    """The columns of one table: `said` by the records' own schemas, and `values` of those without. `by_values`: schemas
+    that say all of a column only together, by what is equal in them.
+    """
 
-    told: dict[str, T.DataType | None] = field(default_factory=dict)
+    said: dict[str, T.DataType | None] = field(default_factory=dict)
+    by_values: dict[str, set[str]] = field(default_factory=dict)
     values: dict[str, Values] = field(default_factory=dict)
     schemas: set[str] = field(default_factory=set)
     carried: int = 0
@@ -115,7 +118,10 @@ class Columns:
             text = json.dumps(schema, sort_keys=False)
             if text not in self.schemas:
                 self.schemas.add(text)
-                self.tell({name: kind for name, (kind, _) in row_columns(text).items()})
+                if text.startswith(TOLD_BY_VALUES):
+                    self.by_values.setdefault(json.dumps([schema["dts"], schema["fields"]]), set()).add(text)
+                else:
+                    self.tell({name: kind for name, (kind, _) in row_columns(text).items()})
         else:
             self.bare += row is not None
         for name, value in (row or {}).items():
@@ -123,14 +129,23 @@ class Columns:
 
     def tell(self, types: Mapping[str, T.DataType]) -> None:
         """Types that a schema says; None where two schemas cannot agree."""
-        for name, kind in types.items():
-            known = self.told.get(name, kind)
-            self.told[name] = None if known is None else widened(known, kind)
+        _join(self.said, types)
+
+    @property
+    def told(self) -> dict[str, T.DataType | None]:
+        """The types that all schemas together say."""
+        if not self.by_values:
+            return self.said
+        told = dict(self.said)
+        for schemas in self.by_values.values():
+            _join(told, {name: kind for name, (kind, _) in row_columns(next(iter(schemas)), schemas).items()})
+        return told
 
     def types(self) -> dict[str, T.DataType | None]:
         """Every column's type: as told, else as inferred."""
-        inferred = {name: values.type() for name, values in self.values.items() if name not in self.told}
-        return {**self.told, **(inferred if self.bare or not self.told else {})}
+        told = self.told
+        inferred = {name: values.type() for name, values in self.values.items() if name not in told}
+        return {**told, **(inferred if self.bare or not told else {})}
 
     def declarable(self) -> dict[str, str]:
         """The columns that a spec can declare, with their types as it writes them."""
@@ -152,6 +167,12 @@ class Columns:
         named = [name for name, values in self.values.items() if not values.nulls and _orders(values)]
         word = re.compile(r"(?i)updat|modif|chang|seq|version|time|_at$|_ts$|^ts$|lsn|scn|offset|commit")
         return sorted((name for name in named if word.search(name)), key=lambda name: not word.match(name))
+
+
+def _join(known: dict[str, T.DataType | None], types: Mapping[str, T.DataType]) -> None:
+    for name, kind in types.items():
+        before = known.get(name, kind)
+        known[name] = None if before is None else widened(before, kind)
 
 
 def _orders(values: Values) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.recognise import canal, datastream, debezium, shareplex, spanner
+from engine.recognise import canal, datastream, debezium, dts, shareplex, spanner
 from engine.recognise.fact import Fact
+from engine.recognise.opening import carried
 from engine.recognise.sample import Container, Sample, parsed
 
 MOST_LOOKED_AT: Final = 1_000
@@ -36,8 +37,13 @@ RECOGNISERS: Final = (
     Recogniser("shareplex-json", "json", "meta with an op beside data", shareplex.facts, shareplex.ORDER),
     Recogniser("datastream-json", "json", "source_metadata beside a payload", datastream.facts, datastream.ORDER),
     Recogniser("datastream-avro", "avro", "source_metadata beside a payload", datastream.facts, datastream.ORDER),
+    Recogniser(
+        "debezium-avro", "frames", "messages in base64 or bytes, in Confluent's frames", debezium.facts, debezium.ORDER
+    ),
+    Recogniser("dts-avro", "dts", "messages in base64 or bytes, each a record of DTS", dts.facts, dts.ORDER),
 )
 ROWS: Final = "rows"
+_OF_MESSAGES: Final = {each.container: each.format for each in RECOGNISERS if each.container in ("frames", "dts")}
 
 
 def recognise(found: Sample) -> Recogniser | None:
@@ -75,5 +81,8 @@ def looks_like(lines: Sequence[str]) -> str | None:
     found = recognise(Sample(Path(), "json", tuple(records)))
     if found is not None:
         return found.format
+    kind = carried(Sample(Path(), "text", tuple(lines))) or carried(Sample(Path(), "json", tuple(records)))
+    if kind is not None:
+        return _OF_MESSAGES[kind]
     flat = records and all(isinstance(record, Mapping) for record in records)
     return "plain rows (format rows)" if flat else None

@@ -12,7 +12,7 @@ from typing import IO, Any, Literal
 
 from engine.errors import SourceError
 
-Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]
+Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty", "frames", "dts"]
 
 MOST_CHARACTERS = 64 << 20
 MOST_RECORDS = 100_000
@@ -30,7 +30,8 @@ class Fraction(str):
 class Sample:
     """The first records of a file, as Python has JSON's values. `schema`: what an Avro or Parquet file says of them.
 
-    `whole`: they are all. `delimiter`: of a CSV file. `broken`: how many lines are no JSON.
+    `whole`: they are all. `delimiter`: of a CSV file. `broken`: how many lines are no JSON. The
+    records of a text are its lines; those of "frames" and "dts" are in messages of bytes, whatever carries these.
     """
 
     path: Path
@@ -96,7 +97,7 @@ def _of_text(path: Path, lines: IO[str]) -> Sample:
         return Sample(path, "document", (), whole)
     delimiter = _delimiter(taken[:LOOKED_AT])
     if delimiter is None:
-        return Sample(path, "text", tuple(taken[:LOOKED_AT]), whole)
+        return Sample(path, "text", tuple(taken), whole)
     rows = csv.DictReader(io.StringIO("".join(taken)), delimiter=delimiter)
     return Sample(path, "csv", tuple(rows), whole, tuple(rows.fieldnames or ()), delimiter)
 

@@ -12,6 +12,8 @@ from pyspark.sql import types as T
 from engine.errors import SourceError
 from engine.recognise.columns import Columns, arrow_types, avro_types
 from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise
+from engine.recognise.frames import SchemaPlace, Writers
+from engine.recognise.opening import opened
 from engine.recognise.sample import Sample, sample
 
 CONTAINERS: Final = ("json", "csv", "avro", "parquet")
@@ -36,15 +38,21 @@ class FoundTable:
     container: str = "json"
 
 
-def find_tables(paths: Sequence[Path], remark: Callable[[str], None] | None = None) -> list[FoundTable]:
-    """The tables in files and folders, in the order of format and name. `remark`: told of files passed over.
+def find_tables(
+    paths: Sequence[Path], remark: Callable[[str], None] | None = None, schemas: SchemaPlace | None = None
+) -> list[FoundTable]:
+    """The tables in files and folders, in the order of format and name. `remark`: told of files passed over; `schemas`:
+    where those of messages in Confluent's frames are.
 
     Raises: SourceError: a place is not there; a file that is named, or every file of the folders, is of no known kind.
+        SpecError: a file needs schemas, and they are not named.
     """
+    writers = None if schemas is None else Writers(schemas)
     unknown: list[Sample] = []
     tables: dict[tuple[Any, str | None], FoundTable] = {}
-    for file in _files(paths):
-        found = sample(file)
+    beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
+    for file in _files(paths, beside):
+        found = _looked_into(file, writers, remark)
         if found.container == "empty":
             continue
         recogniser = recognise(found)
@@ -71,8 +79,16 @@ def find_tables(paths: Sequence[Path], remark: Callable[[str], None] | None = No
     return sorted(tables.values(), key=lambda table: (table.format, table.name or ""))
 
 
-def _files(paths: Iterable[Path]) -> list[Path]:
-    """The visible files at the places, folders searched to the bottom."""
+def _looked_into(file: Path, writers: Writers | None, remark: Callable[[str], None] | None) -> Sample:
+    """The records of a file, or of the messages of bytes in it; without schemas, first what they say as JSON."""
+    found = sample(file)
+    if found.container == "empty" or (writers is None and recognise(found) is not None):
+        return found
+    return opened(found, writers, remark)
+
+
+def _files(paths: Iterable[Path], beside: Path | None) -> list[Path]:
+    """The visible files at the places, folders searched to the bottom, without one that lies `beside` the events."""
     found: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
@@ -80,7 +96,8 @@ def _files(paths: Iterable[Path]) -> list[Path]:
         inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for file in inside:
             below = file.relative_to(path).parts if path.is_dir() else ()
-            if not any(part.startswith((".", "_")) for part in below):
+            schemas = below and _absolute(file) == beside
+            if not schemas and not any(part.startswith((".", "_")) for part in below):
                 found[_absolute(file)] = None
     if not found:
         raise SourceError(f"Cannot find files in {', '.join(map(str, paths))}.", "name files or folders with events")
@@ -134,7 +151,9 @@ def _merge(known: FoundTable, more: FoundTable) -> None:
     known.keyless = known.keyless and more.keyless
     known.changes += more.changes
     known.whole = known.whole and more.whole
-    known.columns.tell({name: kind for name, kind in more.columns.told.items() if kind is not None})
+    known.columns.tell({name: kind for name, kind in more.columns.said.items() if kind is not None})
+    for equal, schemas in more.columns.by_values.items():
+        known.columns.by_values.setdefault(equal, set()).update(schemas)
     known.columns.carried += more.columns.carried
     known.columns.bare += more.columns.bare
     for name, values in more.columns.values.items():
@@ -202,6 +221,8 @@ def _what(found: Sample) -> str:
         return "one JSON document; siltstone reads one record a line"
     if found.container == "text":
         return "neither lines of JSON nor CSV, Avro or Parquet"
+    if found.container == "frames":
+        return "messages in Confluent's frames that are no Debezium events"
     first = found.records[0] if found.records else None
     fields = f" with {', '.join(list(first)[:6])}" if isinstance(first, dict) and first else ""
     return f"{found.container} records{fields} of no known format"

@@ -16,6 +16,7 @@ import yaml
 from engine.errors import SourceError, SpecError
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
+from engine.recognise.frames import SchemaPlace
 from engine.recognise.tables import FoundTable
 from engine.spec.load import PROJECT_FILE
 
@@ -46,10 +47,14 @@ class WrittenSpec:
 
 
 def written_specs(
-    tables: Sequence[FoundTable], folder: Path, root: Path, events: Iterable[Path] = ()
+    tables: Sequence[FoundTable],
+    folder: Path,
+    root: Path,
+    events: Iterable[Path] = (),
+    schemas: SchemaPlace | None = None,
 ) -> list[WrittenSpec]:
     """The specs of tables, a file for each in the folder. `root`: the project's folder, where paths start; `events`:
-    the places where the tables were found.
+    the places where the tables were found; `schemas`: where those of their messages were found.
 
     Raises: SourceError: two tables would have one name, or the files of one have no path in common.
     """
@@ -64,7 +69,10 @@ def written_specs(
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
         alike = sum(spec.file.name.casefold().startswith(f"{plain.casefold()}.") for spec in found)
         file = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
-        found.append(_spec(table, name, file, common_path(table.files, root, events)))
+        source = _source(table, common_path(table.files, root, events))
+        if table.format == "debezium-avro" and schemas is not None:
+            source.append(_schemas(schemas, root))
+        found.append(_spec(table, name, file, source))
     return found
 
 
@@ -96,7 +104,7 @@ def project_root(folder: Path) -> tuple[Path, bool]:
     return begin.parent, False
 
 
-def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
+def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str]) -> WrittenSpec:
     keys, questions = _keys(table), [] if table.format != ROWS else ["sequence_by"]
     lines = [
         f"# Written by `siltstone init` from {_counted(table)}.",
@@ -104,7 +112,7 @@ def _spec(table: FoundTable, name: str, file: Path, path: str) -> WrittenSpec:
     ]
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
-    lines += [f"table: {_scalar(name)}", *_source(table, path)]
+    lines += [f"table: {_scalar(name)}", *source]
     if not keys and table.keyless:
         lines.append("keys: [] # the events say that there is no key: the whole row is one")
     elif keys == [(ROW_ID,)]:
@@ -129,6 +137,12 @@ def _source(table: FoundTable, path: str) -> list[str]:
         lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
+
+
+def _schemas(place: SchemaPlace, root: Path) -> str:
+    if place.file is None:
+        return f"  registry: {{url: {_scalar(str(place.registry))}}}"
+    return f"  schemas: {_scalar(_inside(Path(os.path.normpath(place.file.absolute())), root.absolute()))}"
 
 
 def _keys(table: FoundTable) -> list[tuple[str, ...]]:
@@ -201,11 +215,16 @@ def common_path(files: Iterable[Path], root: Path, events: Iterable[Path] = ()) 
     """
     base, wanted = root.absolute(), sorted(set(files))
     for pattern in _patterns(wanted, [Path(os.path.normpath(place.absolute())) for place in events]):
-        return os.path.relpath(pattern, base) if pattern.is_relative_to(base) else str(pattern)
+        return _inside(pattern, base)
     raise SourceError(
         f"Cannot write one path for {len(wanted)} files of one format: others lie between them.",
         "run init once for each folder",
     )
+
+
+def _inside(path: Path, base: Path) -> str:
+    """A path as a spec has it: relative inside the project."""
+    return os.path.relpath(path, base) if path.is_relative_to(base) else str(path)
 
 
 def _patterns(wanted: list[Path], events: Iterable[Path]) -> Iterator[Path]:

@@ -12,14 +12,17 @@ from pyspark.sql import functions as F
 from engine.decode import discover, envelopes
 from engine.inputs.listing import list_files
 from engine.inputs.pending import PendingFile
-from engine.recognise import FoundTable, find_tables, write_specs, written_specs
+from engine.recognise import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.writing import common_path
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_specs, table_spec
 from engine.spec.model import ProjectSpec, TableSpec
+from tests import dts_records as dts
+from tests.framed import envelope, frame, message, record, schemas_file
 from tests.recordings import DATA
+from tests.unit.decode.given import SOURCE
 
 EXTRACTS = Path(__file__).parents[1] / "data"
 RECORDED = (
@@ -32,18 +35,26 @@ RECORDED = (
     "datastream/json",
     "dts/shareplex/doc_samples.jsonl",
     "canal/canal-data.txt",
+    "dts/samples/mydb_t1.base64.txt",
+    "dts/samples/drds_insert.noborn.base64.txt",
+    "postgresql/events.avro.jsonl.gz",
 )
 
 
 def spec_of(project: ProjectSpec, table: FoundTable, path: str) -> TableSpec:
     """A spec that leaves the types to the engine."""
-    mapping: dict[str, object] = {
-        "table": table.name,
-        "source": {"format": table.format, "path": path},
-    }
+    source = {"format": table.format, "path": path}
+    if table.format == "debezium-avro":
+        source["schemas"] = str(schemas_beside(Path(path)))
+    mapping: dict[str, object] = {"table": table.name, "source": source}
     if table.keys != {(ROW_ID,)}:  # that one stands beside the row
         mapping["keys"] = sorted(table.keys)[0] if table.keys else [next(iter(table.columns.types()))]
     return table_spec(mapping, project)
+
+
+def schemas_beside(events: Path) -> Path:
+    """Where a recording of frames has their schemas."""
+    return events.with_name(events.name.replace(".jsonl", ".schemas.json"))
 
 
 def engine_types(
@@ -64,7 +75,8 @@ def engine_types(
 
 
 def check_types(spark: SparkSession, project: ProjectSpec, place: Path) -> None:
-    tables = [table for table in find_tables([place]) if table.name]
+    schemas = SchemaPlace(schemas_beside(place)) if ".avro.jsonl" in place.name else None
+    tables = [table for table in find_tables([place], schemas=schemas) if table.name]
     known = engine_types(spark, project, tables, str(place))
     told = {t.name: {n: k.simpleString() if k else "?" for n, k in t.columns.types().items()} for t in tables}
     assert {table: set(columns) for table, columns in told.items()} == {t: set(c) for t, c in known.items()}
@@ -99,6 +111,52 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
         stored = spark.table(f"lake.{spec.target.latest}").dtypes
         declared = {name: column.type for name, column in (spec.columns or {}).items()}
         assert declared.items() <= dict(stored).items()
+
+
+def test_written_specs_of_messages_run_unchanged(spark: SparkSession, project: ProjectSpec) -> None:
+    folder = project.root / "specs"
+    columns = {"id": "long", "name": "string"}
+    key = record("Key", {"id": "long"})
+    place = SchemaPlace(Path(schemas_file(project.root, {1: key, 2: envelope(columns)})))
+    source = dict.fromkeys(("db", "txId")) | SOURCE | {"version": "3", "db": "main"}
+    event = {"before": None, "source": source, "transaction": None, "op": "c", "ts_ms": 1}
+    frames = [
+        message(frame(2, envelope(columns), event | {"after": {"id": n, "name": "a"}}), frame(1, key, {"id": n}))
+        for n in (1, 2)
+    ]
+    records = [
+        dts.line(dts.record("BEGIN", keys=None, objectName=None)),
+        *[
+            dts.line(
+                dts.record("INSERT", dts.MYSQL, after=[dts.integer(n), dts.text("å")], objectName="db.things"), born
+            )
+            for n, born in ((1, True), (2, False))
+        ],
+    ]
+    for name, lines in (("frames", frames), ("dts", records)):
+        events = project.root / name / "a.jsonl"
+        events.parent.mkdir()
+        events.write_text("".join(f"{line}\n" for line in lines))
+        tables = find_tables([events.parent], schemas=place if name == "frames" else None)
+        write_specs(written_specs(tables, folder, project.root, [events.parent], place), None, force=False)
+    specs = load_specs(None, project)
+    assert {(spec.table, spec.source.format) for spec in specs} == {
+        ("shop.items", "debezium-avro"), ("db.things", "dts-avro"),
+    }  # fmt: skip
+    report = catch_up(project, specs, spark)
+    assert {(table.exit_code, table.rejected, table.changes) for table in report.tables} == {(0, 0, 2)}
+    for spec in specs:
+        rows = spark.table(f"lake.{spec.target.latest}").select("id", "name").orderBy("id").collect()
+        text = "a" if spec.table == "shop.items" else "å"
+        assert [tuple(row) for row in rows] == [(1, text), (2, text)]
+    swapped = [
+        replace(spec, source=replace(spec.source, path=str(project.root / other)))
+        for spec, other in zip(sorted(specs, key=lambda spec: spec.source.format), ("dts", "frames"), strict=True)
+    ]
+    told = catch_up(project, swapped, spark).tables
+    assert {("look like dts-avro" in str(t.error), "look like debezium-avro" in str(t.error)) for t in told} == {
+        (True, False), (False, True),
+    }  # fmt: skip
 
 
 def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""Messages of bytes: in lines of base64, in fields of JSON records, in columns of Parquet and Avro files.
+
+What carries them is as `engine.decode.messages` reads it.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.recognise.sample import Sample
+
+_VALUES, _KEYS = ("value_avro", "value"), ("key_avro", "key")
+_OF_A_TOPIC: Final = {"value_avro", "key", "topic", "destination", "partition", "offset", "headers"}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message. `has_key`: its record has a place for a key, which may be null."""
+
+    value: bytes | None
+    key: bytes | None = None
+    has_key: bool = False
+
+
+def messages(found: Sample) -> tuple[Message | None, ...]:
+    """The message in each record of a file; None for a record that is none."""
+    if found.container == "text":
+        return tuple(_of_line(line) for line in found.records)
+    if found.container in ("json", "avro", "parquet"):
+        return tuple(_of_record(record) for record in found.records)
+    return ()
+
+
+def _of_line(line: str) -> Message | None:
+    bare = line.strip().strip('"')
+    try:
+        return Message(None if bare == "null" else _bytes(bare))
+    except ValueError:
+        return None
+
+
+def _of_record(record: Any) -> Message | None:
+    if isinstance(record, str):
+        return _of_line(record)
+    if not isinstance(record, Mapping):
+        return None
+    binary = [name for name, value in record.items() if isinstance(value, bytes)]
+    name = next((name for name in _VALUES if name in record), binary[0] if len(binary) == 1 else None)
+    if name is None or not (len(record) == 1 or _OF_A_TOPIC & record.keys()):
+        return None
+    key = next((name for name in _KEYS if name in record), None)
+    try:
+        value = _bytes(record[name])
+        return Message(value, None if key is None else _bytes(record[key]), key is not None)
+    except (TypeError, ValueError):
+        return None
+
+
+def _bytes(written: Any) -> bytes | None:
+    """Bytes, or those that a text of base64 stands for.
+
+    Raises: TypeError, ValueError: it is neither.
+    """
+    if written is None or isinstance(written, bytes):
+        return written
+    if not isinstance(written, str):
+        raise TypeError("neither text nor bytes")
+    return base64.b64decode(written, validate=True)

@@ -1,0 +1,241 @@
+"""What init finds in messages of bytes: Debezium's in Confluent's frames, and DTS's records; without a JVM."""
+
+import base64
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.cli import main
+from engine.errors import SourceError, SpecError
+from engine.recognise import FoundTable, SchemaPlace, find_tables, looks_like, project_root, write_specs, written_specs
+from engine.spec import load_project, load_specs
+from tests import dts_records as dts
+from tests.framed import decimal, envelope, frame, message, named, record, schemas_file
+from tests.recordings import DATA
+from tests.unit.decode.given import SOURCE
+
+COLUMNS = {"id": "long", "price": decimal(2, 12), "at": named("long", "io.debezium.time.MicroTimestamp"), "b": "bytes"}
+KEY = record("Key", {"id": "long"})
+HEARTBEAT = record("Heartbeat", {"ts_ms": "long"}, "io.debezium.connector.common")
+SCHEMAS = {1: KEY, 2: envelope(COLUMNS), 3: envelope(COLUMNS | {"added": "string"}), 4: HEARTBEAT}
+TYPES = {"id": "bigint", "price": "decimal(12,2)", "at": "timestamp_ntz", "b": "binary"}
+FRAMES_SHOWN = [("shop.items", "debezium-avro", {("id",)}, TYPES | {"added": "string"})]
+
+
+def change(number: int, key: int, **more: Any) -> tuple[bytes, bytes]:
+    """The frames of the value and of the key of an insert."""
+    row = {"id": key, "price": b"\x01", "at": 5, "b": b"\x00\xff"} | more
+    source = dict.fromkeys(("db", "txId")) | SOURCE | {"version": "3", "db": "main"}
+    value = {"before": None, "after": row, "source": source, "transaction": None, "op": "c", "ts_ms": 1}
+    return frame(number, SCHEMAS[number], value), frame(1, KEY, {"id": key})
+
+
+FRAMES = [change(2, 1), change(3, 2, added="x"), (frame(4, HEARTBEAT, {"ts_ms": 1}), None)]
+
+
+def text_of(data: bytes | None) -> str:
+    return "null" if data is None else base64.b64encode(data).decode()
+
+
+def written(folder: Path, name: str, lines: Sequence[str]) -> Path:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    data = "".join(f"{line}\n" for line in lines).encode()
+    file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return file
+
+
+def shown(tables: Sequence[FoundTable]) -> list[Any]:
+    return [
+        (t.name, t.format, t.keys, {n: k and k.simpleString() for n, k in t.columns.types().items()}) for t in tables
+    ]
+
+
+def parquet(file: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), file)
+    return file
+
+
+def avro(file: Path, records: list[dict[str, Any]]) -> Path:
+    kinds = {"topic": "string", "key": ["null", "bytes"], "value": ["null", "bytes"]}
+    with file.open("wb") as out:
+        fields = [{"name": name, "type": kind} for name, kind in kinds.items()]
+        fastavro.writer(out, {"type": "record", "name": "m", "fields": fields}, records)
+    return file
+
+
+def test_frames_are_read_whatever_carries_them(tmp_path: Path) -> None:
+    place = SchemaPlace(Path(schemas_file(tmp_path, SCHEMAS)))
+    values, keys = ([pair[side] for pair in FRAMES] + [None] for side in (0, 1))
+    both = list(zip(values, keys, strict=True))
+    lines = [message(*pair, offset=n) for n, pair in enumerate(both)]
+    beside = [json.dumps({"value": {}, "value_avro": text_of(v), "key_avro": k and text_of(k)}) for v, k in both[:3]]
+    files = [
+        written(tmp_path, "a.jsonl.gz", lines),
+        written(tmp_path, "b.jsonl", beside),
+        parquet(tmp_path / "c.parquet", key=keys, value=values),
+        avro(tmp_path / "d.avro", [{"topic": "t", "key": k, "value": v} for v, k in both]),
+    ]
+    for file in files:
+        assert shown(find_tables([file], schemas=place)) == FRAMES_SHOWN, file
+    bare = [(*FRAMES_SHOWN[0][:2], set(), FRAMES_SHOWN[0][3])]
+    texts = written(tmp_path, "e.txt", ["", *map(text_of, values), f'"{text_of(values[0])}"'])
+    assert shown(find_tables([texts], schemas=place)) == bare
+    assert shown(find_tables([parquet(tmp_path / "f.parquet", anything=values)], schemas=place)) == bare
+    assert looks_like(lines) == looks_like([text_of(value) for value in values]) == "debezium-avro"
+
+
+def test_schemas_are_asked_for_and_written_into_the_spec(tmp_path: Path) -> None:
+    events = written(tmp_path, "events/a.jsonl", [message(*pair) for pair in FRAMES]).parent
+    with pytest.raises(SpecError, match=r"a\.jsonl: it looks like debezium-avro .* needs the schemas") as refused:
+        find_tables([events])
+    assert "--schemas FILE" in (refused.value.hint or "")
+    place = SchemaPlace(Path(schemas_file(events, SCHEMAS)))  # among the events, and none itself
+    for each, setting in ((place, "schemas"), (SchemaPlace(registry="http://registry:8081"), "registry")):
+        root, _ = project_root(tmp_path / setting / "specs")
+        tables = find_tables([events], schemas=place)
+        specs = written_specs(tables, root / "specs", root, [events], each)
+        write_specs(specs, root / "siltstone.yaml", force=False)
+        (spec,) = load_specs(None, load_project(root))
+        assert (spec.source.format, spec.keys, spec.columns) == ("debezium-avro", ("id",), None)
+        assert spec.source.schemas == (str(place.file) if setting == "schemas" else None)
+        assert (spec.source.registry and spec.source.registry.url) == each.registry
+    text = written_specs(tables, tmp_path / "specs", tmp_path, [events], place)[0].text
+    assert "  schemas: events/schemas.json\n" in text
+
+
+def test_the_command_takes_schemas_from_one_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = written(tmp_path, "a.jsonl", [message(*pair) for pair in FRAMES])
+    schemas = schemas_file(tmp_path, SCHEMAS)
+    begin = ["init", str(events), "-o", str(tmp_path / "specs")]
+    outcomes = {
+        (): (2, "it looks like debezium-avro"),
+        ("--schemas", schemas, "--registry", "http://r"): (2, "name one of them"),
+        ("--registry", "https://me:secret@r"): (2, "a user or a password in it"),
+        ("--schemas", schemas): (0, "debezium-avro"),
+    }
+    for more, (code, words) in outcomes.items():
+        with pytest.raises(SystemExit) as ended:
+            main([*begin, *more])
+        told = capsys.readouterr()
+        assert (ended.value.code or 0) == code, told
+        assert words in " ".join((told.out + told.err).split())
+    assert (tmp_path / "specs" / "shop.items.yaml").exists()
+
+
+def test_schemas_that_are_not_there_are_told(tmp_path: Path) -> None:
+    file = written(tmp_path, "a.jsonl", [message(*pair) for pair in (FRAMES[0], FRAMES[0], FRAMES[1])])
+    some = SchemaPlace(Path(schemas_file(tmp_path, {number: SCHEMAS[number] for number in (1, 2)})))
+    remarks: list[str] = []
+    (table,) = find_tables([file], remarks.append, some)
+    assert (table.changes, [remark for remark in remarks if "has no schema 3" in remark]) == (2, remarks)
+    none = SchemaPlace(Path(schemas_file(tmp_path, {9: KEY})))
+    with pytest.raises(SourceError, match="has no schemas 1, 2, 3"):
+        find_tables([file], schemas=none)
+    wrong = SchemaPlace(Path(schemas_file(tmp_path, {n: KEY if n == 1 else HEARTBEAT for n in SCHEMAS})))
+    with pytest.raises(SourceError, match="in Confluent's frames that are no Debezium events"):
+        find_tables([file], schemas=wrong)
+
+
+DTS_TYPES = {"id": 3, "price": 246, "doc": 252, "name": 253}
+
+
+def dts_row(key: int, price: Any, doc: Any) -> list[Any]:
+    return [dts.integer(key), price, doc, dts.text("å")]
+
+
+DTS_LINES = [
+    *[
+        dts.line(made, born)
+        for born in (True, False)
+        for made in (
+            dts.record("BEGIN", keys=None, objectName=None),
+            dts.record("INSERT", DTS_TYPES, after=dts_row(1, dts.decimal("1.50", 3, 2), dts.blob(b"\x00"))),
+            dts.record("DELETE", DTS_TYPES, before=dts_row(1, dts.decimal("123.4", 4, 1), None)),
+            dts.record("DDL", after="ALTER TABLE items ADD x int", keys=None, objectName="shop"),
+        )
+    ],
+    dts.line(
+        dts.record(
+            "INIT", {"k": 8}, after=[dts.integer(5)], objectName="shop_01.orders_17", keys='{"u":["k"]}',
+            tags={"l_db_name": "shop", "l_tb_name": "orders"},
+        )
+    ),
+    dts.line(dts.record("INSERT", {"v": 253}, after=[dts.text("x")], objectName="pg.public.log", keys=None)),
+    text_of(bytes(40)),
+]  # fmt: skip
+
+
+def test_records_of_dts_tell_tables_keys_and_types(tmp_path: Path) -> None:
+    whole = [
+        ("public.log", "dts-avro", set(), {"v": "string"}),
+        (
+            "shop.items",
+            "dts-avro",
+            {("id",)},
+            {"id": "bigint", "price": "decimal(5,2)", "doc": "binary", "name": "string"},
+        ),
+        ("shop.orders", "dts-avro", {("k",)}, {"k": "bigint"}),
+    ]
+    assert shown(find_tables([written(tmp_path, "whole/a.txt", DTS_LINES)])) == whole
+    for number, line in enumerate(DTS_LINES[:-1]):  # what only all records say together, from files of one record each
+        written(tmp_path, f"apart/{number}.jsonl", [json.dumps({"topic": "t", "value": line})])
+    parquet(tmp_path / "apart" / "p.parquet", value=[base64.b64decode(line) for line in DTS_LINES])
+    assert shown(find_tables([tmp_path / "apart"])) == whole
+    assert looks_like(DTS_LINES) == looks_like([f'{{"value": "{line}"}}' for line in DTS_LINES]) == "dts-avro"
+
+
+def test_a_spec_of_dts_leaves_keys_and_types_to_the_records(tmp_path: Path) -> None:
+    events = written(tmp_path, "events/a.txt", DTS_LINES)
+    specs = written_specs(find_tables([events]), tmp_path / "specs", tmp_path, [events])
+    write_specs(specs, tmp_path / "siltstone.yaml", force=False)
+    assert {spec.table: spec.open_questions for spec in specs} == {
+        "public.log": ("keys",), "shop.items": (), "shop.orders": (),
+    }  # fmt: skip
+    (spec,) = load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
+    assert (spec.source.format, spec.keys, spec.columns) == ("dts-avro", ("id",), None)
+
+
+def test_bytes_that_are_no_messages_are_rows_or_not_known(tmp_path: Path) -> None:
+    longs = [number.to_bytes(8, "big") for number in (1, 2, 1_700_000_000_000)]
+    (rows,) = find_tables([parquet(tmp_path / "a.parquet", id=[1, 2, 3], value=longs)])
+    assert rows.format == "rows"
+    words = written(tmp_path, "b.txt", ["word", text_of(b"some bytes that are long enough for a record of DTS!!")])
+    with pytest.raises(SourceError, match="Cannot tell what is in"):
+        find_tables([words])
+    assert looks_like(["word", "AQID"]) is None
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
+def test_the_recorded_frames_tell_what_the_same_events_tell_as_json() -> None:
+    events = DATA / "postgresql" / "events.avro.jsonl.gz"
+    told = find_tables([events], schemas=SchemaPlace(DATA / "postgresql" / "events.avro.schemas.json.gz"))
+    as_json = {table.name: table for table in find_tables([events])}
+    assert {table.format for table in told} == {"debezium-avro"}
+    assert {table.format for table in as_json.values()} == {"debezium-json"}
+    assert {t.name: (t.keys, t.changes, t.keyless) for t in told} == {
+        name: (t.keys, t.changes, t.keyless) for name, t in as_json.items()
+    }
+    for table in told:
+        named_in_json = set(as_json[table.name].columns.types())
+        assert named_in_json <= set(table.columns.types()), table.name  # the schema names a column before a row has it
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
+@pytest.mark.parametrize("generation", ["", ".noborn"])
+def test_the_samples_of_dts_tell_their_tables(generation: str) -> None:
+    samples = DATA / "dts" / "samples"
+    assert shown(find_tables([samples / f"mydb_t1{generation}.base64.txt"])) == [
+        ("mydb.t1", "dts-avro", {("a",)}, {"a": "bigint", "b": "string"})
+    ]
+    (table,) = find_tables([samples / f"drds_insert{generation}.base64.txt"])
+    assert (table.name, table.keys) == ("test_drds_hzy.sample_order_real", {("id",)})
+    with pytest.raises(SourceError, match="Cannot find a change of a table"):
+        find_tables([samples / f"begin_control{generation}.base64.txt"])
