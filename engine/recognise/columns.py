@@ -136,10 +136,13 @@ class Columns:
         """The types that all schemas together say."""
         if not self.by_values:
             return self.said
-        told = dict(self.said)
+        told, seen = dict(self.said), dict(self.said)
         for schemas in self.by_values.values():
-            _join(told, {name: kind for name, (kind, _) in row_columns(next(iter(schemas)), schemas).items()})
-        return told
+            typed = row_columns(next(iter(schemas)), schemas)
+            _join(told, {name: kind for name, (kind, encoding) in typed.items() if encoding.kind != "unsure"})
+            for name, (kind, _) in typed.items():
+                seen.setdefault(name, kind)  # text that may be bytes, until another record says which
+        return seen | told
 
     def types(self) -> dict[str, T.DataType | None]:
         """Every column's type: as told, else as inferred."""

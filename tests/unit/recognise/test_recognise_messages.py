@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import fastavro
@@ -20,6 +21,7 @@ from tests import dts_records as dts
 from tests.framed import decimal, envelope, frame, message, named, record, schemas_file
 from tests.recordings import DATA
 from tests.unit.decode.given import SOURCE
+from tests.unit.inputs.test_registry import Registry
 
 COLUMNS = {"id": "long", "price": decimal(2, 12), "at": named("long", "io.debezium.time.MicroTimestamp"), "b": "bytes"}
 KEY = record("Key", {"id": "long"})
@@ -111,6 +113,22 @@ def test_schemas_are_asked_for_and_written_into_the_spec(tmp_path: Path) -> None
     assert "  schemas: events/schemas.json\n" in text
 
 
+def test_a_registry_is_asked_once_for_each_schema(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        written(tmp_path, f"events/{name}", [message(*pair) for pair in FRAMES])
+    with Registry() as server:
+        server.answers = {f"/schemas/ids/{n}": [(200, {"schema": json.dumps(each)})] for n, each in SCHEMAS.items()}
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            tables = find_tables([tmp_path / "events"], schemas=SchemaPlace(registry=server.url))
+        finally:
+            server.shutdown()
+            thread.join()
+    assert shown(tables) == FRAMES_SHOWN
+    assert sorted(path for path, _ in server.seen) == [f"/schemas/ids/{number}" for number in SCHEMAS]
+
+
 def test_the_command_takes_schemas_from_one_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     events = written(tmp_path, "a.jsonl", [message(*pair) for pair in FRAMES])
     schemas = schemas_file(tmp_path, SCHEMAS)
@@ -169,6 +187,7 @@ DTS_LINES = [
         )
     ),
     dts.line(dts.record("INSERT", {"v": 253}, after=[dts.text("x")], objectName="pg.public.log", keys=None)),
+    dts.line(dts.record("DELETE", DTS_TYPES | {"x": 3}, before=[*dts_row(1, None, None), dts.integer(1)])),
     text_of(bytes(40)),
 ]  # fmt: skip
 
@@ -180,7 +199,7 @@ def test_records_of_dts_tell_tables_keys_and_types(tmp_path: Path) -> None:
             "shop.items",
             "dts-avro",
             {("id",)},
-            {"id": "bigint", "price": "decimal(5,2)", "doc": "binary", "name": "string"},
+            {"id": "bigint", "price": "decimal(5,2)", "doc": "binary", "name": "string", "x": "bigint"},
         ),
         ("shop.orders", "dts-avro", {("k",)}, {"k": "bigint"}),
     ]
