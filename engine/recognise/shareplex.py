@@ -29,6 +29,6 @@ def facts(record: Any) -> Sequence[Fact] | None:
     word = " ".join(meta["op"].replace("_", " ").split()).upper()
     if word not in OPS:
         return [] if word in CONTROLS else None
-    data = operation.get("data")
-    row = data if isinstance(data, Mapping) else None
+    images = [image for image in (operation.get("key"), operation.get("data")) if isinstance(image, Mapping)]
+    row = {name: value for image in images for name, value in image.items()} if images else None
     return [Fact(meta.get("table"), row=row, inserted=OPS[word] == "insert")]
