@@ -76,7 +76,16 @@ def find_tables(
             " events only.",
             "name files with changes",
         )
+    _join_unnamed(tables)
     return sorted(tables.values(), key=lambda table: (table.format, table.name or ""))
+
+
+def _join_unnamed(tables: dict[tuple[Any, str | None], FoundTable]) -> None:
+    """Give events that name no table to the only one of their format: a spec takes them for its own."""
+    for key in [key for key, table in tables.items() if table.name is None and table.format != ROWS]:
+        named = [other for other, table in tables.items() if other[0] == key[0] and table.name is not None]
+        if len(named) == 1:
+            _merge(tables[named[0]], tables.pop(key))
 
 
 def _looked_into(file: Path, writers: Writers | None, remark: Callable[[str], None] | None) -> Sample:
@@ -146,7 +155,7 @@ def _payload(schema: Any) -> Any:
 
 
 def _merge(known: FoundTable, more: FoundTable) -> None:
-    known.files += more.files
+    known.files += [file for file in more.files if file not in known.files]
     known.keys |= more.keys
     known.keyless = known.keyless and more.keyless
     known.changes += more.changes
