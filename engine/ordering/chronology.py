@@ -66,7 +66,7 @@ def latest_known(value: Column, when: Column) -> Column:
 def mark_redeliveries(rows: DataFrame) -> DataFrame:
     """Tell the first copy of a change from those that were delivered again.
 
-    Needs: is_base, is_read, op, position, content_hash, and the chronology's columns.
+    Needs: is_base, is_read, op, position, own_position, content_hash, and the chronology's columns.
     Gives: the same columns, then is_again.
     Rows: 1:1. A copy follows its original directly and repeats its state, so it can stay in the timeline.
 
@@ -79,5 +79,6 @@ def mark_redeliveries(rows: DataFrame) -> DataFrame:
         (none)    read    A         no    a READ without a position is known by its time
     """
     read_at = F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at")
-    identity = F.struct("is_base", "is_read", "position", "op", "content_hash", read_at)
+    # READs of one window stand at its close, all of them: their own positions tell them apart.
+    identity = F.struct("is_base", "is_read", "position", "own_position", "op", "content_hash", read_at)
     return rows.withColumn("is_again", F.lag(identity).over(chronology()).eqNullSafe(identity))
