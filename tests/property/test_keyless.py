@@ -197,6 +197,16 @@ def test_the_rule(folded: dict[int, list[tuple[Any, ...]]], name: str) -> None:
     assert found == judged_by_oracle((changes, []))
 
 
+def test_equal_rows_read_at_two_places_of_one_window_are_no_copies_of_each_other(spark: SparkSession) -> None:
+    """All READs of a window stand at its close; one at its first place is not one at its second once more."""
+    opened = f"0000-{17:016X}", NOON + 9 * SECOND
+    windows = [(*opened, f"0000-{20:016X}", opened[1] + SECOND)]
+    case: Case = [change("read", 18, 10), *[change("read", 19, 19, nth=nth) for nth in (1, 2, 3)]], windows
+    found = fold(spark, [case])[0]
+    assert [row[1] for row in found] == [1, 2, 3]
+    assert found == judged_by_oracle(case)
+
+
 def short(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """A version as the table of cases writes it: image, copy, from, to, op."""
     image, copy, *times, _, op, _ = row
