@@ -48,6 +48,7 @@ INPUTS: Final = "inputs"
 RUNS: Final = "runs"
 CHECKS: Final = "checks"
 GAPS: Final = "gaps"
+CONTROL_OF: Final = "control:"  # how the consumer of a source's control events is called, before the path
 LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS)
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.ledgers import TRANSACTION
+from engine.schema.control_kinds import TRANSACTION_LEDGER
 from quality import catalogue
 
 COMPLETE: Final = "complete"
@@ -89,7 +89,7 @@ def transaction_states(
         partitions, finished, low, high (positions), commit_ts.
     Rows: one a transaction. Each change counts once, however often it was delivered, and in how many batches.
     """
-    ledger = control.where(F.col("kind") == TRANSACTION)
+    ledger = control.where(F.col("kind") == TRANSACTION_LEDGER)
     recent = F.col("batch") > since
     if before is not None:
         recent = recent | (F.col("commit_ts") >= F.lit(before - grace))

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.look.reading import Reader
-from engine.names import CONTROL, INPUTS, REJECTS, REPLAYS, SUMMARY_BATCH
+from engine.names import CONTROL, CONTROL_OF, INPUTS, REJECTS, REPLAYS, SUMMARY_BATCH
 
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec, TableSpec
 
 WAITING = "waiting"
 TAKEN_AGAIN = "taken again"
-CONTROL_OF = "control:"
 Place = tuple[str, int, str, int]
 """(consumer, batch, file, line): what a replay's mark names."""
 

@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
-from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
+from engine.ordering.windows import attach_windows, chunk_windows
 from engine.run.folding import Folding
+from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
 Ordered = TypeVar("Ordered", str, int)
 
