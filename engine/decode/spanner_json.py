@@ -18,9 +18,9 @@ from engine import names
 from engine.decode import position, spanner_kinds
 from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
+from engine.decode.instants import nanos, seconds, unix_micros
 from engine.decode.json_lines import CORRUPT, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
-from engine.decode.spanner_time import nanos, seconds, unix_micros
 from engine.spec.model import SourceSpec
 
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
