@@ -89,9 +89,10 @@ def _join_unnamed(tables: dict[tuple[Any, str | None], FoundTable]) -> None:
 
 
 def _looked_into(file: Path, writers: Writers | None, remark: Callable[[str], None] | None) -> Sample:
-    """The records of a file, or of the messages of bytes in it; without schemas, first what they say as JSON."""
+    """The records of a file, or of the messages of bytes in it; where nobody named schemas, first what is JSON."""
     found = sample(file)
-    if found.container == "empty" or (writers is None and recognise(found) is not None):
+    named = writers is not None and not writers.place.of_project
+    if found.container == "empty" or (not named and recognise(found) is not None):
         return found
     return opened(found, writers, remark)
 
