@@ -19,6 +19,7 @@ OPS: Final = {
 }
 DDL: Final = ("DDL", "CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX")
 OTHERS: Final = {"QUERY": "query", "GTID": "transaction", "XACOMMIT": "transaction", "XAROLLBACK": "transaction"}
+HEARTBEAT: Final = "MHEARTBEAT"
 _TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
 
 
@@ -35,7 +36,7 @@ def control_kind(message: Column, found: Column, text: Column) -> Column:
     """Which control event, or null. `found`: the operation."""
     kind = F.upper(message["type"])
     chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), "ddl").when(
-        kind == "MHEARTBEAT", "heartbeat"
+        kind == HEARTBEAT, "heartbeat"
     )
     for word, name in OTHERS.items():
         chosen = chosen.when(kind == word, name)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from engine.recognise import canal, datastream, debezium, dts, shareplex, spanner
 from engine.recognise.fact import Fact
+from engine.recognise.messages import are_fillers
 from engine.recognise.opening import carried
 from engine.recognise.sample import Container, Sample, parsed
 
@@ -56,6 +57,13 @@ def recognise(found: Sample) -> Recogniser | None:
         if of_it and of_it >= ENOUGH * len(told) and rank > most:
             best, most = recogniser, rank
     return best
+
+
+def tells_nothing(found: Sample) -> bool:
+    """Whether a file of no known format has nothing in it that tells of a table: null messages, fillers of DTS."""
+    if found.container in ("empty", "json") and not any(map(_says_something, found.records)):
+        return True
+    return are_fillers(found)
 
 
 def _says_something(record: Any) -> bool:

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError
 from engine.recognise.columns import Columns, arrow_types, avro_types
-from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise
+from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise, tells_nothing
 from engine.recognise.frames import SchemaPlace, Writers
 from engine.recognise.opening import opened
 from engine.recognise.sample import Sample, sample
@@ -53,9 +53,9 @@ def find_tables(
     beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
     for file in _files(paths, beside):
         found = _looked_into(file, writers, remark)
-        if found.container == "empty":
-            continue
         recogniser = recognise(found)
+        if recogniser is None and tells_nothing(found):
+            continue
         if recogniser is None and not _is_rows(found):
             unknown.append(found)
             continue
@@ -73,7 +73,7 @@ def find_tables(
     if not tables:
         raise SourceError(
             f"Cannot find a change of a table in {', '.join(map(str, paths))}: the files are empty, or hold control"
-            " events only.",
+            " events, null messages or fillers only.",
             "name files with changes",
         )
     _join_unnamed(tables)
