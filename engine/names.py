@@ -48,7 +48,8 @@ INPUTS: Final = "inputs"
 RUNS: Final = "runs"
 CHECKS: Final = "checks"
 GAPS: Final = "gaps"
-LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS)
+DISMISSALS: Final = "dismissals"
+LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, DISMISSALS)
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
