@@ -90,7 +90,7 @@ def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", said: Dismissal)
         try:
             if not catalog.table_exists(name):
                 beside = catalog.load_table(f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
-                options = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
+                options: dict[str, Any] = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
                 catalog.create_table_if_not_exists(name, _schema(), **options)
             catalog.load_table(name).append(pa.Table.from_pylist(rows, schema=_schema()))
         except (CommitFailedException, ValidationException):  # somebody has written since it was read
