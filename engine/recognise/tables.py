@@ -122,7 +122,7 @@ def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundT
     tables: dict[str | None, FoundTable] = {}
     types = avro_types(_payload(found.schema)) if found.container == "avro" else None
     for record in found.records:
-        for fact in recogniser.facts(record) or ():
+        for fact in recogniser.told(record) or ():
             table = tables.get(fact.table)
             if table is None:
                 table = FoundTable(fact.table, recogniser.format, recogniser.order, [found.path], whole=found.whole)

@@ -11,11 +11,11 @@ from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
-from engine.inputs.pending import PendingFile, files_before
+from engine.inputs.pending import PendingFile
 from engine.run.delivery import Consumer, Delivery, control_consumer, with_masks
 from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
-from engine.run.records import read_records, source_files
+from engine.run.records import context_of, read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
 
@@ -94,7 +94,9 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
     if reread:
-        again = read_records(spark, found.source, with_context(spark, project, found.source, reread), catalog)[0]
+        files = source_files(spark, found.source, catalog, None) if FORMATS[found.source.format].reads_on else ()
+        context = context_of(spark, found.source, files, reread)
+        again = read_records(spark, found.source, [*context, *reread], catalog)[0]
         again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
     records = envelopes(lines, found.source, found.declared)
@@ -110,15 +112,6 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
         )
         .collect()
     )
-
-
-def with_context(
-    spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: list[PendingFile]
-) -> list[PendingFile]:
-    """The files, and those before them where a record's meaning can begin there."""
-    if not FORMATS[source.format].reads_on:
-        return files
-    return [*files_before(source_files(spark, source, project.catalog.name, None), files), *files]
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:

@@ -16,6 +16,7 @@ from tests.conformance.wire import SECOND, base
 
 LONG_TEXT = 1000
 ABSENT = "NONE"
+LSNS = "<->"
 _NUMBERS: Mapping[str, Mapping[str, int]] = {
     "MySQL": {
         "smallint": 2, "int": 3, "bigint": 8, "ubigint": 8, "float": 4, "double": 5, "decimal": 246, "text": 252,
@@ -73,6 +74,7 @@ class DtsAvro(LineTeller):
         return {"bornTimestamp": 0} | found
 
     def change(self, step: Step, event: Event, place: str) -> Row:
+        self.fraction = 1000 if LSNS in place else 1  # nanoseconds beside pairs of LSNs
         table = event.table
         if event.op == "truncate":
             statement = f"TRUNCATE TABLE `{table.name}`"
@@ -111,19 +113,15 @@ class DtsAvro(LineTeller):
                 return dts.moment(*self.parts(value))
             case "time":
                 sign, whole = (-1 if value < 0 else 1), abs(value)
-                clock = [whole // SECOND // 3600, whole // SECOND // 60 % 60, whole // SECOND % 60, whole % SECOND]
-                return dts.moment(None, None, None, *[sign * part for part in self.counted(clock)])
+                seconds, fraction = divmod(whole, SECOND)
+                clock = [seconds // 3600, seconds // 60 % 60, seconds % 60, fraction * self.fraction]
+                return dts.moment(None, None, None, *[sign * part for part in clock])
         return self.special(kind, value)
 
     def parts(self, micros: int) -> list[int]:
         days, rest = divmod(micros, wire.DAY)
         seconds, fraction = divmod(rest, SECOND)
-        clock = [seconds // 3600, seconds // 60 % 60, seconds % 60, fraction]
-        return [*wire.civil(days), *self.counted(clock)]
-
-    def counted(self, clock: list[int]) -> list[int]:
-        """Fractions in the unit that the source's records have."""
-        return clock
+        return [*wire.civil(days), seconds // 3600, seconds // 60 % 60, seconds % 60, fraction * self.fraction]
 
     charset: str
 
@@ -198,9 +196,6 @@ class DtsPostgresql(DtsAvro):
                 return dts.blob(b"\x01" + value.encode(), "JSONB")
         return dts.blob(value, "BYTEA")
 
-    def counted(self, clock: list[int]) -> list[int]:
-        return [*clock[:3], clock[3] * 1000]
-
     def images(self, event: Event) -> tuple[Row | None, Row | None]:
         before, after = event.before, event.after
         if before is not None and after is not None:
@@ -216,7 +211,9 @@ class DtsPostgresql(DtsAvro):
     def placed(self, story: Story) -> Iterator[tuple[Step, list[str]]]:
         for step in self.steps(story):
             lsn = (0x16 << 32) + 0xFFFF0000 + 0x1000 * step.number
-            places = [
-                f"{place >> 32:X}/{place & 0xFFFFFFFF:X}<->{lsn:d}" for place in range(lsn, lsn + len(step.events))
-            ]
+            places = [f"{_lsn(lsn + n)}{LSNS}{lsn}" for n in range(len(step.events))]
             yield step, places if step.kind == "stream" else ["0@0"] * len(places)
+
+
+def _lsn(number: int) -> str:
+    return f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"
