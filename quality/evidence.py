@@ -9,10 +9,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.control import named_source
-from engine.decode.ledgers import LOG_FILE, TRANSACTION, WATERMARK
-from engine.ordering.windows import WINDOW_OPEN
+from engine.schema import control_kinds
 from quality import catalogue
-from quality.snapshots import SCAN_ENDED, SIGNAL
+from quality.snapshots import SCAN_ENDED, SNAPSHOT_REQUEST
 
 
 @dataclass(frozen=True)
@@ -76,15 +75,15 @@ def evidence_of(
     if control is None or not sources:
         return Evidence(since)
     kind, old = F.col("kind"), F.col("batch") <= since
-    of_ledger, is_mark = kind == TRANSACTION, kind == WATERMARK
-    notice = (kind == "notification") & F.col("payload").contains(SCAN_ENDED)
+    of_ledger, is_mark = kind == control_kinds.TRANSACTION_LEDGER, kind == control_kinds.WATERMARK
+    notice = (kind == control_kinds.NOTIFICATION) & F.col("payload").contains(SCAN_ENDED)
     counted = {
-        "markers": kind == WINDOW_OPEN,
+        "markers": kind == control_kinds.WINDOW_OPEN,
         "transactions": of_ledger & F.col("payload").contains('"size":'),  # or nobody says how much they hold
-        "heartbeats": (kind == "heartbeat") & F.col("ingest_ts").isNotNull(),
+        "heartbeats": (kind == control_kinds.HEARTBEAT) & F.col("ingest_ts").isNotNull(),
         "watermarks": is_mark,
-        "log_files": kind == LOG_FILE,
-        "scan_requests": (kind == "signal") & F.col("payload").contains(SIGNAL),
+        "log_files": kind == control_kinds.LOG_FILE,
+        "scan_requests": (kind == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST),
         "scan_notices": notice,
         "ended_scans": notice & ~old,
     }

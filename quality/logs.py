@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.ledgers import LOG_FILE
+from engine.schema.control_kinds import LOG_FILE
 from quality import catalogue
 
 HEX, DECIMAL = 16, 10

@@ -14,12 +14,13 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.ordering.windows import chunk_windows, enclosing_windows
+from engine.schema import control_kinds
 from quality import catalogue
 from quality.timeline import Columns, is_streamed, key_struct
 
 SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"
-SIGNAL: Final = "execute-snapshot"
+SNAPSHOT_REQUEST: Final = "execute-snapshot"
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice
 # Keys whose order here is their order at the source: a text's depends on its collation.
 ORDERED: Final = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
@@ -47,11 +48,11 @@ def scans(control: DataFrame, since: int, table: str, with_reads: bool) -> list[
     Needs: control rows of one source.
     """
     is_told = F.col("payload").contains(SCAN_ENDED) | F.col("payload").contains(SCAN_BEGAN)
-    is_notice = (F.col("kind") == "notification") & is_told
-    is_signal = (F.col("kind") == "signal") & F.col("payload").contains(SIGNAL)
+    is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
+    is_signal = (F.col("kind") == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST)
     rows = control.where(is_notice | is_signal).select("kind", "batch", "commit_ts", "payload").collect()
-    signals = {one["id"]: one for one in (signal_of(row) for row in rows if row["kind"] == "signal") if one}
-    notices = [notice_of(row) for row in rows if row["kind"] == "notification"]
+    signals = {one["id"]: one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one}
+    notices = [notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION]
     if any(one["type"] == SCAN_ENDED for one in notices):
         return noticed(notices, signals, since, table)
     return signalled(list(signals.values()), table) if with_reads else []
@@ -62,7 +63,7 @@ def signal_of(row: Any) -> dict[str, Any] | None:
     payload = json.loads(row["payload"])
     after = (payload.get("payload") or payload).get("after") or {}
     data = json.loads(after.get("data") or "{}")
-    if after.get("type") != SIGNAL or row["commit_ts"] is None:
+    if after.get("type") != SNAPSHOT_REQUEST or row["commit_ts"] is None:
         return None
     partial = any(word in data for word in ("additional-condition", "additional-conditions", "surrogate-key"))
     return {

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.ledgers import TRANSACTION
+from engine.schema.control_kinds import TRANSACTION_LEDGER
 from quality import catalogue
 
 COMPLETE: Final = "complete"
@@ -89,7 +89,7 @@ def transaction_states(
         partitions, finished, low, high (positions), commit_ts.
     Rows: one a transaction. Each change counts once, however often it was delivered, and in how many batches.
     """
-    ledger = control.where(F.col("kind") == TRANSACTION)
+    ledger = control.where(F.col("kind") == TRANSACTION_LEDGER)
     recent = F.col("batch") > since
     if before is not None:
         recent = recent | (F.col("commit_ts") >= F.lit(before - grace))
@@ -112,7 +112,7 @@ def counted_lanes(told: DataFrame) -> DataFrame:
     # Everything that follows is of one transaction: one shuffle serves it all.
     opened = (
         told.repartition("source", "tx_id")
-        .select("source", "tx_id", "position", "commit_ts", "told", part)
+        .select("source", "tx_id", F.col("position").alias("high"), "commit_ts", "told.*", part)
         .select("*", F.explode_outer("part.spans").alias("span"))
     )
     lane = Window.partitionBy("source", "tx_id", "part.table", "part.partition").orderBy("span.lo", "span.hi")
@@ -125,14 +125,8 @@ def counted_lanes(told: DataFrame) -> DataFrame:
             F.coalesce(F.sum("fresh"), F.lit(0)).alias("came"),
             F.max("span.hi").alias("reached"),
             F.bool_or("part.is_last").alias("is_last"),
-            *[F.max(f"told.{name}").alias(name) for name in ("size", "partitions", "ended", "rows")],
-            F.max(F.struct("told.size", "told.tables")).alias("told"),
-            F.min("told.low").alias("low"),
-            F.max("position").alias("high"),
-            F.max("commit_ts").alias("commit_ts"),
+            *facts(),
         )
-        .select("*", F.col("told.tables").alias("tables"))
-        .drop("told")
     )
 
 
@@ -144,21 +138,25 @@ def summed(lanes: DataFrame) -> DataFrame:
         told (announced by table), low, high, commit_ts.
     Rows: one a transaction.
     """
-    return lanes.groupBy("source", "tx_id").agg(
+    sums = lanes.groupBy("source", "tx_id").agg(
         F.sum("came").alias("counted"),
         F.max("reached").alias("reached"),
         F.collect_list(F.struct("table", "came")).alias("lanes"),
         F.collect_set("table").alias("touched"),
         F.count_if("is_last").alias("finished"),
-        F.max("size").alias("announced"),
-        F.max("partitions").alias("partitions"),
-        F.max(F.coalesce("ended", F.lit(False))).alias("ended"),
-        F.max("rows").alias("rows"),
-        F.max(F.struct("size", "tables")).getField("tables").alias("told"),
-        F.min("low").alias("low"),
-        F.max("high").alias("high"),
-        F.max("commit_ts").alias("commit_ts"),
+        *facts(),
     )
+    return sums.withColumnsRenamed({"size": "announced", "tables": "told"})
+
+
+def facts() -> list[Column]:
+    """What several rows of one transaction say of it, together. The tables are those of the row that says its size."""
+    return [
+        *[F.max(name).alias(name) for name in ("size", "partitions", "ended", "rows")],
+        F.max(F.struct("size", "tables")).getField("tables").alias("tables"),
+        F.min("low").alias("low"),
+        *[F.max(name).alias(name) for name in ("high", "commit_ts")],
+    ]
 
 
 def stated(sums: DataFrame, newest: datetime | None, grace: timedelta) -> DataFrame:

@@ -7,16 +7,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.ledgers import WATERMARK
+from engine.decode.spanner_partitions import children
+from engine.schema.control_kinds import CHILD_PARTITIONS, HEARTBEAT, PARTITION_END, WATERMARK
 from quality import catalogue
 
-HEARTBEAT: Final = "heartbeat"
-CHILDREN: Final = "child_partitions"
-ENDS: Final = (CHILDREN, "partition_end")
-_CHILD: Final = (
-    "array<struct<token string, parent_partition_tokens array<string>, parentPartitionTokens array<string>>>"
-)
-PAYLOAD: Final = f"child_partitions {_CHILD}, childPartitions {_CHILD}"
+ENDS: Final = (CHILD_PARTITIONS, PARTITION_END)
 
 
 def silent_heartbeats(
@@ -81,32 +76,44 @@ def stalled_partitions(control: DataFrame, before: datetime | None, grace: timed
     """
     is_recent = F.lit(True) if before is None else F.coalesce("commit_ts", "ingest_ts") >= F.lit(before - grace)
     rows = control.where(F.col("kind").isin(WATERMARK, *ENDS) & is_recent).coalesce(1)
-    is_mark = F.col("kind") == WATERMARK
-    children = F.from_json(F.when(F.col("kind") == CHILDREN, F.col("payload")), PAYLOAD)
+    whole = Window.partitionBy(F.lit(1))
+    is_followed = F.bool_or(F.col("mark").isNotNull() & F.col("starts").isNotNull()).over(whole)
+    partitions = partition_lives(rows).select(
+        "*",
+        F.coalesce("mark", "starts").alias("ingest_ts"),
+        F.max("mark").over(whole).alias("until"),
+        (F.col("mark").isNotNull() | is_followed).alias("is_known"),  # or records do not carry their partition
+    )
+    texts = F.array_compact(F.array(behind_text(grace), early_text()))
+    return partitions.select(F.explode(texts).alias("text")).select(*told(F.col("text"), key))
+
+
+def partition_lives(rows: DataFrame) -> DataFrame:
+    """What is known of each partition.
+
+    Needs: control rows that are watermarks, or end partitions.
+    Gives: token, mark (how far it was read), ended, starts, parents, told_by (the partitions that named it).
+    Rows: one a partition.
+    """
     lived = rows.where(F.coalesce("channel", F.lit("")) != "").select(
         F.col("channel").alias("token"),
-        F.when(is_mark, F.col("commit_ts")).alias("mark"),
+        F.when(F.col("kind") == WATERMARK, F.col("commit_ts")).alias("mark"),
         F.col("kind").isin(*ENDS).alias("ends"),
         F.lit(None).cast("timestamp").alias("starts"),
         F.lit(None).cast("array<string>").alias("parents"),
         F.lit(None).cast("string").alias("told_by"),
     )
-    named = (
-        rows.select("channel", "commit_ts", children.alias("told"))
-        .select(
-            "channel", "commit_ts", F.explode(F.coalesce("told.child_partitions", "told.childPartitions")).alias("one")
-        )
-        .select(
-            F.col("one.token").alias("token"),
-            F.lit(None).cast("timestamp").alias("mark"),
-            F.lit(False).alias("ends"),
-            F.col("commit_ts").alias("starts"),
-            F.coalesce("one.parent_partition_tokens", "one.parentPartitionTokens").alias("parents"),
-            F.col("channel").alias("told_by"),
-        )
+    named = children(F.when(F.col("kind") == CHILD_PARTITIONS, F.col("payload")))
+    children_named = rows.select("channel", "commit_ts", F.explode(named).alias("one")).select(
+        F.col("one.token").alias("token"),
+        F.lit(None).cast("timestamp").alias("mark"),
+        F.lit(False).alias("ends"),
+        F.col("commit_ts").alias("starts"),
+        F.col("one.parents").alias("parents"),
+        F.col("channel").alias("told_by"),
     )
-    partitions = (
-        lived.unionByName(named)
+    return (
+        lived.unionByName(children_named)
         .groupBy("token")
         .agg(
             F.max("mark").alias("mark"),
@@ -116,35 +123,24 @@ def stalled_partitions(control: DataFrame, before: datetime | None, grace: timed
             F.collect_set("told_by").alias("told_by"),
         )
     )
-    whole = Window.partitionBy(F.lit(1))
-    is_followed = F.bool_or(F.col("mark").isNotNull() & F.col("starts").isNotNull()).over(whole)
-    until = partitions.select(
-        "*",
-        F.coalesce("mark", "starts").alias("ingest_ts"),
-        F.max("mark").over(whole).alias("until"),
-        (F.col("mark").isNotNull() | is_followed).alias("is_known"),  # or records do not carry their partition
-    )
-    behind = ~F.col("ended") & F.col("is_known") & longer_than(grace)
+
+
+def short_name() -> Column:
+    """A partition as a person tells it from others: tokens are long, and end differently."""
+    return F.concat(F.lit("partition ..."), F.substring("token", -8, 8))
+
+
+def behind_text(grace: timedelta) -> Column:
+    """What is said of a partition that stays behind the others; null where it does not."""
+    is_behind = ~F.col("ended") & F.col("is_known") & longer_than(grace)
+    unread = F.concat(short_name(), F.lit(" began at "), moment("starts"), F.lit(", and nothing of it came"))
+    slow = F.concat(short_name(), F.lit(" is read up to "), moment("mark"), F.lit(", and stays behind the others"))
+    return F.when(is_behind & F.col("mark").isNull(), unread).when(is_behind, slow)
+
+
+def early_text() -> Column:
+    """What is said of a partition that was read before its parents ended; null where it was not."""
     early = F.when(F.col("mark").isNotNull(), F.array_except("parents", "told_by"))
-    short = F.concat(F.lit("partition ..."), F.substring("token", -8, 8))  # tokens are long, and end differently
-    texts = F.array_compact(
-        F.array(
-            F.when(
-                behind & F.col("mark").isNull(),
-                F.concat(short, F.lit(" began at "), moment("starts"), F.lit(", and nothing of it came")),
-            ).when(
-                behind,
-                F.concat(short, F.lit(" is read up to "), moment("mark"), F.lit(", and stays behind the others")),
-            ),
-            F.when(
-                F.size(early) > 0,
-                F.concat(
-                    short,
-                    F.lit(" was read before its parents ended: "),
-                    F.size(early).cast("string"),
-                    F.lit(" have not"),
-                ),
-            ),
-        )
-    )
-    return until.select(F.explode(texts).alias("text")).select(*told(F.col("text"), key))
+    number = F.size(early).cast("string")
+    text = F.concat(short_name(), F.lit(" was read before its parents ended: "), number, F.lit(" have not"))
+    return F.when(F.size(early) > 0, text)

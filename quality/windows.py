@@ -4,7 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, chunk_windows
+from engine.ordering.windows import chunk_windows
+from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 from quality import catalogue
 
 

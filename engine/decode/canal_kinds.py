@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines
+from engine.schema import control_kinds
 
 OPS: Final = {
     "INSERT": names.OP_INSERT,
@@ -18,7 +19,10 @@ OPS: Final = {
     "TRUNCATE": names.OP_TRUNCATE,
 }
 DDL: Final = ("DDL", "CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX")
-OTHERS: Final = {"QUERY": "query", "GTID": "transaction", "XACOMMIT": "transaction", "XAROLLBACK": "transaction"}
+OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
+    ("GTID", "XACOMMIT", "XAROLLBACK"), control_kinds.TRANSACTION_EVENT
+)
+HEARTBEAT: Final = "MHEARTBEAT"
 _TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
 
 
@@ -34,13 +38,13 @@ def op(message: Column) -> Column:
 def control_kind(message: Column, found: Column, text: Column) -> Column:
     """Which control event, or null. `found`: the operation."""
     kind = F.upper(message["type"])
-    chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), "ddl").when(
-        kind == "MHEARTBEAT", "heartbeat"
+    chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), control_kinds.DDL).when(
+        kind == HEARTBEAT, control_kinds.HEARTBEAT
     )
     for word, name in OTHERS.items():
         chosen = chosen.when(kind == word, name)
     null_message = kind.isNull() & json_lines.is_null_message(text)
-    return F.when(found.isNull(), chosen.when(null_message, "null_message"))
+    return F.when(found.isNull(), chosen.when(null_message, control_kinds.NULL_MESSAGE))
 
 
 def table(message: Column) -> Column:

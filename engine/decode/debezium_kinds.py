@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import debezium_places, json_lines
 from engine.decode.debezium_places import CONNECTORS
+from engine.schema import control_kinds
 
 OPS: Final = {
     "c": names.OP_INSERT,
@@ -46,15 +47,16 @@ def control_kind(value: Column, text: Column) -> Column:
     code, source = value.getField("op"), value.getField("source")
     no_op, images = code.isNull(), F.coalesce(value.getField("before"), value.getField("after"))
     nothing = no_op & source.isNull() & images.isNull()
+    is_ddl = value.getField("ddl").isNotNull() | value.getField("tableChanges").isNotNull()
     return (
         F.when(code.isin(*OPS), _signal_kind(value))
-        .when(code == "m", "message")
-        .when(no_op & (value.getField("status") == "BEGIN"), "transaction_begin")
-        .when(no_op & (value.getField("status") == "END"), "transaction_end")
-        .when(no_op & (value.getField("ddl").isNotNull() | value.getField("tableChanges").isNotNull()), "ddl")
-        .when(no_op & value.getField("aggregate_type").isNotNull(), "notification")
-        .when(nothing & value.getField("ts_ms").isNotNull(), "heartbeat")
-        .when(nothing & _is_null_message(text), "null_message")
+        .when(code == "m", control_kinds.MESSAGE)
+        .when(no_op & (value.getField("status") == "BEGIN"), control_kinds.TRANSACTION_BEGIN)
+        .when(no_op & (value.getField("status") == "END"), control_kinds.TRANSACTION_END)
+        .when(no_op & is_ddl, control_kinds.DDL)
+        .when(no_op & value.getField("aggregate_type").isNotNull(), control_kinds.NOTIFICATION)
+        .when(nothing & value.getField("ts_ms").isNotNull(), control_kinds.HEARTBEAT)
+        .when(nothing & _is_null_message(text), control_kinds.NULL_MESSAGE)
     )
 
 
@@ -75,14 +77,18 @@ def _signal_kind(value: Column) -> Column:
     opened = (code == "c") & (kind == "snapshot-window-open")
     closed = (code == "c") & (kind == "snapshot-window-close")
     withdrawn = (code == "d") & row_id.endswith("-open") & (kind.isNull() | (kind == "snapshot-window-open"))
-    marker = F.when(opened, "window_open").when(closed | withdrawn, "window_close").when(kind.isin(*SIGNALS), "signal")
+    marker = (
+        F.when(opened, control_kinds.WINDOW_OPEN)
+        .when(closed | withdrawn, control_kinds.WINDOW_CLOSE)
+        .when(kind.isin(*SIGNALS), control_kinds.SIGNAL)
+    )
     return F.when(is_signal, marker)
 
 
 def event_id(value: Column, control: Column) -> Column:
     """The id of a signal row."""
     row = F.coalesce(value.getField("after"), value.getField("before"))
-    is_signal = control.isin("window_open", "window_close", "signal")
+    is_signal = control.isin(control_kinds.WINDOW_OPEN, control_kinds.WINDOW_CLOSE, control_kinds.SIGNAL)
     return F.when(is_signal, F.get_json_object(row, "$.id"))
 
 

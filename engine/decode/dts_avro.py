@@ -20,6 +20,7 @@ from engine.decode.images import Declared, declared_keys
 from engine.decode.messages import messages
 from engine.decode.records import KEEP_NULLS
 from engine.decode.wire import END, END_SIZE, ended, from_avro, readable
+from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
 _ENDS: Final = tuple(bytearray(END[start : start + END_SIZE]) for start in range(2))
@@ -66,8 +67,8 @@ def _judged(read: DataFrame) -> DataFrame:
     return read.select(
         *("file", "line", "text", "value", "topic", "partition", "offset", "problem", "is_empty", "_filler", "_record"),
         dts_kinds.op(record).alias("_op"),
-        F.when(F.col("is_empty"), "null_message")
-        .when(F.col("_filler"), "filler")
+        F.when(F.col("is_empty"), control_kinds.NULL_MESSAGE)
+        .when(F.col("_filler"), control_kinds.FILLER)
         .otherwise(dts_kinds.control_kind(record))
         .alias("control_kind"),
         dts_kinds.table(record).alias("table"),

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines
+from engine.schema import control_kinds
 
 FILLER_BYTES: Final = 48
 OPS: Final = {
@@ -18,19 +19,19 @@ OPS: Final = {
     "INIT": names.OP_READ,
 }
 CONTROLS: Final = {
-    "BEGIN": "transaction_begin",
-    "COMMIT": "transaction_end",
-    "ROLLBACK": "transaction_rollback",
-    "ABORT": "transaction_rollback",
-    "HEARTBEAT": "heartbeat",
-    "CHECKPOINT": "checkpoint",
-    "DDL": "ddl",
-    "COMMAND": "command",
-    "FILL": "filler",
-    "NOOP": "filler",
-    "FINISH": "finish",
-    "CONTROL": "control",
-    "RDB": "rdb",
+    "BEGIN": control_kinds.TRANSACTION_BEGIN,
+    "COMMIT": control_kinds.TRANSACTION_END,
+    "ROLLBACK": control_kinds.TRANSACTION_ROLLBACK,
+    "ABORT": control_kinds.TRANSACTION_ROLLBACK,
+    "HEARTBEAT": control_kinds.HEARTBEAT,
+    "CHECKPOINT": control_kinds.CHECKPOINT,
+    "DDL": control_kinds.DDL,
+    "COMMAND": control_kinds.COMMAND,
+    "FILL": control_kinds.FILLER,
+    "NOOP": control_kinds.FILLER,
+    "FINISH": control_kinds.FINISH,
+    "CONTROL": control_kinds.CONTROL_RECORD,
+    "RDB": control_kinds.RDB,
 }
 _BEFORE, _AFTER = "beforeImages", "afterImages"
 _NAME: Final = r'(?:`[^`]+`|"[^"]+"|[^\s.,;`"]+)'

@@ -14,20 +14,18 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode.control import control_columns, named_source
 from engine.decode.envelope import ANNOUNCED
+from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END, TRANSACTION_LEDGER, WATERMARK
 
-TRANSACTION: Final = "transaction_ledger"
-WATERMARK: Final = "watermark"
-LOG_FILE: Final = "log_file"
-ENDED: Final = "transaction_end"
 END_PAYLOAD: Final = "event_count bigint, data_collections array<struct<data_collection string, event_count bigint>>"
 _LANE: Final = ("source", "tx_id", "table", "partition")
 
 
 def in_ledger() -> Column:
     """True for what belongs to a transaction of which somebody says how much it holds."""
+    is_end = F.col("control_kind") == TRANSACTION_END
     return F.col("tx_id").isNotNull() & (
         F.col(ANNOUNCED).isNotNull()
-        | F.coalesce((F.col("control_kind") == ENDED) & F.col("control_json").contains('"event_count"'), F.lit(False))
+        | F.coalesce(is_end & F.col("control_json").contains('"event_count"'), F.lit(False))
         | (F.col("tx_order").isNotNull() & is_debezium())
     )
 
@@ -50,7 +48,7 @@ def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataF
         tx 7   a 1, a 2, b 3, a 2 again, END (event_count 4)
         gives  size 4, parts: a [1, 2], b [3, 3]
     """
-    end = F.when(F.col("control_kind") == ENDED, F.from_json("control_json", END_PAYLOAD))
+    end = F.when(F.col("control_kind") == TRANSACTION_END, F.from_json("control_json", END_PAYLOAD))
     of_rows = F.col("tx_order").isNotNull() & ~F.coalesce(F.col("op") == names.OP_TRUNCATE, F.lit(False))
     counted = (
         envelopes.where(in_ledger())
@@ -106,7 +104,7 @@ def _ledger_rows(parts: DataFrame) -> DataFrame:
         "parts",
     )
     made = {
-        "kind": F.lit(TRANSACTION),
+        "kind": F.lit(TRANSACTION_LEDGER),
         "position": F.col("high"),
         "payload": F.to_json(payload),
         "line": F.lit(None).cast("bigint"),
@@ -123,7 +121,7 @@ def watermark_rows(envelopes: DataFrame) -> DataFrame:
     Rows: one a partition.
     """
     just_before = F.col("commit_ts") - F.expr("INTERVAL 1 MICROSECOND")
-    through = F.when(F.col("control_kind") == "heartbeat", F.col("commit_ts")).otherwise(just_before)
+    through = F.when(F.col("control_kind") == HEARTBEAT, F.col("commit_ts")).otherwise(just_before)
     found = (
         envelopes.where(F.coalesce(f"{ANNOUNCED}.partition", F.lit("")) != "")
         .groupBy("source", F.col(f"{ANNOUNCED}.partition").alias("channel"))

@@ -18,8 +18,8 @@ from engine.decode import position, shareplex_kinds
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
+from engine.decode.instants import micros
 from engine.decode.json_lines import CORRUPT, wrapped
-from engine.decode.spanner_time import micros
 from engine.spec.model import SourceSpec
 
 _META: Final = (

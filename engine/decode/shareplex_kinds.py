@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines
+from engine.schema import control_kinds
 
 BEFORE: Final = "UPDATE BEFORE"
 AFTER: Final = "UPDATE AFTER"
@@ -23,7 +24,7 @@ OPS: Final = {
     "TRUNC": names.OP_TRUNCATE,
     "TRUNCATE": names.OP_TRUNCATE,
 }
-CONTROLS: Final = {BEFORE: "update_before", "DROP COLUMN": "ddl", "DDL": "ddl"}
+CONTROLS: Final = {BEFORE: control_kinds.UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
 
 
 def word(op: Column) -> Column:
@@ -39,7 +40,7 @@ def op(word: Column) -> Column:
 def control_kind(word: Column, meta: Column, text: Column) -> Column:
     """Which control event, or null."""
     null_message = meta.isNull() & json_lines.is_null_message(text)
-    chosen = F.when(null_message, "null_message")
+    chosen = F.when(null_message, control_kinds.NULL_MESSAGE)
     for name, kind in CONTROLS.items():
         chosen = chosen.when(word == name, kind)
     return chosen

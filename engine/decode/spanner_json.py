@@ -18,8 +18,9 @@ from engine import names
 from engine.decode import position, spanner_kinds
 from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
+from engine.decode.instants import nanos, seconds, unix_micros
 from engine.decode.json_lines import CORRUPT, wrapped
-from engine.decode.spanner_time import nanos, seconds, unix_micros
+from engine.decode.spanner_kinds import DATA_CHANGE
 from engine.spec.model import SourceSpec
 
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -47,10 +48,9 @@ _MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
 _CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
 
 
-_DATA: Final = "data_change"
 _USUAL_MODS: Final = f"array<struct<{', '.join(f'{name}: string' for name in _MOD_FIELDS)}>>"
 _USUAL: Final = ", ".join(f"`{name}`: {_USUAL_MODS if name == 'mods' else 'string'}" for name in _FIELDS)
-_OTHER_KINDS: Final = tuple(spelled[0] for kind, spelled in spanner_kinds.RECORDS.items() if kind != _DATA)
+_OTHER_KINDS: Final = tuple(spelled[0] for kind, spelled in spanner_kinds.RECORDS.items() if kind != DATA_CHANGE)
 _OTHERS: Final = ", ".join(f"{name}: string" for name in _OTHER_KINDS)
 _USUAL_LINE: Final = (
     f"_line struct<{_USUAL}, data_change_record: struct<{_USUAL}>, {_OTHERS}, "
@@ -149,11 +149,9 @@ def _records(parsed: DataFrame) -> DataFrame:
     listed = F.from_json(told, f"array<struct<{_KINDS}>>")
     found = F.when(told.isNotNull(), F.flatten(F.transform(listed, _kinds_of))).otherwise(_kinds_of(line))
     alone = F.coalesce(*[line[name] for name in ("table_name", "tableName", "mods", "modType", "mod_type")]).isNotNull()
-    bare = F.array(F.struct(F.lit(_DATA).alias("kind"), body.alias("json"), _no_record().alias("record")))
-    usual = F.transform(
-        "_data",
-        lambda one: F.struct(F.lit(_DATA).alias("kind"), F.lit(None).cast("string").alias("json"), one.alias("record")),
-    )
+    kind, nothing = F.lit(DATA_CHANGE).alias("kind"), F.lit(None).cast("string").alias("json")
+    bare = F.array(F.struct(kind, body.alias("json"), _no_record().alias("record")))
+    usual = F.transform("_data", lambda one: F.struct(kind, nothing, one.alias("record")))
     records = F.when(F.col("_data").isNotNull(), usual).when(alone, bare).otherwise(found)
     exploded = parsed.select("*", F.explode_outer(records).alias("_found"))
     spelled = exploded.select(
@@ -213,7 +211,7 @@ def _judged(records: DataFrame) -> DataFrame:
         "*",
         token.alias("_partition"),
         F.coalesce(F.when(token != "", token), "_topic", token).alias("channel"),
-        F.when(F.col("_kind") != _DATA, F.col("_kind")).alias("control_kind"),
+        F.when(F.col("_kind") != DATA_CHANGE, F.col("_kind")).alias("control_kind"),
         unix_micros(stamp).alias("_micros"),
         record["record_sequence"].try_cast("bigint").alias("_sequence"),
         record["mods"].alias("_mods"),
@@ -231,7 +229,7 @@ def _mods(judged: DataFrame) -> DataFrame:
 
     Rows: 1:n; one without images for every other record.
     """
-    is_change = F.col("reason").isNull() & (F.col("_kind") == _DATA)
+    is_change = F.col("reason").isNull() & (F.col("_kind") == DATA_CHANGE)
     mod = F.explode_outer(
         F.when(is_change, F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod"))))
     )

@@ -9,14 +9,16 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines
+from engine.schema import control_kinds
 
+DATA_CHANGE: Final = "data_change"
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
-    "data_change": ("data_change_record", "dataChangeRecord"),
-    "heartbeat": ("heartbeat_record", "heartbeatRecord"),
-    "child_partitions": ("child_partitions_record", "childPartitionsRecord"),
-    "partition_start": ("partition_start_record", "partitionStartRecord"),
-    "partition_end": ("partition_end_record", "partitionEndRecord"),
-    "partition_event": ("partition_event_record", "partitionEventRecord"),
+    DATA_CHANGE: ("data_change_record", "dataChangeRecord"),
+    control_kinds.HEARTBEAT: ("heartbeat_record", "heartbeatRecord"),
+    control_kinds.CHILD_PARTITIONS: ("child_partitions_record", "childPartitionsRecord"),
+    control_kinds.PARTITION_START: ("partition_start_record", "partitionStartRecord"),
+    control_kinds.PARTITION_END: ("partition_end_record", "partitionEndRecord"),
+    control_kinds.PARTITION_EVENT: ("partition_event_record", "partitionEventRecord"),
 }
 OPS: Final = {"INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "DELETE": names.OP_DELETE}
 NOTHING_IN_IT: Final = r'^\{(?:\s*"[^"]*"\s*:\s*(?:null|\[\s*\]|\{\s*\}|"")\s*,?)*\s*\}$'
@@ -47,5 +49,5 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
         .when(F.coalesce(F.size(mods) < 1, F.lit(True)), "a data change record without mods")
     )
     return F.when(kind.isNull(), "neither a data change, a heartbeat nor a partition record of Spanner").when(
-        kind == "data_change", data
+        kind == DATA_CHANGE, data
     )

@@ -8,7 +8,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.history.rules import FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.names import quoted
 
@@ -43,10 +42,11 @@ def open_diff(judged: DataFrame, batch: int) -> DataFrame:
     )
 
 
-def full_diff(judged: DataFrame, existing: DataFrame, rules: FoldRules, batch: int) -> DataFrame:
+def full_diff(judged: DataFrame, existing: DataFrame, identity: Sequence[str], batch: int) -> DataFrame:
     """What versions folded from nothing ask of the table, compared with all rows their keys have.
 
-    Needs: judged: what `reconcile` gives without `existing`; existing: all history rows of the same keys.
+    Needs: judged: what `reconcile` gives without `existing`; existing: all history rows of the same keys;
+        identity: the columns that a row of the tables is known by.
     Gives: history's columns, then change (insert, update, delete), was_open.
     Rows: one a version that is new, differs or is gone.
 
@@ -57,15 +57,13 @@ def full_diff(judged: DataFrame, existing: DataFrame, rules: FoldRules, batch: i
                          R [7, 9)         delete: a READ that a late change superseded
     """
     wanted = version_rows(judged, batch).drop("action")
-    same = same_version(rules.identity, "w", "e")
+    same = same_version(identity, "w", "e")
     both = wanted.alias("w").join(existing.alias("e"), on=same, how="full_outer")  # one row a version
     is_wanted, is_there = side("w", names.VALID_FROM).isNotNull(), side("e", names.VALID_FROM).isNotNull()
     compared = [name for name in wanted.columns if name != names.BATCH]
     equal = F.struct(*[side("w", c) for c in compared]).eqNullSafe(F.struct(*[side("e", c) for c in compared]))
     change = F.when(is_wanted & ~is_there, INSERT).when(is_wanted & ~equal, UPDATE).when(~is_wanted, DELETE)
-    columns = [
-        F.coalesce(side("w", c), side("e", c)) if c in rules.identity else picked(c, is_wanted) for c in compared
-    ]
+    columns = [F.coalesce(side("w", c), side("e", c)) if c in identity else picked(c, is_wanted) for c in compared]
     return both.select(
         *[column.alias(name) for column, name in zip(columns, compared, strict=True)],
         F.lit(batch).alias(names.BATCH),

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
-from engine import names
-
 
 @dataclass(frozen=True)
 class FoldRules:
@@ -33,11 +31,6 @@ class FoldRules:
     owing: bool = True
     guarded: bool = True
     keyless: bool = False
-
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """The columns that a row of the tables is known by."""
-        return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property
     def solid(self) -> tuple[str, ...]:

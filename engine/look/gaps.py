@@ -1,18 +1,19 @@
 """Gaps without a JVM: read, and acknowledged by compare-and-set, beside a run or not."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
 
 from engine import names
 from engine.errors import CommitConflictError, SpecError
 from engine.look.reading import Reader, open_catalog
-from engine.schema.gap import ACKNOWLEDGED, HEALED, Gap
+from engine.schema.gap import ACKNOWLEDGED, HEALED, Gap, gap_of
 from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
 ATTEMPTS = 20
@@ -28,13 +29,6 @@ def rows_of(table: "Table") -> list[Gap]:
     """The rows of the gaps table as it was loaded, the oldest first."""
     found = (gap_of(row) for row in table.scan().to_arrow().to_pylist())
     return sorted(found, key=lambda gap: (gap.opened_at, gap.table, gap.check, gap.gap_id))
-
-
-def gap_of(row: Mapping[str, Any]) -> Gap:
-    """A row as a value; times in UTC."""
-    values = {field.name: row[field.name] for field in fields(Gap)}
-    moments = {name: value.astimezone(UTC) for name, value in values.items() if isinstance(value, datetime)}
-    return Gap(**(values | moments))
 
 
 def acknowledge(project: ProjectSpec, gap_id: str, reason: str, who: str, at: datetime) -> Gap:
@@ -90,15 +84,15 @@ def put(table: "Table", gaps: Sequence[Gap]) -> None:
     table.overwrite(rows, overwrite_filter=EqualTo("table", gaps[0].table))
 
 
-def writable_catalog(spec: CatalogSpec) -> Reader:
+def writable_catalog(spec: CatalogSpec) -> "Catalog":
     """The project's catalog for writing: PyIceberg's own.
 
     Raises: SpecError where nothing has been written yet, or the kind of catalog needs a JVM.
     """
+    from pyiceberg.catalog.sql import SqlCatalog
+
     reader = open_catalog(spec)
     database = sqlite_file(spec)
     if database is None:
-        return reader
-    from pyiceberg.catalog.sql import SqlCatalog
-
+        return cast("Catalog", reader)  # all but the embedded one are PyIceberg's
     return SqlCatalog(spec.name, uri=f"sqlite:///{database}", init_catalog_tables="false", **spec.properties)

@@ -15,9 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
-
-WINDOW_OPEN = "window_open"
-WINDOW_CLOSE = "window_close"
+from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
 
 def seconds(duration: timedelta) -> float:

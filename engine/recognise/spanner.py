@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.spanner_kinds import RECORDS
+from engine.decode.spanner_kinds import DATA_CHANGE, RECORDS
 from engine.recognise.fact import Fact
 from engine.recognise.sample import parsed
 
@@ -17,7 +17,7 @@ def facts(record: Any) -> Sequence[Fact] | None:
     told = False
     for kind, inside in _records(record):
         told = True
-        if kind == "data_change":
+        if kind == DATA_CHANGE:
             found += _of_data(inside)
     return found if told else None
 
@@ -31,7 +31,7 @@ def _records(record: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if not isinstance(record, Mapping):
         return
     if _spelt(record, "mods") is not None and _spelt(record, "table_name", "tableName") is not None:
-        yield "data_change", record
+        yield DATA_CHANGE, record
         return
     for around in ("value", "change_record", "ChangeRecord"):
         if isinstance(_opened(record.get(around)), list | dict):

@@ -11,16 +11,14 @@ from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
-from engine.inputs.pending import PendingFile, Taken, files_before, pending_files
+from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
-from engine.run.records import read_records, source_files
+from engine.run.records import context_of, read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, taken_inputs
-
-CONTROL_OF = "control:"
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Delivery:
 
 def control_consumer(source: SourceSpec) -> str:
     """The name under which a source's control events are taken."""
-    return f"{CONTROL_OF}{source.path}"
+    return f"{names.CONTROL_OF}{source.path}"
 
 
 def find_consumers(
@@ -71,10 +69,10 @@ def find_consumers(
     }
     look = Look(spark)
     consumers = {}
-    of_tables = {path for name, paths in taken.items() if not name.startswith(CONTROL_OF) for path in paths}
+    of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
     for name, target in targets.items():
         # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
-        replaceable = set(taken[name]) - of_tables if name.startswith(CONTROL_OF) else set()
+        replaceable = set(taken[name]) - of_tables if name.startswith(names.CONTROL_OF) else set()
         pending = pending_files(look, files, taken[name], name, replaceable)
         consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
     return consumers
@@ -103,7 +101,7 @@ def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) ->
     """The consumers, told whose records hold masked columns. A record of no table may be of any of them."""
     masked = {spec.table for spec in specs if mask_fingerprints(spec)}
     return {
-        name: replace(taker, masked=name in masked or (name.startswith(CONTROL_OF) and bool(masked)))
+        name: replace(taker, masked=name in masked or (name.startswith(names.CONTROL_OF) and bool(masked)))
         for name, taker in consumers.items()
     }
 
@@ -117,7 +115,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     if not union:
         return
     form = FORMATS[delivery.source.format]
-    context = files_before(delivery.files, union) if form.reads_on else []
+    context = context_of(spark, delivery.source, delivery.files, union)
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_records(spark, delivery.source, wanted, catalog)

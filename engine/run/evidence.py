@@ -8,8 +8,9 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import control_rows, transaction_rows, watermark_rows
-from engine.decode.ledgers import LOG_FILE, in_ledger
+from engine.decode.ledgers import in_ledger
 from engine.frames import local_frame
+from engine.schema.control_kinds import LOG_FILE
 from engine.table.ledger import ledger_schema
 
 NUMBERED_LOGS: Final = ("mysql:", "mariadb:", "datastream-mysql:")

@@ -19,7 +19,7 @@ from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
 from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
 from engine.run.keyless import fold_images
-from engine.run.refold import keys_to_refold, refold, tally_truncates
+from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
@@ -71,7 +71,7 @@ def fold_difference(work: Folding) -> Difference | None:
         with work.phase("refold"):
             images = fold_images(work, everything, placed, news, windows, rules)
         work.check_sum()
-        return Difference(images, counted(images), images)
+        return Difference(images, tally_changes(work, images), images)
     with work.phase("fold"):
         judged = fold_new(work, placed, rules)
         found = Found.of(judged)
@@ -87,7 +87,7 @@ def fold_difference(work: Folding) -> Difference | None:
             in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
             found = Found.of(in_order)
             rows = open_diff(in_order, work.target.batch).unionByName(refolded)
-            difference = Difference(rows, found.changes + counted(refolded), refolded)
+            difference = Difference(rows, found.changes + tally_changes(work, refolded), refolded)
     for outcome, number in found.outcomes.items():
         work.count(outcome, number)
     work.check_sum()
@@ -131,12 +131,6 @@ class Found:
             if row["action"] not in (None, KEEP):
                 changes[(INSERT, False) if row["action"] == OPEN else (UPDATE, True)] += row["count"]
         return cls(late, outcomes, changes)
-
-
-def counted(diff: DataFrame) -> Counter[tuple[str, bool]]:
-    """The changes of a difference, by (change, was_open)."""
-    rows = diff.groupBy("change", "was_open").count().collect()
-    return Counter({(row["change"], row["was_open"]): row["count"] for row in rows})
 
 
 def out_of_order(

@@ -83,7 +83,7 @@ class Folding:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The columns that a row of `latest` is known by."""
+        """The columns that a row of the tables is known by."""
         return (*self.keys, names.COPY) if self.keyless else self.keys
 
     @property

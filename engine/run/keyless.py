@@ -9,17 +9,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.history.diff import full_diff
 from engine.history.rules import FoldRules
 from engine.run.folding import Folding
 from engine.run.refold import (
     all_rows_of,
+    difference_to,
     fold_with_links,
     for_anything,
     tally_refolded,
     tally_truncates,
-    tally_withdrawn,
-    versions_of,
 )
 
 
@@ -47,5 +45,4 @@ def fold_images(
     judged = fold_with_links(all_rows_of(work, everything, keys, windows, anything), anything)
     tally_refolded(work, judged)
     tally_truncates(work, placed, judged.where(F.col("batch") > work.folded.batch), rules.truncates)
-    existing = versions_of(work, work.rows.history, keys)
-    return tally_withdrawn(work, full_diff(judged, existing, rules, work.target.batch).localCheckpoint())
+    return difference_to(work, judged, keys)

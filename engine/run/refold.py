@@ -1,5 +1,6 @@
 """Keys with late work: folded again from all their changes, and compared with what the table has."""
 
+from collections import Counter
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Window
@@ -52,14 +53,27 @@ def refold(
     rules = for_anything(work, rules)
     judged = fold_with_links(all_rows_of(work, everything, keys, windows, rules), rules)
     tally_refolded(work, judged)
+    return difference_to(work, judged, keys)
+
+
+def difference_to(work: Folding, judged: DataFrame, keys: DataFrame) -> DataFrame:
+    """What the keys' versions, folded from nothing, ask of `history`.
+
+    Gives: what `full_diff` gives. Computed.
+    """
     existing = versions_of(work, work.rows.history, keys)
-    return tally_withdrawn(work, full_diff(judged, existing, rules, work.target.batch).localCheckpoint())
+    return full_diff(judged, existing, work.identity, work.target.batch).localCheckpoint()
 
 
-def tally_withdrawn(work: Folding, diff: DataFrame) -> DataFrame:
-    """Count the versions that READs had opened and that go; gives the difference again."""
-    work.withdrawn += diff.where((F.col("change") == DELETE) & (F.col(names.OP) == names.OP_READ)).count()
-    return diff
+def tally_changes(work: Folding, diff: DataFrame) -> Counter[tuple[str, bool]]:
+    """The changes of a difference, by (change, was_open); the versions that READs had opened and that go are told."""
+    changes: Counter[tuple[str, bool]] = Counter()
+    of_read = F.col(names.OP).eqNullSafe(names.OP_READ).alias("of_read")
+    for row in diff.groupBy("change", "was_open", of_read).count().collect():
+        changes[row["change"], row["was_open"]] += row["count"]
+        if row["change"] == DELETE and row["of_read"]:
+            work.withdrawn += row["count"]
+    return changes
 
 
 def for_anything(work: Folding, rules: FoldRules) -> FoldRules:

@@ -15,9 +15,8 @@ from engine import names
 from engine.errors import InvariantViolation
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
-from engine.run.effort import light_planning
 from engine.run.evidence import evidence
-from engine.run.folding import open_folding, other_settings
+from engine.run.folding import other_settings
 from engine.run.lock import one_run
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import PLACE, Rejected, moved_lines, newly_told, rejected_delivery
@@ -34,7 +33,7 @@ from engine.run.take import (
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read
-from engine.table.changes import ensure_changes
+from engine.table.changes import ensure_changes, known_row
 from engine.table.commit import Branch, drop_stale_branches
 from engine.table.ledger import append_frame, ensure_ledger
 
@@ -81,32 +80,18 @@ class Replay(Run):
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
 
-    def take(self, spark: SparkSession, delivery: Delivery, spec: TableSpec) -> Taking:
-        """Append what came good of a table's rejects to its changes."""
-        assert isinstance(delivery, Rejected)
-        return replay_table(spark, self.project, delivery, spec, self.run_id)
-
-    def run_table(
-        self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float
-    ) -> TableReport:
+    def brought_up(self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport) -> TableReport:
         """Take one table's rejects, fold and publish. The mended spec may need all changes to be folded again."""
-        began = time.monotonic()
-        try:
-            self.progress(spec.table, "replaying")
-            taking = self.take(spark, delivery, spec)
-            if other_settings(spark, self.project, spec):
-                report = TableReport(spec.table, NOTHING_NEW)
-                if taking.changes:
-                    report = rebuild_table(self.project, spec, spark, self.progress, None)
-            elif (work := open_folding(spark, self.project, spec)) is None:
-                report = TableReport(spec.table, NOTHING_NEW)
-            else:
-                with light_planning(spark, work.is_small(), self.project.spark.conf):
-                    report = self.fold_table(work, taking, source)
-        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
-            return failed(spec, error, time.monotonic() - began)
-        seconds = time.monotonic() - began + reading_seconds
-        return replace(report, rejected=taking.rejected, seconds=seconds, source=source.path)
+        assert isinstance(delivery, Rejected)
+        self.progress(spec.table, "replaying")
+        taking = replay_table(spark, self.project, delivery, spec, self.run_id)
+        if not other_settings(spark, self.project, spec):
+            report = self.folded(spark, spec, taking, source)
+        elif taking.changes:
+            report = rebuild_table(self.project, spec, spark, self.progress, None)
+        else:
+            report = TableReport(spec.table, NOTHING_NEW)
+        return replace(report, rejected=taking.rejected)
 
 
 @dataclass(frozen=True)
@@ -174,10 +159,10 @@ def append_replayed(
 
 def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
     """A table's rejected records decoded as its spec says now. None where there are none, or none says what it is."""
-    is_known = exists(spark, project.catalog.name, spec.target.changes)
-    if (records if is_known else records.where(F.col("kind") == "change")).isEmpty():
+    known = known_row(spark, project.catalog.name, spec.target.changes)
+    if (records if known is not None else records.where(F.col("kind") == "change")).isEmpty():
         return None
-    found = decode_records(spark, project, records, spec)
+    found = decode_records(spark, project, records, spec, known)
     return replace(found, rows=found.rows.localCheckpoint())
 
 

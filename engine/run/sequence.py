@@ -160,26 +160,32 @@ class Run:
     def run_table(
         self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport, reading_seconds: float
     ) -> TableReport:
-        """Take, fold, publish and check one table. Its failure is its own."""
+        """Bring one table up to date. Its failure is its own."""
         began = time.monotonic()
         try:
-            self.progress(spec.table, "taking")
-            check_settings(spark, self.project, spec)
-            taking = self.take(spark, delivery, spec)
-            taken_seconds = time.monotonic() - began
-            work = open_folding(spark, self.project, spec)
-            if work is None:
-                return TableReport(spec.table, NOTHING_NEW)
-            with light_planning(spark, work.is_small(), self.project.spark.conf):
-                report = self.fold_table(work, taking, source)
+            report = self.brought_up(spark, delivery, spec, source)
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
-        phases = {"read": reading_seconds, "take": taken_seconds, **report.phases}
+        phases = {"read": reading_seconds, **report.phases}
         return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
 
-    def take(self, spark: SparkSession, delivery: Delivery, spec: TableSpec) -> Taking:
-        """Append what is new to a table's changes."""
-        return take_table(spark, self.project, delivery, spec)
+    def brought_up(self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport) -> TableReport:
+        """Take, fold, publish and check one table."""
+        began = time.monotonic()
+        self.progress(spec.table, "taking")
+        check_settings(spark, self.project, spec)
+        taking = take_table(spark, self.project, delivery, spec)
+        taken_seconds = time.monotonic() - began
+        report = self.folded(spark, spec, taking, source)
+        return replace(report, phases={"take": taken_seconds, **report.phases})
+
+    def folded(self, spark: SparkSession, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
+        """Fold what a table took, and what it took before; nothing where it has no changes."""
+        work = open_folding(spark, self.project, spec)
+        if work is None:
+            return TableReport(spec.table, NOTHING_NEW)
+        with light_planning(spark, work.is_small(), self.project.spark.conf):
+            return self.fold_table(work, taking, source)
 
     def fold_table(self, work: Folding, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""

@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
-from engine.ordering.windows import WINDOW_CLOSE, WINDOW_OPEN, attach_windows, chunk_windows
+from engine.ordering.windows import attach_windows, chunk_windows
 from engine.run.folding import Folding
+from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
 Ordered = TypeVar("Ordered", str, int)
 
@@ -98,13 +99,16 @@ def greatest(one: Ordered | None, other: Ordered | None) -> Ordered | None:
 
 def known_windows(work: Folding) -> DataFrame | None:
     """The snapshot windows that markers tell of, None when there are no markers."""
-    control = work.rows.control
-    if control is None:
+    markers = markers_of(work)
+    return chunk_windows(markers) if markers is not None and markers.limit(1).count() else None
+
+
+def markers_of(work: Folding) -> DataFrame | None:
+    """The marks of snapshot windows that this fold may use, None when there are no control events. Rows: filters."""
+    if work.rows.control is None:
         return None
-    markers = control.where(
-        F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE) & (F.col("batch") <= work.target.control_batch)
-    )
-    return chunk_windows(markers) if markers.limit(1).count() else None
+    is_marker = F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE)
+    return work.rows.control.where(is_marker & (F.col("batch") <= work.target.control_batch))
 
 
 def keys_with_news(work: Folding, everything: DataFrame) -> DataFrame | None:
@@ -114,11 +118,8 @@ def keys_with_news(work: Folding, everything: DataFrame) -> DataFrame | None:
     """
     if work.folded.close is None or work.target.control_batch == work.folded.control_batch:
         return None
-    control = work.rows.control
-    assert control is not None  # its batch has moved
-    markers = control.where(
-        F.col("kind").isin(WINDOW_OPEN, WINDOW_CLOSE) & (F.col("batch") <= work.target.control_batch)
-    )
+    markers = markers_of(work)
+    assert markers is not None  # the batch of control events has moved
     fresh = markers.where(F.col("batch") > work.folded.control_batch)
     touched = chunk_windows(markers).join(
         fresh.select(F.regexp_replace("event_id", "-(open|close)$", "").alias("window_id")).distinct(), "window_id"

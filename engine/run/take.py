@@ -22,7 +22,6 @@ from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows
 from engine.run.evidence import evidence
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import exists
 from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
@@ -139,21 +138,23 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     # A control event (a schema change) can name the table too; it is the source's.
     records = new_to(delivery, delivery.consumers[spec.table])
     mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
-    is_known = exists(spark, project.catalog.name, spec.target.changes)
-    if not is_known and not any(row["table"] == spec.table for row in delivery.classes):
+    known = known_row(spark, project.catalog.name, spec.target.changes)
+    if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
-    return decode_records(spark, project, mine, spec)
+    return decode_records(spark, project, mine, spec, known)
 
 
-def decode_records(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded:
-    """Decode a table's records as its spec says, lazily but for its shape.
+def decode_records(
+    spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec, known: T.StructType | None
+) -> Decoded:
+    """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has.
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
-    catalog, events = project.catalog.name, records.where(F.col("kind") == "change")
-    known = known_row(spark, catalog, spec.target.changes)
+    events = records.where(F.col("kind") == "change")
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
-    known_key = None if known is None else known_keys(spark, catalog, spec.target.changes)
+    has_key = known is not None and spec.keys is None
+    known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
     shape = keyed(discover(events, spec, own), spec, known_key)
     rows = decode_rows(events, shape, spec).transform(hold_filters)
     if spec.keys == ():

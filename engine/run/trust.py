@@ -18,6 +18,7 @@ from engine.report import CheckReport
 from engine.run.folding import Folding
 from engine.run.take import newest_commit_us
 from engine.run.watermarks import own_control, partitions_through
+from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END
 from engine.schema.gap import OPEN, Gap, iso, sealed_up_to
 from engine.table.catalog import load, set_properties
 from engine.table.gaps import read_gaps
@@ -25,7 +26,7 @@ from engine.table.gaps import read_gaps
 LAST_COMMIT: Final = "last commit"
 PARTITIONS: Final = "partitions"
 # What a control event of these kinds says: through its time, its source has handed out everything.
-_OF_DEBEZIUM: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
+_OF_DEBEZIUM: Final = {HEARTBEAT: "heartbeat", TRANSACTION_END: "transaction end"}
 VOUCHERS: Final[Mapping[str, Mapping[str, str]]] = {"debezium-json": _OF_DEBEZIUM, "debezium-avro": _OF_DEBEZIUM}
 
 

@@ -5,20 +5,20 @@ partition is live from the record that names it until it has split, merged or en
 at its start.
 """
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.ledgers import WATERMARK
+from engine.decode import spanner_partitions
 from engine.run.delivery import control_consumer
 from engine.run.folding import Folding
+from engine.schema.control_kinds import CHILD_PARTITIONS, PARTITION_END, PARTITION_START, WATERMARK
 from engine.table.ledger import read_ledger
 
-LINEAGE: Final = ("child_partitions", "partition_start", "partition_end")
+LINEAGE: Final = (CHILD_PARTITIONS, PARTITION_START, PARTITION_END)
 
 
 def own_control(work: Folding, since: int) -> DataFrame | None:
@@ -62,24 +62,11 @@ def partitions_of(lineage: Iterable[Row]) -> tuple[dict[str, int | None], set[st
     starts: dict[str, int | None] = {}
     ended: set[str | None] = set()
     for row in lineage:
-        record = json.loads(row["payload"])
-        if row["kind"] == "partition_end":
-            ended.add(either(record, "partition_token", "partitionToken") or row["channel"])
+        if row["kind"] == PARTITION_END:
+            ended.add(spanner_partitions.ended(row["payload"]) or row["channel"])
             continue
-        if row["kind"] == "child_partitions":
+        if row["kind"] == CHILD_PARTITIONS:
             ended.add(row["channel"])  # a partition names its children when it ends
-        for token in tokens_of(record):
+        for token in spanner_partitions.begun(row["payload"]):
             starts.setdefault(token, None if row["at"] is None else row["at"] - 1)
     return starts, ended
-
-
-def tokens_of(record: Mapping[str, Any]) -> list[str]:
-    """The partitions that a record names as new."""
-    children = either(record, "child_partitions", "childPartitions") or []
-    started = either(record, "partition_tokens", "partitionTokens") or []
-    return [*(child["token"] for child in children), *started]
-
-
-def either(record: Mapping[str, Any], *spellings: str) -> Any:
-    """A field in whichever spelling it has."""
-    return next((record[name] for name in spellings if name in record), None)

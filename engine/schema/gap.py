@@ -7,11 +7,11 @@
 Values only: this module is imported without a JVM.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 OPEN: Final = "open"
 HEALED: Final = "healed"
@@ -53,6 +53,13 @@ class Gap:
     acknowledged_by: str | None = None
     acknowledged_reason: str | None = None
     acknowledged_at: datetime | None = None
+
+
+def gap_of(row: Mapping[str, Any]) -> Gap:
+    """A stored row as a value; times in UTC. Those without a zone, as Spark gives them, are in the process's own."""
+    values = {field.name: row[field.name] for field in fields(Gap)}
+    moments = {name: value.astimezone(UTC) for name, value in values.items() if isinstance(value, datetime)}
+    return Gap(**(values | moments))
 
 
 def gap_id(table: str, check: str, *place: str | None) -> str:

@@ -1,18 +1,16 @@
 """The gaps table as Spark reads and writes it: one row a gap, one partition a table, changed by compare-and-set."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
-from datetime import UTC, datetime
+from dataclasses import asdict
 from threading import Lock
-from typing import Any
 
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError
 from engine.frames import local_frame
-from engine.schema.gap import HEALED, Gap
+from engine.schema.gap import HEALED, Gap, gap_of
 from engine.spec.model import ProjectSpec
 from engine.table.catalog import create
 from engine.table.commit import Branch
@@ -35,7 +33,7 @@ def read_gaps(spark: SparkSession, project: ProjectSpec, table: str, healed: boo
         return []
     mine = gaps.where(F.col("table") == table)
     rows = (mine if healed else mine.where(F.col("status") != HEALED)).collect()
-    return sorted((gap_of(row) for row in rows), key=lambda gap: (gap.opened_at, gap.gap_id))
+    return sorted((gap_of(row.asDict()) for row in rows), key=lambda gap: (gap.opened_at, gap.gap_id))
 
 
 def update_gaps(spark: SparkSession, project: ProjectSpec, table: str, update: Update) -> list[Gap]:
@@ -53,7 +51,7 @@ def update_gaps(spark: SparkSession, project: ProjectSpec, table: str, update: U
                 create(spark, catalog, name, ledger_schema(names.GAPS), "`table`", PROPERTIES)
             branch = Branch.start(spark, catalog, name, {})
             try:
-                before = [gap_of(row) for row in branch.read().where(F.col("table") == table).collect()]
+                before = [gap_of(row.asDict()) for row in branch.read().where(F.col("table") == table).collect()]
                 after = list(update(before))
                 if {gap.gap_id: gap for gap in after} == {gap.gap_id: gap for gap in before}:
                     return after
@@ -68,10 +66,3 @@ def update_gaps(spark: SparkSession, project: ProjectSpec, table: str, update: U
             finally:
                 branch.drop()
     raise AssertionError("unreachable")
-
-
-def gap_of(row: Row) -> Gap:
-    """A row as a value. Spark gives times without a zone, in the process's own."""
-    values: dict[str, Any] = {field.name: row[field.name] for field in fields(Gap)}
-    moments = {name: value.astimezone(UTC) for name, value in values.items() if isinstance(value, datetime)}
-    return Gap(**(values | moments))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import names
 from engine.look import Reader
+from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 from engine.schema.gap import HEALED, Gap
 from quality.report.facts import LateFact, LogFact, WindowFact
 
@@ -17,11 +18,9 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 2_000_000  # two columns of so many are read in a second
 PARTS = 72
-MAX_COMMIT = "siltstone.max-commit-us"
 STEPS = (timedelta(minutes=1), timedelta(hours=1), timedelta(days=1), timedelta(days=7))
 LABELS = ("up to a minute", "up to an hour", "up to a day", "up to a week", "longer")
 TOO_LATE = "too late: not applied"
-WINDOW_KINDS = ("window_open", "window_close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def commits_of(changes: "Table") -> dict[int, Commits]:
         summary = snapshot.summary.additional_properties if snapshot.summary else {}
         if names.SUMMARY_BATCH not in summary:
             continue
-        batch, micros = int(summary[names.SUMMARY_BATCH]), summary.get(MAX_COMMIT)
+        batch, micros = int(summary[names.SUMMARY_BATCH]), summary.get(names.SUMMARY_MAX_COMMIT)
         at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
         newest = None if micros is None else datetime.fromtimestamp(int(micros) / 1_000_000, UTC)
         found[batch] = Commits(batch, at, int(summary.get("added-records", 0)), newest)
@@ -128,7 +127,8 @@ def windows_of(catalog: Reader, control: str) -> list[WindowFact]:
     if not catalog.table_exists(control):
         return []
     columns = ("kind", "event_id", "commit_ts", "source")
-    rows = catalog.load_table(control).scan(In("kind", WINDOW_KINDS), selected_fields=columns).to_arrow().to_pylist()
+    markers = In("kind", (WINDOW_OPEN, WINDOW_CLOSE))
+    rows = catalog.load_table(control).scan(markers, selected_fields=columns).to_arrow().to_pylist()
     marks: dict[Any, dict[str, datetime]] = {}
     for row in rows:
         if row["event_id"] is not None and row["commit_ts"] is not None:
@@ -136,7 +136,5 @@ def windows_of(catalog: Reader, control: str) -> list[WindowFact]:
             at = row["commit_ts"].astimezone(UTC)
             of_window = marks.setdefault((row["source"], name), {})
             of_window[row["kind"]] = min(at, of_window.get(row["kind"], at))
-    found = [
-        WindowFact(each["window_open"], each.get("window_close")) for each in marks.values() if "window_open" in each
-    ]
+    found = [WindowFact(each[WINDOW_OPEN], each.get(WINDOW_CLOSE)) for each in marks.values() if WINDOW_OPEN in each]
     return sorted(found, key=lambda one: one.opened)

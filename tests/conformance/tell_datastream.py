@@ -4,6 +4,7 @@ An event has the row as it is after the change (a delete: as it was). A key chan
 UPDATE-INSERT at one position. Backfills are READs without a position; only Oracle's have an SCN.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -109,14 +110,16 @@ class Datastream(Teller):
         scn = {"database": "xe", "row_id": "AAAE5SAAEAAAADNAAJ", "scn": 382_000 + 10 * step.number}
         return schema | scn | deleted | rest | keys
 
+    @abstractmethod
     def clock(self, micros: int) -> Any:
-        raise NotImplementedError
+        """An instant as the records have it."""
 
     def payload(self, table: Table, row: Row) -> Row:
         return {name: self.value(kind, row[name]) for name, kind in table.columns.items()}
 
+    @abstractmethod
     def value(self, kind: str, value: Any) -> Any:
-        raise NotImplementedError
+        """A column's value as the payload has it."""
 
 
 class DatastreamJson(Datastream, LineTeller):

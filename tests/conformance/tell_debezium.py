@@ -2,6 +2,7 @@
 
 import json
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -180,18 +181,21 @@ class Debezium(LineTeller):
     def clocks(self, micros: int) -> Row:
         return {"ts_ms": micros // 1000, "ts_us": micros, "ts_ns": micros * 1000}
 
+    @abstractmethod
     def placed(self, steps: list[Step]) -> Iterator[list[tuple[Event, Row]]]:
         """The events of each step with their places in the log."""
-        raise NotImplementedError
 
+    @abstractmethod
     def before_image(self, table: Table, op: str, before: Row | None) -> Row | None:
-        raise NotImplementedError
+        """What the event carries of the row before."""
 
+    @abstractmethod
     def source_block(self, step: Step, table: Table, place: Row) -> Row:
-        raise NotImplementedError
+        """Where the event is from."""
 
+    @abstractmethod
     def transaction(self, step: Step, place: Row) -> str:
-        raise NotImplementedError
+        """The id of the transaction."""
 
     def boundary(self, step: Step, first: Row, last: Row) -> tuple[Row, Row]:
         """BEGIN and END."""
@@ -199,8 +203,9 @@ class Debezium(LineTeller):
         begin = {"status": "BEGIN", "id": self.transaction(step, first), **clock}
         return begin, {"status": "END", "id": self.transaction(step, last), **clock}
 
+    @abstractmethod
     def headers(self, more: Row) -> Any:
-        raise NotImplementedError
+        """The headers of the message."""
 
 
 class Postgresql(Debezium):

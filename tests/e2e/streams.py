@@ -64,6 +64,26 @@ def _schema(types: dict[str, Any]) -> dict[str, Any]:
     return {"type": "struct", "fields": images}
 
 
+# A change between two others, one that READs see or miss, READs that changes supersede or stand before: first what
+# comes when it happens, then what comes late.
+PROMPT = (
+    insert(105, row(1, "Alice")),
+    update(110, row(1, "Alice")),
+    update(115, row(1, "Alice")),
+    update(120, row(1, "Charlie")),
+    read(200, row(2, "as read")),
+    update(195, row(3, "as streamed")),
+    read(300, row(4, "as read")),
+)
+LATE = (
+    update(110, row(1, "Alice")),
+    update(112, row(1, "Bob")),
+    update(195, row(2, "as streamed")),
+    read(200, row(3, "as read")),
+    update(250, row(4, "before the window")),
+)
+
+
 @dataclass(frozen=True)
 class Shop:
     """A project with a folder of events and the tables that are kept from them."""

@@ -18,7 +18,7 @@ from engine.run.lock import one_run
 from engine.spec.model import CatalogSpec, ProjectSpec
 from engine.table.commit import Branch
 from engine.table.ledger import append_rows
-from tests.e2e.streams import THINGS, Shop, delete, insert, read, row, update
+from tests.e2e.streams import LATE, PROMPT, THINGS, Shop, delete, insert, read, row, update
 
 PARTS = "shop.parts"
 
@@ -125,22 +125,6 @@ def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
     assert max(branches(shop).values()) <= 2  # main, and what the last crash left until the table is written again
 
 
-PROMPT = (
-    insert(105, row(1, "Alice")),
-    update(110, row(1, "Alice")),
-    update(115, row(1, "Alice")),
-    update(120, row(1, "Charlie")),
-    read(200, row(2, "as read")),
-    update(195, row(3, "as streamed")),
-    read(300, row(4, "as read")),
-)
-LATE = (
-    update(110, row(1, "Alice")),
-    update(112, row(1, "Bob")),
-    update(195, row(2, "as streamed")),
-    read(200, row(3, "as read")),
-    update(250, row(4, "before the window")),
-)
 LATER = (delete(118, row(1, "Alice")), delete(190, row(2, "as it was")))
 
 

@@ -11,28 +11,10 @@ from engine.report import FAILED, NOTHING_NEW, PLANNED, TablePlan
 from engine.run import explain, plan
 from engine.spec.model import CatalogSpec
 from jobs.rebuild import main as job
-from tests.e2e.streams import Shop, insert, read, row, update
+from tests.e2e.streams import LATE, PROMPT, Shop, insert, row, update
 
-FIRST = (
-    insert(105, row(1, "Alice")),
-    update(110, row(1, "Alice")),
-    update(115, row(1, "Alice")),
-    update(120, row(1, "Charlie")),
-    read(200, row(2, "as read")),
-    update(195, row(3, "as streamed")),
-    read(300, row(4, "as read")),
-    insert(301, row(6, "Frank")),
-)
-SECOND = (
-    update(110, row(1, "Alice")),
-    update(112, row(1, "Bob")),
-    update(195, row(2, "as streamed")),
-    read(200, row(3, "as read")),
-    update(250, row(4, "before the window")),
-    insert(400, row(5, "Eve")),
-    update(401, row(6, "Frances")),
-    insert(402, row(7, "Gus", "many")),
-)
+FIRST = (*PROMPT, insert(301, row(6, "Frank")))
+SECOND = (*LATE, insert(400, row(5, "Eve")), update(401, row(6, "Frances")), insert(402, row(7, "Gus", "many")))
 STORED = ("shop_things_changes", "shop_things_h", "shop_things", "control", "inputs", "runs")
 
 

@@ -1,6 +1,7 @@
 """Oracle and SQL Server through Debezium, whole: the order of commits, snapshots beside the stream, key changes."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,14 @@ def oracle(op: str, second: int, key: int, n: int, scn: int, commit: int | None,
     return json.dumps({**images, "source": source, "op": op, "ts_ms": START_MS + 900_000}) + "\n"
 
 
+def jobs_of(spark: SparkSession, project: ProjectSpec, lines: Iterable[str]) -> tuple[RunReport, list[tuple[Any, ...]]]:
+    """A run over these events, and the versions it made."""
+    path = project.root / "oracle.jsonl"
+    path.write_text("".join(lines), encoding="utf-8")
+    spec = spec_of(project, "HR.JOBS", path, {"ID": "int", "N": "int"})
+    return ran(spark, project, spec), versions(spark, spec, "N")
+
+
 def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
@@ -84,11 +93,8 @@ def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
         oracle("r", 60, 2, 20, 150, None, new, snapshot="last"),
         oracle("u", 70, 2, 21, 180, 185, new),
     ]
-    path = project.root / "oracle.jsonl"
-    path.write_text("".join(reversed(lines)), encoding="utf-8")
-    spec = spec_of(project, "HR.JOBS", path, {"ID": "int", "N": "int"})
-    ran(spark, project, spec)
-    assert versions(spark, spec, "N") == [(1, "insert", 10), (1, "update", 11), (2, "read", 20), (2, "update", 21)]
+    _, found = jobs_of(spark, project, reversed(lines))
+    assert found == [(1, "insert", 10), (1, "update", 11), (2, "read", 20), (2, "update", 21)]
 
 
 def test_reads_of_an_old_connector_yield_to_statements_that_may_have_been_committed_after_them(
@@ -102,11 +108,8 @@ def test_reads_of_an_old_connector_yield_to_statements_that_may_have_been_commit
         oracle("u", 300, 1, 12, 160, 95, old),
         oracle("u", 310, 1, 13, 155, 165, "2.5.0.Final"),  # the connector was replaced: behind all of the old one's
     ]
-    path = project.root / "oracle.jsonl"
-    path.write_text("".join(lines), encoding="utf-8")
-    spec = spec_of(project, "HR.JOBS", path, {"ID": "int", "N": "int"})
-    report = ran(spark, project, spec)
-    assert versions(spark, spec, "N") == [(1, "insert", 10), *((1, "update", n) for n in (11, 12, 13))]
+    report, found = jobs_of(spark, project, lines)
+    assert found == [(1, "insert", 10), *((1, "update", n) for n in (11, 12, 13))]
     assert report.tables[0].outcomes == {"opened": 4, "superseded": 1}
 
 

@@ -1,4 +1,6 @@
-"""Spanner's timestamps: up to nine digits of a second, with an offset or without (UTC); or counted since 1970.
+"""Instants as text: up to nine digits of a second, with an offset or without (UTC); or counted since 1970.
+
+Spanner and SharePlex write them so.
 
 `2023-02-24T17:17:00.678847001-08:00`, `{"seconds": 1, "nanos": 2}`, and whole numbers, which are microseconds.
 """

@@ -1,0 +1,38 @@
+"""The kinds of rows in the control table: what is no change of a row. Values only: imported without a JVM, too."""
+
+from typing import Final
+
+# Events of the source.
+HEARTBEAT: Final = "heartbeat"
+TRANSACTION_BEGIN: Final = "transaction_begin"
+TRANSACTION_END: Final = "transaction_end"
+TRANSACTION_ROLLBACK: Final = "transaction_rollback"
+TRANSACTION_EVENT: Final = "transaction"  # something of a transaction that is neither its begin nor its end
+DDL: Final = "ddl"
+QUERY: Final = "query"
+MESSAGE: Final = "message"  # a logical one, which somebody wrote into the log
+NULL_MESSAGE: Final = "null_message"
+NOTIFICATION: Final = "notification"
+UPDATE_BEFORE: Final = "update_before"  # the row before an update, as an operation of its own
+CHECKPOINT: Final = "checkpoint"
+COMMAND: Final = "command"
+FILLER: Final = "filler"
+FINISH: Final = "finish"
+CONTROL_RECORD: Final = "control"
+RDB: Final = "rdb"
+
+# Rows of Debezium's signal table: the marks of snapshot windows, and every other.
+WINDOW_OPEN: Final = "window_open"
+WINDOW_CLOSE: Final = "window_close"
+SIGNAL: Final = "signal"
+
+# Partitions of a Spanner change stream.
+CHILD_PARTITIONS: Final = "child_partitions"
+PARTITION_START: Final = "partition_start"
+PARTITION_END: Final = "partition_end"
+PARTITION_EVENT: Final = "partition_event"
+
+# What is counted of a delivery before it is split by table.
+TRANSACTION_LEDGER: Final = "transaction_ledger"
+WATERMARK: Final = "watermark"
+LOG_FILE: Final = "log_file"
