@@ -71,6 +71,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
         .otherwise(_fields_of(line))
     )
     has_schema = wrapped.getField("schema").isNotNull() | (wrapped.isNull() & line.getField("schema").isNotNull())
+    schemas = F.when(has_schema, F.from_json("text", "schema string, value struct<schema string>"))
     return parsed.select(
         "file",
         "line",
@@ -80,8 +81,8 @@ def _picked(parsed: DataFrame) -> DataFrame:
             "_broken"
         ),
         value.alias("_value"),
-        has_schema.alias("_has_schema"),
-        line.getField("key").alias("_key"),
+        schemas.alias("_schemas"),
+        _unwrapped(line.getField("key")).alias("_key"),
         F.coalesce(line.getField("topic"), line.getField("destination")).alias("channel"),
         line.getField("partition").alias("kafka_partition"),
         line.getField("offset").alias("kafka_offset"),
@@ -93,11 +94,14 @@ def _fields_of(struct: Column) -> Column:
 
 
 def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
-    """Where it stands; which control event, if any."""
+    """Where it stands; which control event, if any; what describes the row."""
     value = F.col("_value")
-    source = value.getField("source")
+    source, schemas = value.getField("source"), F.col("_schemas")
+    said_row = F.col("row_schema") if "row_schema" in picked.columns else F.lit(None).cast("string")
+    told = F.coalesce(said_row, schemas.getField("value").getField("schema"), schemas.getField("schema"))
     return picked.select(
         "*",
+        F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none
         debezium_places.table(source, declared).alias("table"),
         debezium_places.place(source, value.getField("op"), order).alias("position"),
         F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"))).alias("control_kind"),
@@ -107,8 +111,8 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
 def _completed(judged: DataFrame, order: str) -> DataFrame:
     """The columns of every envelope."""
     value, text, control = F.col("_value"), F.col("text"), F.col("control_kind")
-    problem, said_row, said_key = (
-        F.col(name) if name in judged.columns else F.lit(None).cast("string") for name in _SAID_APART[1:]
+    problem, said_key = (
+        F.col(name) if name in judged.columns else F.lit(None).cast("string") for name in ("problem", "key_schema")
     )
     reason = (
         F.when(problem.isNotNull(), problem)
@@ -116,10 +120,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         .when(control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order))
     )
     source, transaction = value.getField("source"), value.getField("transaction")
-    schemas = F.when(F.col("_has_schema"), F.from_json(text, "schema string, value struct<schema string>"))
-    told = F.coalesce(said_row, schemas.getField("value").getField("schema"), schemas.getField("schema"))
-    row_schema = F.when(told.contains('"fields"'), told)  # one that describes nothing is none
-    key = _unwrapped(F.col("_key"))
+    row_schema, key = F.col("_row_schema"), F.col("_key")
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": reason,
