@@ -12,8 +12,7 @@ from engine.decode import FORMATS, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile, files_before
-from engine.run.delivery import Consumer, Delivery, control_consumer, with_masks
-from engine.run.evidence import evidence_counts
+from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.records import read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -106,20 +105,12 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").localCheckpoint()
     found.files = [InputFile(path, 0, 0) for path in [*kept, *(entry.file.path for entry in reread)]]
     found.out_of_reach = out_of_reach
-    found.classes = (
-        found.records.groupBy("kind", "table", "file")
-        .agg(
-            F.count_distinct("line").alias("records"),
-            F.unix_micros(F.max("commit_ts")).alias("max_commit_us"),
-            *evidence_counts(),
-        )
-        .collect()
-    )
+    found.classes = classes_of(found.records, fans_out=True)
 
 
 def with_context(
-    spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: list[PendingFile]
-) -> list[PendingFile]:
+    spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: Sequence[PendingFile]
+) -> Sequence[PendingFile]:
     """The files, and those before them where a record's meaning can begin there."""
     if not FORMATS[source.format].reads_on:
         return files
