@@ -11,7 +11,7 @@ from engine.decode.declared import stored_type
 from engine.decode.shards import SHARDS
 from engine.schema.evolve import promotes
 from engine.spec.columns import parse_column_type
-from engine.spec.fingerprint import SOURCE, decode_fingerprints, mask_fingerprints
+from engine.spec.fingerprint import EPOCHS, SOURCE, decode_fingerprints, mask_fingerprints
 from engine.spec.model import TableSpec
 from engine.table.catalog import exists
 from engine.table.changes import known_columns
@@ -51,6 +51,8 @@ def other_reading(spec: TableSpec, row: T.StructType, told: Mapping[str, str]) -
             if not promotes(kept, wanted):
                 yield f"column {name} ({wanted.simpleString()} instead of {kept.simpleString()})"
     stored, said = json.loads(told.get(names.SUMMARY_DECODED, "{}")), decode_fingerprints(spec)
+    what = {SOURCE: "how the source writes values, times or positions", EPOCHS: "the rules of source.epoch"}
     for name in sorted(stored.keys() & said.keys()):
-        if stored[name] != said[name]:
-            yield "how the source writes values, times or positions" if name == SOURCE else f"how {name} is read"
+        is_same = said[name].startswith(stored[name]) if name == EPOCHS else said[name] == stored[name]
+        if not is_same:
+            yield what.get(name, f"how {name} is read")

@@ -161,7 +161,8 @@ class Run:
     def folded(self, spark: SparkSession, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what a table took, and what it took before; all of it where its inputs were read again."""
         if is_left_behind(spark, self.project.catalog.name, spec):
-            return rebuild_table(self.project, spec, spark, self.progress, None)
+            report = rebuild_table(self.project, spec, spark, self.progress, None)
+            return replace(report, rejected=taking.rejected)
         work = open_folding(spark, self.project, spec)
         if work is None:
             return TableReport(spec.table, NOTHING_NEW)

@@ -13,6 +13,7 @@ from engine.spec.model import ColumnSpec, TableSpec
 from engine.spec.rows import RowsSpec
 
 SOURCE: Final = "source"
+EPOCHS: Final = "epochs"
 _TEXTS: Final = ("string", "uuid", "enum", "xml")
 _SCALED: Final = ("timestamp", "timestamp_ntz", "time", "bits")  # kinds whose precision says what a number means
 
@@ -41,19 +42,20 @@ def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
     again.
 
     The format is not among them, because the same changes can come in another one; nor are types: whether the stored
-    values can become values of another type is seen from theirs.
+    values can become values of another type is seen from theirs. Of the rules of epochs, which are about logs that have
+    ended, another one may be added at the end: the text then begins as it did.
     """
     source = spec.source
     settings: dict[str, object] = {
         "encodings": [
             *(source.time_zone, source.decimals, source.binaries, source.times, source.images, source.order),
-            repr(source.epochs),
             source.several == "shards",
         ],
         "rows": None if source.rows is None else _rows(source.rows),
     }
     columns = {f"column {name}": _encoding(column) for name, column in (spec.columns or {}).items()}
-    return {SOURCE: _digest(settings)} | columns
+    epochs = " ".join(_digest({"rule": repr(rule)}) for rule in source.epochs or ())
+    return {SOURCE: _digest(settings), EPOCHS: epochs} | columns
 
 
 def mask_fingerprints(spec: TableSpec) -> dict[str, str]:

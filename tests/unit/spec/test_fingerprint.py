@@ -58,5 +58,16 @@ def test_how_events_are_read_has_fingerprints_of_its_own(change: dict[str, Any],
     assert {name for name in one if one[name] != other[name]} == differ
 
 
+def test_another_epoch_at_the_end_leaves_what_was_said_of_those_before() -> None:
+    ended, restored = {"until": "2026-03-01T04:00:00Z"}, {"path": "restored/*.jsonl"}
+
+    def told(*epochs: dict[str, str]) -> str:
+        return decode_fingerprints(spec(source=source(epoch=list(epochs))))["epochs"]
+
+    assert told(ended, restored).startswith(told(ended))
+    assert told(ended).startswith(told())
+    assert not told(restored, ended).startswith(told(ended))
+
+
 def test_the_fingerprint_is_the_same_in_every_process() -> None:
     assert fold_fingerprint(spec()) == "17fb3a8a543b71f103133a7c1f7e66a5"
