@@ -49,7 +49,8 @@ RUNS: Final = "runs"
 CHECKS: Final = "checks"
 GAPS: Final = "gaps"
 CONTROL_OF: Final = "control:"  # how the consumer of a source's control events is called, before the path
-LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS)
+DISMISSALS: Final = "dismissals"
+LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, DISMISSALS)
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 

@@ -11,7 +11,7 @@ from quality.results import Finding, Found
 def found_in_rejects(rejects: DataFrame | None, spec: TableSpec, since: int, changes: int) -> Found:
     """The rejects of batches after `since`: one finding a reason, with the place of the first record.
 
-    `rejects`: the ledger, None where there is nothing in it; `changes`: how many were taken beside them.
+    `rejects`: those that are open, None where there is no ledger; `changes`: how many were taken beside them.
     """
     if rejects is None:
         return Found()

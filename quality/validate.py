@@ -17,7 +17,7 @@ from engine.table.changes import column_dates, read_changes, with_unknown
 from engine.table.commit import summary_of_batch
 from engine.table.gaps import read_gaps, update_gaps
 from engine.table.layout import Layout
-from engine.table.ledger import append_rows, read_ledger
+from engine.table.ledger import append_rows, open_rejects, read_ledger
 from quality import catalogue
 from quality.again import dated, look_again
 from quality.catalogue import CHECKS, SUMMARIES
@@ -159,7 +159,7 @@ def read_tables(
         control=read_ledger(spark, project, names.CONTROL),
         since=since,
         control_since=None if numbers is None else numbers.get("control_since"),
-        rejects=None if is_clean(numbers) else read_ledger(spark, project, names.REJECTS),
+        rejects=None if is_clean(numbers) else open_rejects(spark, project),
         reached=reached_before(spark, catalog, target.changes, since),
     )
 

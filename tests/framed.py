@@ -57,6 +57,11 @@ def frame(number: int, schema: Any, value: Any) -> bytes:
     return b"\x00" + number.to_bytes(4, "big") + found.getvalue()
 
 
+def body(schema: Any, data: bytes) -> Any:
+    """What a frame holds behind its number."""
+    return fastavro.schemaless_reader(io.BytesIO(data), _parsed(json.dumps(schema)), None)
+
+
 def message(value: bytes | None, key: bytes | None = None, **more: Any) -> str:
     """A line of a topic: bytes in base64."""
     texts = {name: data and base64.b64encode(data).decode() for name, data in (("key", key), ("value", value))}

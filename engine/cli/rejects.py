@@ -1,6 +1,8 @@
-"""rejects list, show and replay: what could not be taken, the records themselves, and taking them again."""
+"""rejects list, show, replay and dismiss: what could not be taken, the records themselves, what becomes of them."""
 
+import getpass
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,12 +19,12 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 RECORD_SHOWN = 2_000
-EveryOption = Annotated[bool, typer.Option("--all", help="Those that were replayed or taken again, too.")]
+EveryOption = Annotated[bool, typer.Option("--all", help="Those that were replayed, taken again or dismissed, too.")]
 TableOption = Annotated[
     str | None, typer.Argument(help="The source's table, as the list names it; all of them when none is named.")
 ]
 
-commands = typer.Typer(help="Records that could not be taken: list, show, replay.", no_args_is_help=True)
+commands = typer.Typer(help="Records that could not be taken: list, show, replay, dismiss.", no_args_is_help=True)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -30,6 +32,7 @@ def add_commands(app: typer.Typer) -> None:
     commands.command("list")(list_rejects)
     commands.command("show")(show_rejects)
     commands.command("replay")(replay_rejects)
+    commands.command("dismiss")(dismiss_rejects)
     app.add_typer(commands, name="rejects")
 
 
@@ -63,9 +66,11 @@ def show_rejects(
     found = [each for each in _found(table, project, everything, records=True) if (reason or "") in each.reason]
     shown = found[:limit] if limit else found
     if json:
-        print_json([asdict(each) for each in shown])
+        print_json([_told(each) for each in shown])
     for each in () if json else shown:
         write_line(f"{each.file}:{each.line}  {each.table or '(unknown table)'}  {each.status}: {each.reason}")
+        if (said := each.dismissal) is not None:
+            write_line(f"    dismissed at {said.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} by {said.by}: {said.reason}")
         write_line(f"    {_record(each)}")
     if len(found) > len(shown):
         note(f"the first {len(shown)} of {len(found)} records; --limit 0 shows all")
@@ -95,6 +100,41 @@ def replay_rejects(
                 )
     if report.exit_code:
         raise typer.Exit(report.exit_code)
+
+
+def dismiss_rejects(
+    reason: Annotated[str, typer.Option(help="Why nothing is to become of them: `show --all` tells it.")],
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(help="FILE or FILE:LINE, as list and show print them; an end of it is enough."),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Only rejects of this table.")] = None,
+    matching: Annotated[str, typer.Option(help="Only those whose reason contains this text.")] = "",
+    json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Dismiss rejects that were mended otherwise: they wait no more, no replay takes them, no check counts them."""
+    from engine.look.dismissals import Choice, Dismissal, dismiss
+    from engine.look.rejects import DISMISSED
+
+    if not reason.strip():
+        raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
+    if not (places or table or matching):
+        raise typer.BadParameter("say which: FILE or FILE:LINE, --table, --matching")
+    found_project = open_project(project)
+    chosen = Choice(places or (), matching=matching).of(_found(table, project, everything=False, records=False))
+    said = Dismissal(getpass.getuser(), reason.strip(), datetime.now(UTC))
+    dismiss(found_project, chosen, said)
+    if json:
+        print_json([_told(replace(each, status=DISMISSED, dismissal=said)) for each in chosen])
+    else:
+        many = "1 reject is" if len(chosen) == 1 else f"{len(chosen)} rejects are"
+        write_line(f"{many} dismissed by {said.by}")
+
+
+def _told(reject: "Reject") -> dict[str, object]:
+    """A reject for a program."""
+    return {name: value for name, value in asdict(reject).items() if name != "place"}
 
 
 def _found(table: str | None, project: "Path | None", everything: bool, records: bool) -> "list[Reject]":

@@ -1,5 +1,7 @@
 """init: from events to specs that run."""
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,9 +9,14 @@ import typer
 
 from engine.cli.options import JsonOption
 from engine.cli.output import console, grid, note, number, print_json, write_line
+from engine.errors import SpecError
 
 if TYPE_CHECKING:
-    from engine.recognise import WrittenSpec
+    from engine.recognise import SchemaPlace, WrittenSpec
+    from engine.spec.model import RegistrySpec
+
+_REFERENCE = re.compile(r"(?:\$\{)?(env:[A-Za-z_][A-Za-z0-9_]*)\}?")
+SECRETS = ("password", "token")
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -25,26 +32,36 @@ def init(
         typer.Option("--schemas", help="debezium-avro: a JSON file of schemas by their numbers.", exists=True),
     ] = None,
     registry: Annotated[
-        str | None, typer.Option("--registry", help="debezium-avro: the schema registry's address.")
+        str | None,
+        typer.Option("--registry", help="debezium-avro: the schema registry's address; else the project's registry."),
+    ] = None,
+    registry_user: Annotated[str | None, typer.Option("--registry-user", help="Its user: text or env:NAME.")] = None,
+    registry_password: Annotated[
+        str | None, typer.Option("--registry-password", help="env:NAME, the variable that holds the password.")
+    ] = None,
+    registry_token: Annotated[
+        str | None, typer.Option("--registry-token", help="env:NAME, the variable that holds a bearer token.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite specs that are there.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Look into events and write specs for their tables, and a project file where there is none."""
-    from engine.recognise import SchemaPlace, find_tables, project_root, write_specs, written_specs
+    from engine.recognise import find_tables, project_root, write_specs, written_specs
     from engine.spec.load import PROJECT_FILE
 
     root, has_project = project_root(output)
-    place = None if schemas is None and registry is None else SchemaPlace(schemas, _address(registry, schemas))
+    said = {"url": registry, "user": registry_user, "password": registry_password, "token": registry_token}
+    told = {name: value for name, value in said.items() if value is not None}
+    place = _schema_place(schemas, told, root if has_project else None)
     specs = written_specs(find_tables(events, note, place), output, root, events, place)
     project_file = None if has_project else root / PROJECT_FILE
     write_specs(specs, project_file, force)
     if json:
-        told = [
+        listed = [
             {"file": str(s.file), "table": s.table, "format": s.format, "keys": s.keys, "decide": s.open_questions}
             for s in specs
         ]
-        print_json({"project": None if project_file is None else str(project_file), "specs": told})
+        print_json({"project": None if project_file is None else str(project_file), "specs": listed})
         return
     cells = ((str(s.file), s.table, s.format, _keys(s), number(s.columns), ", ".join(s.open_questions)) for s in specs)
     console().print(grid(("spec", "table", "format", "keys", "columns", "to decide"), cells))
@@ -57,18 +74,38 @@ def init(
         write_line("The specs run as they are: `siltstone catch-up`.")
 
 
-def _address(registry: str | None, schemas: Path | None) -> str | None:
-    """The registry's address, where it is one that a spec may have."""
-    from engine.spec.fields import http_url
+def _schema_place(schemas: Path | None, registry: Mapping[str, str], root: Path | None) -> "SchemaPlace | None":
+    """Where the schemas of messages are: as the options say, else as the project in `root` says."""
+    from engine.recognise import SchemaPlace
+    from engine.spec import load_project
 
-    if registry is None:
-        return None
-    if schemas is not None:
+    if schemas is not None and registry:
         raise typer.BadParameter("--schemas and --registry: name one of them")
+    if schemas is not None:
+        return SchemaPlace(schemas)
+    if registry:
+        return SchemaPlace(registry=_registry(registry, root or Path.cwd()))
+    known = None if root is None else load_project(root).registry
+    return None if known is None else SchemaPlace(registry=known, of_project=True)
+
+
+def _registry(said: Mapping[str, str], root: Path) -> "RegistrySpec":
+    """The registry that the options describe, as a spec would; secrets come from the environment alone."""
+    from engine.spec import registry_spec
+
+    if "url" not in said:
+        raise typer.BadParameter("--registry-user, --registry-password and --registry-token go with --registry")
+    values: dict[str, object] = {}
+    for name, value in said.items():
+        reference = _REFERENCE.fullmatch(value)
+        if name in SECRETS and reference is None:
+            raise typer.BadParameter(f"--registry-{name}: a command line can be seen; write env:NAME")
+        values[name] = f"${{{reference[1]}}}" if reference else value
     try:
-        return http_url(registry)
-    except ValueError as error:
-        raise typer.BadParameter(f"--registry {error}") from error
+        return registry_spec(values, root)
+    except SpecError as error:
+        reasons = "; ".join(" ".join(filter(None, (each.message, each.hint))) for each in error.violations)
+        raise typer.BadParameter(f"--registry: {reasons}") from error
 
 
 def _keys(spec: "WrittenSpec") -> str:

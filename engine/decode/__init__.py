@@ -48,20 +48,22 @@ class Format:
 
     `needs_keys`: an event does not always say that it changes a key, or which table it is about. `fans_out`: one line
     can hold several changes. `reads_whole`: a line's meaning can depend on the lines before it in its file; `reads_on`:
-    on those at the end of the file before, too.
+    on those of files before, too; whether such lines are enough.
     """
 
     envelopes: Callable[..., DataFrame]
     needs_keys: bool = False
     fans_out: bool = False
     reads_whole: bool = False
-    reads_on: bool = False
+    reads_on: Callable[[DataFrame], bool] | None = None
 
 
 FORMATS: Final[Mapping[str, Format]] = {
     "debezium-json": Format(debezium_json.envelopes, needs_keys=True),
     "debezium-avro": Format(debezium_avro.envelopes, needs_keys=True),
-    "canal-json": Format(canal_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True, reads_on=True),
+    "canal-json": Format(
+        canal_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True, reads_on=canal_json.are_enough
+    ),
     "dts-avro": Format(dts_avro.envelopes, needs_keys=True, fans_out=True),
     "spanner-json": Format(spanner_json.envelopes, fans_out=True),
     "shareplex-json": Format(shareplex_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True),

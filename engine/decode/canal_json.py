@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import canal_kinds, position
-from engine.decode.canal_resent import resent_messages
+from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
@@ -44,8 +44,8 @@ _INNER: Final = f"_line struct<{_MESSAGE}>, _malformed string"
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
     """What each message is, and each of its rows.
 
-    Needs: file, line, text; all lines of a file and of the one before it, or those that are missing are not known to
-        have been sent before. `declared`: keys by table; where a spec names none, the message does.
+    Needs: file, line, text; all lines of a file and of those before it that are needed (`are_enough`), or what was
+        sent in the missing ones is not known. `declared`: keys by table; where a spec names none, the message does.
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:n, one a row of a message, two for a row that changes its key; one for a message without rows.
     """
@@ -54,6 +54,14 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     resent = F.broadcast(resent_messages(messages, tuple(_MESSAGE_FIELDS)))
     known = messages.transform(_judged).join(resent, on=["file", "line"], how="left")  # one a (file, line)
     return known.transform(_rows, source).transform(_halves, declared, source).transform(_completed, source)
+
+
+def are_enough(lines: DataFrame) -> bool:
+    """Whether lines of files before new ones tell which messages of these were sent before.
+
+    Needs: file, line, text.
+    """
+    return holds_batches(lines.transform(_parsed).transform(_picked), tuple(_MESSAGE_FIELDS))
 
 
 def _parsed(lines: DataFrame) -> DataFrame:

@@ -22,6 +22,7 @@ DDL: Final = ("DDL", "CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX")
 OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
     ("GTID", "XACOMMIT", "XAROLLBACK"), control_kinds.TRANSACTION_EVENT
 )
+HEARTBEAT: Final = "MHEARTBEAT"
 _TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
 
 
@@ -38,7 +39,7 @@ def control_kind(message: Column, found: Column, text: Column) -> Column:
     """Which control event, or null. `found`: the operation."""
     kind = F.upper(message["type"])
     chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), control_kinds.DDL).when(
-        kind == "MHEARTBEAT", control_kinds.HEARTBEAT
+        kind == HEARTBEAT, control_kinds.HEARTBEAT
     )
     for word, name in OTHERS.items():
         chosen = chosen.when(kind == word, name)

@@ -8,6 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+WHOLE: Final = 3
 _OF_A_DELIVERY: Final = ("id", "ts")
 
 
@@ -29,6 +30,16 @@ def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
         resent                x  x         batch 4 begins with E, but batch 3 was C D E
     """
     return messages.transform(_placed, fields).transform(_batches).transform(_told)
+
+
+def holds_batches(messages: DataFrame, fields: Sequence[str]) -> bool:
+    """Whether the last two batches of each lane begin among these messages: what follows can go on with the last one,
+    and then begin with the other once more.
+
+    Needs: as `resent_messages`. A batch begins here for sure if another one is before it.
+    """
+    lanes = messages.transform(_placed, fields).transform(_batches).groupBy("lane").agg(F.max("batch").alias("batches"))
+    return lanes.where(F.col("batches") < WHOLE).isEmpty()
 
 
 def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:

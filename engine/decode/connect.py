@@ -55,7 +55,7 @@ def row_columns(schema_json: str) -> dict[str, Typed]:
     """The columns of the row images in an envelope's schema, in their order."""
     images = {field["field"]: field for field in json.loads(schema_json)["fields"]}
     image = images.get("after") or images["before"]
-    return {field["field"]: typed(field) for field in image["fields"]}
+    return {str(field["field"]): typed(field) for field in image["fields"]}
 
 
 def key_columns(schema_json: str) -> dict[str, Typed]:
@@ -79,8 +79,8 @@ def typed(field: Field) -> Typed:
 
 def decimal(scale: int, precision: int) -> Typed:
     """Numbers of more digits than a decimal has are kept as their digits."""
-    whole = precision - scale
+    whole = max(precision - scale, 0)  # NUMBER(2,5) of Oracle has five places and no whole digit
     places = max(scale, 0)
-    if whole + places > MAX_DIGITS or places > MAX_DIGITS:
+    if whole + places > MAX_DIGITS:
         return T.StringType(), Encoding("decimal_base64", scale)
     return T.DecimalType(max(whole + places, 1), places), Encoding("decimal_base64", scale)

@@ -60,7 +60,7 @@ def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None =
             f"Cannot decode {spec.table}: no column is known for its keys ({', '.join(absent)}).",
             hint="Declare them under columns; events without schemas do not tell their types.",
         )
-    all_fields_seen = infer or not question.seen.schemaless
+    all_fields_seen = question.seen.is_told and (infer or not question.seen.schemaless)
     excluded = frozenset(rows.columns.columns if rows is not None and rows.columns.mode == "except" else ())
     closed = all_fields_seen and set(question.seen.typed_fields) <= {*names, *excluded}
     if rows is None:

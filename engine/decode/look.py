@@ -30,6 +30,11 @@ class Seen:
     keys: tuple[tuple[str, ...], ...]
 
     @property
+    def is_told(self) -> bool:
+        """Whether every schema names columns: else nobody knows which fields its events have."""
+        return all(columns for _, columns in self.schemas)
+
+    @property
     def typed_fields(self) -> tuple[str, ...]:
         """Fields whose type is known, in order: the richest schema's first."""
         schemas = sorted(self.schemas, key=lambda item: (-len(item[1]), item[0]))

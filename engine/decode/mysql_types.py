@@ -16,11 +16,12 @@ _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "integer", "bigint", "year")
 _LONG_WHEN_UNSIGNED: Final = ("int", "integer")
 _SINGLE_DIGITS: Final = 24
+_MOST_DIGITS: Final = 3  # of a length: 64 bits, 255 bytes
 
 
-def row_columns(types: Mapping[str, str]) -> dict[str, Typed]:
-    """The columns of a row image, in their order."""
-    return {name: typed(text or "") for name, text in types.items()}
+def row_columns(types: Mapping[str, object]) -> dict[str, Typed]:
+    """The columns of a row image, in their order; text where what stands there is no type."""
+    return {name: typed(text if isinstance(text, str) else "") for name, text in types.items()}
 
 
 def typed(text: str) -> Typed:
@@ -45,25 +46,31 @@ def _integer(word: str, unsigned: bool) -> Typed:
 def _decimal(inside: str) -> Typed:
     """Without its digits a decimal has no type of its own: text keeps them all."""
     numbers = [int(number) for number in re.findall(r"\d+", inside)]
-    if not numbers or numbers[0] > MAX_DIGITS:
+    precision, scale = (*numbers, 0, 0)[:2]
+    if not max(scale, 1) <= precision <= MAX_DIGITS:
         return T.StringType(), Encoding("written_text")
-    return T.DecimalType(numbers[0], numbers[1] if len(numbers) > 1 else 0), Encoding("decimal_text")
+    return T.DecimalType(precision, scale), Encoding("decimal_text")
 
 
 def _float(inside: str) -> Typed:
-    double = "," not in inside and inside.strip().isdigit() and int(inside) > _SINGLE_DIGITS
+    double = "," not in inside and (_size(inside) or 0) > _SINGLE_DIGITS
     return (T.DoubleType() if double else T.FloatType()), Encoding("written_floating")
 
 
+def _size(inside: str) -> int | None:
+    """A length, where it is one that MySQL has."""
+    return int(inside) if inside.strip().isdecimal() and len(inside.strip()) <= _MOST_DIGITS else None
+
+
 def _bits(inside: str) -> Typed:
-    size = int(inside) if inside.strip().isdigit() else 1
+    size = _size(inside) or 1
     if size == 1:
         return T.BooleanType(), Encoding("written_boolean")
     return T.StringType(), Encoding("written_bits", size)
 
 
 def _fixed_bytes(inside: str) -> Typed:
-    return T.BinaryType(), Encoding("written_bytes", int(inside) if inside.strip().isdigit() else None)
+    return T.BinaryType(), Encoding("written_bytes", _size(inside))
 
 
 def _labels(inside: str) -> tuple[str, ...]:

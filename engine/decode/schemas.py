@@ -16,8 +16,22 @@ TOLD_BY_VALUES: Final = '{"dts":'
 """How schemas begin of which one hash has several: what their values say differs, and all of it counts."""
 
 
+MISSHAPEN: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What reading values of another shape than a format's ends in: events come from outside, and can hold anything."""
+
+
 def row_columns(schema_json: str, schemas: Collection[str] = ()) -> dict[str, Typed]:
-    """The columns of the row images, in their order. `schemas`: all of one hash, where values say a part of it."""
+    """The columns of the row images, in their order; none where what the event carries is no schema.
+
+    `schemas`: all of one hash, where values say a part of it.
+    """
+    try:
+        return _row_columns(schema_json, schemas)
+    except MISSHAPEN:
+        return {}
+
+
+def _row_columns(schema_json: str, schemas: Collection[str]) -> dict[str, Typed]:
     if schema_json.startswith(TOLD_BY_VALUES):
         return dts_types.row_columns(schemas or [schema_json])
     schema = json.loads(schema_json)
@@ -31,7 +45,15 @@ def row_columns(schema_json: str, schemas: Collection[str] = ()) -> dict[str, Ty
 
 
 def key_columns(schema_json: str) -> tuple[str, ...]:
-    """The columns of the key, in their order; none where the key is no struct."""
+    """The columns of the key, in their order; none where the key is no struct, or what the event carries no schema."""
+    try:
+        found = _key_columns(schema_json)
+    except MISSHAPEN:
+        return ()
+    return found if all(isinstance(name, str) for name in found) else ()
+
+
+def _key_columns(schema_json: str) -> tuple[str, ...]:
     schema = json.loads(schema_json)
     if "pk_uk_info" in schema:
         return dts_types.key_columns(schema["pk_uk_info"])

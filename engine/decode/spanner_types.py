@@ -28,7 +28,7 @@ _CODES: Final[dict[str, Typed]] = {
 
 def row_columns(columns: Iterable[Mapping[str, Any]]) -> dict[str, Typed]:
     """The columns of a row image, in their order."""
-    return {str(column["name"]): typed(_any(column, "type", "Type")) for column in columns if "name" in column}
+    return {str(column["name"]): typed(_any(column, "type", "Type")) for column in columns if column.get("name")}
 
 
 def key_columns(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from engine.errors import SourceError
 from engine.inputs.listing import InputFile, Look
@@ -63,11 +62,12 @@ def pending_file(
     return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
 
 
-def files_before(files: Sequence[InputFile], new: Sequence[PendingFile]) -> list[PendingFile]:
-    """The files just before new ones, in the order of their names: what was sent again can begin there."""
+def files_before(files: Sequence[InputFile], new: Sequence[PendingFile], most: int = 1) -> list[PendingFile]:
+    """The files just before new ones, in the order of their names; at most so many before each."""
     paths = {entry.file.path for entry in new}
-    pairs = pairwise(sorted(files, key=lambda file: file.path))
-    return [PendingFile(one, "", 0, False) for one, then in pairs if then.path in paths and one.path not in paths]
+    listed = sorted(files, key=lambda file: file.path)
+    near = {at - back for at, file in enumerate(listed) if file.path in paths for back in range(1, most + 1)}
+    return [PendingFile(f, "", 0, False) for at, f in enumerate(listed) if at in near and f.path not in paths]
 
 
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:
@@ -87,6 +87,6 @@ def has_half_line(look: Look, file: InputFile) -> bool:
         return False
     try:
         json.loads(tail)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return False

@@ -111,7 +111,7 @@ def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any
         reason = type(error).__name__
         raise SourceError(
             f"Cannot fetch schema {number} from the registry: it does not answer ({reason}, {registry.url!r}).",
-            "check that the registry runs, and source.registry.url in the spec",
+            "check that the registry runs, and its url",
         ) from error
     if answer.status_code == requests.codes.not_found and told(answer).get("error_code") is not None:
         return None
@@ -135,7 +135,7 @@ def check_status(answer: requests.Response, registry: RegistrySpec, number: int)
     if status in (requests.codes.unauthorized, requests.codes.forbidden):
         raise SpecError(
             f"Cannot fetch schema {number} from the registry: it refuses the credentials ({status}, {registry.url!r}).",
-            "check source.registry in the spec: user and password, or token",
+            "check what the registry is given in spec or project: user and password, or token",
         )
     if status >= requests.codes.server_error or status == requests.codes.too_many_requests:
         raise SourceError(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from engine import names
 from engine.errors import CommitConflictError, SpecError
@@ -13,6 +13,7 @@ from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
 ATTEMPTS = 20
@@ -83,15 +84,15 @@ def put(table: "Table", gaps: Sequence[Gap]) -> None:
     table.overwrite(rows, overwrite_filter=EqualTo("table", gaps[0].table))
 
 
-def writable_catalog(spec: CatalogSpec) -> Reader:
+def writable_catalog(spec: CatalogSpec) -> "Catalog":
     """The project's catalog for writing: PyIceberg's own.
 
     Raises: SpecError where nothing has been written yet, or the kind of catalog needs a JVM.
     """
+    from pyiceberg.catalog.sql import SqlCatalog
+
     reader = open_catalog(spec)
     database = sqlite_file(spec)
     if database is None:
-        return reader
-    from pyiceberg.catalog.sql import SqlCatalog
-
+        return cast("Catalog", reader)  # all but the embedded one are PyIceberg's
     return SqlCatalog(spec.name, uri=f"sqlite:///{database}", init_catalog_tables="false", **spec.properties)

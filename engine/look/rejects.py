@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from engine.look.dismissals import Dismissal, dismissals
 from engine.look.reading import Reader
 from engine.names import CONTROL, CONTROL_OF, INPUTS, REJECTS, REPLAYS, SUMMARY_BATCH
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 WAITING = "waiting"
 TAKEN_AGAIN = "taken again"
+DISMISSED = "dismissed"
 Place = tuple[str, int, str, int]
 """(consumer, batch, file, line): what a replay's mark names."""
 
@@ -22,7 +24,8 @@ Place = tuple[str, int, str, int]
 class Reject:
     """One rejected record. `table` is None where the record does not tell; `record` where it was kept back.
 
-    `status`: waiting, or what became of it (`run_id`: in which replay).
+    `status`: waiting, or what became of it (`run_id`: in which replay; `dismissal`: by whom and why). `place` tells it
+    from all others but those of the same line.
     """
 
     table: str | None
@@ -35,6 +38,8 @@ class Reject:
     status: str
     run_id: str | None
     record: str | None
+    dismissal: Dismissal | None
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
     rows = _rows(catalog, f"{project.namespace}.{REJECTS}", without=() if records else ("record",))
     newest = _newest_batches(catalog, project, known, {row["consumer"] for row in rows})
     marks, again = _marks(catalog, project, known), _taken_again(catalog, project)
+    dismissed = dismissals(catalog, project.namespace)
     hidden = {spec.table for spec in known.values() if any(c.mask for c in (spec.columns or {}).values())}
     sources = {table: spec.source.path for table, spec in known.items()}
     hidden |= {CONTROL_OF + sources[table] for table in hidden}
@@ -67,10 +73,14 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
         status, run_id = marks.get(place, (WAITING, None))
         if status == WAITING and any(b > row["batch"] and n <= row["line"] for b, n in again[consumer, row["file"]]):
             status = TAKEN_AGAIN
+        dismissal = dismissed.get(place) if status == WAITING else None
+        status = DISMISSED if dismissal else status
         source = consumer.removeprefix(CONTROL_OF) if consumer.startswith(CONTROL_OF) else sources.get(consumer, "")
         record = None if consumer in hidden or row["table"] in hidden else row.get("record")
         told = (row["reason"], row["batch"], row["rejected_at"])
-        found.append(Reject(row["table"], source, row["file"], row["line"], *told, status, run_id, record))
+        found.append(
+            Reject(row["table"], source, row["file"], row["line"], *told, status, run_id, record, dismissal, place)
+        )
     return sorted(found, key=lambda each: (each.table or "", each.file, each.line, each.batch))
 
 

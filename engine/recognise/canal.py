@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.canal_kinds import DDL, OPS, OTHERS
+from engine.decode.canal_kinds import DDL, HEARTBEAT, OPS, OTHERS
 from engine.recognise.fact import Fact
 from engine.recognise.sample import parsed
 
 ORDER: Final = "where the messages stand: partition and offset, else file and line"
+_TIMES: Final = {"es", "ts"}
 
 
 def facts(record: Any) -> Sequence[Fact] | None:
@@ -16,9 +17,11 @@ def facts(record: Any) -> Sequence[Fact] | None:
         return None
     message = _message(record)
     kind = message.get("type")
+    if kind == HEARTBEAT and _TIMES & message.keys():  # which may have nothing else
+        return []
     if not isinstance(kind, str) or not ("isDdl" in message or "mysqlType" in message):
         return [] if "value" in record and record["value"] is None else None
-    if kind.upper() not in (*OPS, *DDL, *OTHERS, "MHEARTBEAT"):
+    if kind.upper() not in (*OPS, *DDL, *OTHERS, HEARTBEAT):
         return None
     rows = message.get("data") or message.get("old") or ()
     if kind.upper() not in OPS or not message.get("database") or not message.get("table") or message.get("isDdl"):

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from engine.decode.schemas import MISSHAPEN
 from engine.recognise import canal, datastream, debezium, dts, shareplex, spanner
 from engine.recognise.fact import Fact
+from engine.recognise.messages import are_fillers
 from engine.recognise.opening import carried
-from engine.recognise.sample import Container, Sample, parsed
+from engine.recognise.sample import Container, Fraction, Sample, parsed
 
 MOST_LOOKED_AT: Final = 1_000
 ENOUGH: Final = 0.5
@@ -26,6 +28,14 @@ class Recogniser:
     looks_for: str
     facts: Callable[[Any], Sequence[Fact] | None]
     order: str
+
+    def told(self, record: Any) -> Sequence[Fact] | None:
+        """What a record tells of tables; None also for one whose values have other shapes than the format's."""
+        try:
+            found = self.facts(record)
+        except MISSHAPEN:
+            return None
+        return found if all(map(_is_sound, found or ())) else None
 
 
 RECOGNISERS: Final = (
@@ -50,12 +60,25 @@ def recognise(found: Sample) -> Recogniser | None:
     """The format of a file's records: one that at least half of them are of; None where there is none."""
     best, most = None, (False, 0)
     for recogniser in (each for each in RECOGNISERS if each.container == found.container):
-        told = [recogniser.facts(record) for record in found.records[:MOST_LOOKED_AT] if _says_something(record)]
+        told = [recogniser.told(record) for record in found.records[:MOST_LOOKED_AT] if _says_something(record)]
         of_it = sum(facts is not None for facts in told)
         rank = (any(told), of_it)  # control events alone can be those of several formats
         if of_it and of_it >= ENOUGH * len(told) and rank > most:
             best, most = recogniser, rank
     return best
+
+
+def _is_sound(fact: Fact) -> bool:
+    """Whether names are texts."""
+    names: list[Any] = [*fact.keys, *(fact.row or {}), *([] if fact.table is None else [fact.table])]
+    return all(isinstance(name, str) and not isinstance(name, Fraction) for name in names)
+
+
+def tells_nothing(found: Sample) -> bool:
+    """Whether a file of no known format has nothing in it that tells of a table: null messages, fillers of DTS."""
+    if found.container in ("empty", "json") and not any(map(_says_something, found.records)):
+        return True
+    return are_fillers(found)
 
 
 def _says_something(record: Any) -> bool:

@@ -21,13 +21,17 @@ USUAL: Final = range(1, 1 << 24)
 
 @dataclass(frozen=True)
 class SchemaPlace:
-    """Where the schemas of frames are: a file, or a registry."""
+    """Where the schemas of frames are: a file, or a registry.
+
+    `of_project`: it is the project's registry, which nobody named for these events.
+    """
 
     file: Path | None = None
-    registry: str | None = None
+    registry: RegistrySpec | None = None
+    of_project: bool = False
 
     def __str__(self) -> str:
-        return str(self.file or self.registry)
+        return str(self.file) if self.registry is None else repr(self.registry.url)
 
 
 @dataclass
@@ -43,9 +47,8 @@ class Writers:
         Raises: SpecError, SourceError: they cannot be had, or one is none.
         """
         wanted = sorted(set(numbers) - self.known.keys())
-        registry = None if self.place.registry is None else RegistrySpec(self.place.registry)
         file = None if self.place.file is None else str(self.place.file)
-        found = writer_schemas(SourceSpec("debezium-avro", "", registry=registry, schemas=file), wanted)
+        found = writer_schemas(SourceSpec("debezium-avro", "", registry=self.place.registry, schemas=file), wanted)
         self.known |= {number: _writer(found[number], number) if number in found else None for number in wanted}
 
     def read(self, data: bytes) -> Any:

@@ -36,7 +36,7 @@ def opened(found: Sample, writers: Writers | None, remark: Callable[[str], None]
         raise SpecError(
             f"Cannot look into {found.path}: it looks like debezium-avro (messages in Confluent's frames), which needs"
             " the schemas that wrote it. Nothing was written.",
-            "name them: --schemas FILE (JSON, schemas by their numbers), or --registry URL",
+            "name them: --schemas FILE (JSON, schemas by their numbers), --registry URL, or registry in siltstone.yaml",
         )
     return Sample(found.path, kind, tuple(frames.events(taken, writers, remark, found.path)), found.whole)
 

@@ -20,6 +20,7 @@ LOOKED_AT = 200
 ARROW_BATCH = 1_000
 GZIP, BZIP2, AVRO, PARQUET = b"\x1f\x8b", b"BZh", b"Obj\x01", b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
+csv.field_size_limit(MOST_CHARACTERS)  # Python's own limit is less than what tables hold
 
 
 class Fraction(str):
@@ -57,7 +58,7 @@ def sample(path: Path) -> Sample:
             return _parquet(path)
         with _unpacked(path, magic) as lines:
             return _of_text(path, lines)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, EOFError, ValueError, csv.Error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SourceError(f"Cannot look into {path}: {reason}.", "check the file and the permissions") from error
 
@@ -67,7 +68,10 @@ def parsed(line: str) -> Any:
 
     Raises: ValueError: it is none.
     """
-    return json.loads(line, parse_float=Fraction)
+    try:
+        return json.loads(line, parse_float=Fraction)
+    except RecursionError as error:
+        raise ValueError("values nested too deep") from error
 
 
 def _unpacked(path: Path, magic: bytes) -> IO[str]:
@@ -104,7 +108,7 @@ def _of_text(path: Path, lines: IO[str]) -> Sample:
 
 def _is_document(lines: list[str]) -> bool:
     try:
-        json.loads("".join(lines))
+        parsed("".join(lines))
     except ValueError:
         return False
     return True
@@ -125,7 +129,10 @@ def _first_lines(lines: IO[str]) -> tuple[list[str], bool]:
 def _delimiter(lines: list[str]) -> str | None:
     """What stands between the values of a CSV file with a header: as often in every line as in the first."""
     for delimiter in DELIMITERS:
-        rows = list(csv.reader(io.StringIO("".join(lines)), delimiter=delimiter))
+        try:
+            rows = list(csv.reader(io.StringIO("".join(lines)), delimiter=delimiter))
+        except csv.Error:  # a line end where none can be: no CSV of this kind
+            continue
         names = rows[0] if rows else []
         named = len(names) > 1 and all(name.strip() for name in names) and len(set(names)) == len(names)
         if named and len(rows) > 1 and all(len(row) == len(names) for row in rows[1:-1] or rows[1:]):

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError
 from engine.recognise.columns import Columns, arrow_types, avro_types
-from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise
+from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise, tells_nothing
 from engine.recognise.frames import SchemaPlace, Writers
 from engine.recognise.opening import opened
 from engine.recognise.sample import Sample, sample
@@ -53,9 +53,9 @@ def find_tables(
     beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
     for file in _files(paths, beside):
         found = _looked_into(file, writers, remark)
-        if found.container == "empty":
-            continue
         recogniser = recognise(found)
+        if recogniser is None and tells_nothing(found):
+            continue
         if recogniser is None and not _is_rows(found):
             unknown.append(found)
             continue
@@ -73,7 +73,7 @@ def find_tables(
     if not tables:
         raise SourceError(
             f"Cannot find a change of a table in {', '.join(map(str, paths))}: the files are empty, or hold control"
-            " events only.",
+            " events, null messages or fillers only.",
             "name files with changes",
         )
     _join_unnamed(tables)
@@ -89,9 +89,10 @@ def _join_unnamed(tables: dict[tuple[Any, str | None], FoundTable]) -> None:
 
 
 def _looked_into(file: Path, writers: Writers | None, remark: Callable[[str], None] | None) -> Sample:
-    """The records of a file, or of the messages of bytes in it; without schemas, first what they say as JSON."""
+    """The records of a file, or of the messages of bytes in it; where nobody named schemas, first what is JSON."""
     found = sample(file)
-    if found.container == "empty" or (writers is None and recognise(found) is not None):
+    named = writers is not None and not writers.place.of_project
+    if found.container == "empty" or (not named and recognise(found) is not None):
         return found
     return opened(found, writers, remark)
 
@@ -121,7 +122,7 @@ def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundT
     tables: dict[str | None, FoundTable] = {}
     types = avro_types(_payload(found.schema)) if found.container == "avro" else None
     for record in found.records:
-        for fact in recogniser.facts(record) or ():
+        for fact in recogniser.told(record) or ():
             table = tables.get(fact.table)
             if table is None:
                 table = FoundTable(fact.table, recogniser.format, recogniser.order, [found.path], whole=found.whole)

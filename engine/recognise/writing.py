@@ -18,6 +18,7 @@ from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.frames import SchemaPlace
 from engine.recognise.tables import FoundTable
+from engine.spec.interpolation import as_written
 from engine.spec.load import PROJECT_FILE
 
 CANDIDATES_SHOWN: Final = 5
@@ -70,7 +71,7 @@ def written_specs(
         alike = sum(spec.file.name.casefold().startswith(f"{plain.casefold()}.") for spec in found)
         file = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
         source = _source(table, common_path(table.files, root, events))
-        if table.format == "debezium-avro" and schemas is not None:
+        if table.format == "debezium-avro" and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
         found.append(_spec(table, name, file, source))
     return found
@@ -140,9 +141,12 @@ def _source(table: FoundTable, path: str) -> list[str]:
 
 
 def _schemas(place: SchemaPlace, root: Path) -> str:
-    if place.file is None:
-        return f"  registry: {{url: {_scalar(str(place.registry))}}}"
-    return f"  schemas: {_scalar(_inside(Path(os.path.normpath(place.file.absolute())), root.absolute()))}"
+    if place.file is not None:
+        return f"  schemas: {_scalar(_inside(Path(os.path.normpath(place.file.absolute())), root.absolute()))}"
+    assert place.registry is not None  # one of the two is there
+    said = {name: getattr(place.registry, name) for name in ("url", "user", "password", "token")}
+    entries = [f"{name}: {_quoted(as_written(value))}" for name, value in said.items() if value is not None]
+    return f"  registry: {{{', '.join(entries)}}}"
 
 
 def _keys(table: FoundTable) -> list[tuple[str, ...]]:
@@ -203,6 +207,11 @@ def _scalar(text: str) -> str:
     """A text as YAML takes it, inside a list too."""
     plain = yaml.safe_dump([text], default_flow_style=True, width=10_000, allow_unicode=True).strip()
     return plain[1:-1]
+
+
+def _quoted(text: str) -> str:
+    """A text as YAML takes it, a reference to the environment among braces too."""
+    return f'"{text}"' if text.startswith("${") else _scalar(text)
 
 
 # --- paths ----------------------------------------------------------------------------------------------------------

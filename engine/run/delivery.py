@@ -11,11 +11,11 @@ from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.inputs.lines import CountedFile
 from engine.inputs.listing import InputFile, Look
-from engine.inputs.pending import PendingFile, Taken, files_before, pending_files
+from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
-from engine.run.records import read_records, source_files
+from engine.run.records import context_of, read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, taken_inputs
@@ -115,7 +115,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     if not union:
         return
     form = FORMATS[delivery.source.format]
-    context = files_before(delivery.files, union) if form.reads_on else []
+    context = context_of(spark, delivery.source, delivery.files, union)
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_records(spark, delivery.source, wanted, catalog)

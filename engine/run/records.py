@@ -6,12 +6,16 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from engine.decode import FORMATS
 from engine.decode.records import all_parts, datastream_records, message_records, row_records
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
-from engine.inputs.pending import PendingFile
+from engine.inputs.pending import PendingFile, files_before
 from engine.spec.model import SourceSpec
+
+LOOK_BACK = (1, 8, 64)
+"""How many files before a new one are looked at: the first is most often enough."""
 
 
 def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
@@ -43,6 +47,24 @@ def read_records(
         lines = scan(spark, [entry.file.path for entry in texts])
         parts.append(lines.withColumn("row_schema", F.lit(None).cast("string")))
     return numbered(spark, all_parts(parts), pending)
+
+
+def context_of(
+    spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], new: Sequence[PendingFile]
+) -> list[PendingFile]:
+    """The files before new ones that their meaning can depend on: as many as their format needs, up to LOOK_BACK."""
+    reads_on = FORMATS[source.format].reads_on
+    found: list[PendingFile] = []
+    for most in LOOK_BACK if reads_on is not None else ():
+        before = files_before(files, new, most)
+        if len(before) == len(found):
+            break  # there are no more
+        found = before
+        # Numbers of one piece of a file grow, and that is all that is asked of them here.
+        lines = scan(spark, [entry.file.path for entry in found]).select("file", F.col("row").alias("line"), "text")
+        if reads_on is not None and reads_on(lines):
+            break
+    return found
 
 
 def as_records(part: Part, source: SourceSpec) -> DataFrame:

@@ -11,12 +11,12 @@ from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
-from engine.inputs.pending import PendingFile, files_before
+from engine.inputs.pending import PendingFile
 from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
-from engine.run.records import read_records, source_files
+from engine.run.records import context_of, read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.ledger import ledger_name, read_ledger, taken_inputs
+from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
 
 PLACE = ["file", "line"]
 OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
@@ -53,12 +53,12 @@ def rejected_delivery(
 
 
 def waiting_rejects(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> DataFrame | None:
-    """Rejects of real batches that were neither replayed nor taken again with their file. None without any ledger.
+    """Rejects of real batches, without those replayed, dismissed or taken again with their file. None: no ledger.
 
     `newest`: the newest real batch of those whose rejects are asked for.
     Gives: consumer, batch, file, line, reason, record. Computed.
     """
-    rejects, inputs = read_ledger(spark, project, names.REJECTS), read_ledger(spark, project, names.INPUTS)
+    rejects, inputs = open_rejects(spark, project), read_ledger(spark, project, names.INPUTS)
     if rejects is None or inputs is None:
         return None
     real = [(F.col("consumer") == consumer) & (F.col("batch") <= batch) for consumer, batch in newest.items()]
@@ -70,12 +70,7 @@ def waiting_rejects(spark: SparkSession, project: ProjectSpec, newest: Mapping[s
         F.col("i.batch") > F.col("r.batch"),
         F.col("i.from_line") <= F.col("r.line"),
     ]
-    mine = mine.join(inputs.alias("i"), on=again, how="left_anti")
-    replays = read_ledger(spark, project, names.REPLAYS)
-    if replays is not None:
-        done = replays.select(F.col("of_consumer").alias("consumer"), F.col("of_batch").alias("batch"), *PLACE)
-        mine = mine.join(done.distinct(), on=["consumer", "batch", *PLACE], how="left_anti")
-    return mine.localCheckpoint()
+    return mine.join(inputs.alias("i"), on=again, how="left_anti").localCheckpoint()
 
 
 def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> None:
@@ -110,11 +105,10 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
 
 def with_context(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: Sequence[PendingFile]
-) -> Sequence[PendingFile]:
-    """The files, and those before them where a record's meaning can begin there."""
-    if not FORMATS[source.format].reads_on:
-        return files
-    return [*files_before(source_files(spark, source, project.catalog.name, None), files), *files]
+) -> list[PendingFile]:
+    """The files, and those before them that their meaning can depend on."""
+    listed = source_files(spark, source, project.catalog.name, None) if FORMATS[source.format].reads_on else ()
+    return [*context_of(spark, source, listed, files), *files]
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:

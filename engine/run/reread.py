@@ -290,6 +290,9 @@ class Rereading:
             close_rejects(self.spark, self.project, of_taker, taker, with_outcome(moved, APPLIED), self.run_id)
             stay = places.join(moved, on=PLACE, how="left_anti")
             bad = bad.join(stay, on=PLACE, how="left_anti")
+        dismissed = read_ledger(self.spark, self.project, names.DISMISSALS)
+        if dismissed is not None:  # a person said that nothing is to become of them
+            bad = bad.join(dismissed.where(F.col("consumer") == taker.name), on=PLACE, how="left_anti")
         append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, taker, batch))
 
     def replace_changes(self, delivery: Rejected, spec: TableSpec, found: Again) -> None:

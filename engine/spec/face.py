@@ -108,9 +108,7 @@ class RegistryFace(_Section):
 class SourceFace(_Section):
     """Where the events are and how they are encoded."""
 
-    later = {
-        "kafka": "reading events from Kafka (source.kafka)",
-    }
+    later = {"kafka": "reading events from Kafka (source.kafka)"}
 
     format: Format = Field(description="How the events are written.")
     path: Text | None = Field(
@@ -167,7 +165,7 @@ class SourceFace(_Section):
         description="Of several sources: disjoint keys; shards: the source is part of the key; one_log: they are one.",
     )
     registry: RegistryFace | None = Field(
-        default=None, description="Format debezium-avro: the registry of the schemas that wrote the messages."
+        default=None, description="Format debezium-avro: the registry of the schemas; else the project's."
     )
     schemas: Text | None = Field(
         default=None,
@@ -186,8 +184,8 @@ class SourceFace(_Section):
     def _settings_fit(self) -> SourceFace:
         fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
-        if self.format == "debezium-avro" and (self.registry is None) == (self.schemas is None):
-            fields.refuse("exactly one of source.registry and source.schemas is required for debezium-avro")
+        if self.registry is not None and self.schemas is not None:
+            fields.refuse(fields.ONE_PLACE)
         return self
 
 
@@ -395,3 +393,4 @@ class ProjectFace(_Section):
     namespace: DottedName = Field(default="silt", description="Where changes, rejects and runs are kept.")
     spark: SparkFace = Field(default_factory=lambda: SparkFace())
     quality: ProjectQualityFace = Field(default_factory=lambda: ProjectQualityFace())
+    registry: RegistryFace | None = Field(default=None, description="Of the specs of debezium-avro that name none.")

@@ -26,11 +26,15 @@ FORMATS: Final = (
     "debezium-json", "debezium-avro", "datastream-json", "datastream-avro", "canal-json", "dts-avro", "spanner-json",
     "shareplex-json", "rows",
 )  # fmt: skip
+DEBEZIUM_AVRO: Final = "debezium-avro"
+ONE_PLACE: Final = (
+    "exactly one of source.registry and source.schemas is required for debezium-avro, if the project has no registry"
+)
 SETTING_OF: Final = {
     "images": ("canal-json",),
     "order": ("shareplex-json", "debezium-json", "debezium-avro"),
-    "registry": ("debezium-avro",),
-    "schemas": ("debezium-avro",),
+    "registry": (DEBEZIUM_AVRO,),
+    "schemas": (DEBEZIUM_AVRO,),
 }
 WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json", "dts-avro")
 ENCODINGS: Final = ("decimals", "binaries", "times")

@@ -39,6 +39,11 @@ def like(original: str, value: str) -> str:
     return FromEnvironment(value, original.template) if isinstance(original, FromEnvironment) else value
 
 
+def as_written(value: str) -> str:
+    """What the file says: for a value of the environment the reference to it."""
+    return value.template if isinstance(value, FromEnvironment) else value
+
+
 @dataclass
 class Interpolation:
     """One pass over the values of a file. `problems` collects what could not be filled in."""

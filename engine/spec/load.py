@@ -13,10 +13,11 @@ from engine.errors import SpecError, Violation
 from engine.spec.agreement import disagreements
 from engine.spec.collisions import collisions
 from engine.spec.document import Document, read_document
-from engine.spec.face import ProjectFace, TableFace
+from engine.spec.face import ProjectFace, RegistryFace, TableFace
+from engine.spec.fields import DEBEZIUM_AVRO, ONE_PLACE
 from engine.spec.interpolation import Interpolation
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.spec.resolve import project_values, table_values
+from engine.spec.model import ProjectSpec, RegistrySpec, TableSpec
+from engine.spec.resolve import project_values, registry_values, table_values
 from engine.spec.violations import model_violations
 
 PROJECT_FILE = "siltstone.yaml"
@@ -70,6 +71,18 @@ def table_spec(values: Mapping[str, object], project: ProjectSpec) -> TableSpec:
     return _checked([Document(None, dict(values))], project)[0]
 
 
+def registry_spec(values: Mapping[str, object], root: Path) -> RegistrySpec:
+    """The registry that plain values describe, as a spec's `registry` does.
+
+    Raises: SpecError with every violation.
+    """
+    document = Document(None, dict(values))
+    face = _face(document, RegistryFace, root)
+    if face is None:
+        raise SpecError.from_violations(document.violations)
+    return registry_values(face)
+
+
 def _checked(
     documents: Iterable[Document], project: ProjectSpec, violations: Sequence[Violation] = ()
 ) -> list[TableSpec]:
@@ -78,7 +91,10 @@ def _checked(
         face = _face(document, TableFace, project.root)
         found += document.violations
         if face is not None:
-            read.append((table_values(face, project, document.file), document))
+            spec = table_values(face, project, document.file)
+            if spec.source.format == DEBEZIUM_AVRO and spec.source.registry is None and spec.source.schemas is None:
+                found.append(document.violation(("source",), ONE_PLACE))
+            read.append((spec, document))
     found += collisions(read, project)
     if found:
         raise SpecError.from_violations(found)

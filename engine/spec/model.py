@@ -51,7 +51,10 @@ class QualitySpec:
 
 @dataclass(frozen=True, slots=True)
 class ProjectSpec:
-    """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file."""
+    """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file.
+
+    `registry`: of the sources that need schemas and do not say where they are.
+    """
 
     root: Path
     file: Path | None
@@ -59,6 +62,7 @@ class ProjectSpec:
     namespace: str
     spark: SparkSpec
     quality: QualitySpec
+    registry: RegistrySpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from engine.spec.face import (
     TableQualityFace,
     TargetFace,
 )
+from engine.spec.fields import DEBEZIUM_AVRO
 from engine.spec.interpolation import like
 from engine.spec.model import (
     CatalogSpec,
@@ -49,6 +50,7 @@ def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectS
         namespace=face.namespace,
         spark=SparkSpec(face.spark.master, dict(face.spark.conf)),
         quality=QualitySpec(face.quality.on_failure),
+        registry=None if face.registry is None else registry_values(face.registry),
     )
 
 
@@ -65,7 +67,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
     return TableSpec(
         file=file,
         table=face.table,
-        source=_source(face, project.root),
+        source=_source(face, project),
         keys=face.keys,
         columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
         target=_target(face.target, face.table, project.namespace),
@@ -79,8 +81,8 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
     )
 
 
-def _source(table: TableFace, root: Path) -> SourceSpec:
-    face = table.source
+def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
+    face, root = table.source, project.root
     given = face.path or f"table:{face.table}"
     path = given if face.path is None or _URI.match(given) else os.path.normpath(root / given)
     return SourceSpec(
@@ -97,12 +99,20 @@ def _source(table: TableFace, root: Path) -> SourceSpec:
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
         # A connector stands for one log; a Datastream stream can be made anew over the same one.
         face.several or ("disjoint" if face.format.startswith("debezium") else "one_log"),
-        None if face.registry is None else _registry(face.registry),
+        _registry(face, project),
         None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
     )
 
 
-def _registry(face: RegistryFace) -> RegistrySpec:
+def _registry(face: SourceFace, project: ProjectSpec) -> RegistrySpec | None:
+    """The source's own, else the project's, where schemas are needed and nothing says where they are."""
+    if face.registry is not None:
+        return registry_values(face.registry)
+    return project.registry if face.format == DEBEZIUM_AVRO and face.schemas is None else None
+
+
+def registry_values(face: RegistryFace) -> RegistrySpec:
+    """A schema registry."""
     return RegistrySpec(face.url, face.user, face.password, face.token)
 
 

@@ -1,4 +1,5 @@
-"""The tables beside the data: control, rejects, replays, inputs, runs, checks, gaps. All but gaps are append only."""
+"""The tables beside the data: control, rejects and what became of them, inputs, runs, checks, gaps. All but gaps
+are append only."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -15,6 +16,7 @@ from engine.spec.model import ProjectSpec
 from engine.table.catalog import create, exists, identifier
 from engine.table.commit import one_boundary
 
+OF_REJECT = ("consumer", "batch", "file", "line")
 ONE_APPENDS = Lock()  # tables of one run write side by side, and share these
 
 SCHEMAS: Mapping[str, str] = {
@@ -29,6 +31,11 @@ SCHEMAS: Mapping[str, str] = {
     names.REPLAYS: (
         "batch bigint, consumer string, of_consumer string, of_batch bigint, file string, line bigint, outcome string,"
         " run_id string, replayed_at timestamp"
+    ),
+    # Written by PyIceberg: see `engine.look.dismissals`.
+    names.DISMISSALS: (
+        "consumer string, batch bigint, file string, line bigint, reason string, dismissed_by string,"
+        " dismissed_at timestamp"
     ),
     names.INPUTS: (
         "batch bigint, consumer string, path string, size bigint, mtime bigint, fingerprint string,"
@@ -91,6 +98,30 @@ def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFr
     if not exists(spark, project.catalog.name, name):
         return None
     return spark.table(identifier(project.catalog.name, name))
+
+
+def closed_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
+    """The rejects that nobody waits for any more: closed by a replay, or dismissed. None where there are none.
+
+    Gives: the columns of OF_REJECT.
+    Rows: without duplicates.
+    """
+    replays, dismissed = (read_ledger(spark, project, table) for table in (names.REPLAYS, names.DISMISSALS))
+    parts = []
+    if replays is not None:
+        of = {"consumer": "of_consumer", "batch": "of_batch"}
+        parts.append(replays.select(*[F.col(of.get(name, name)).alias(name) for name in OF_REJECT]))
+    if dismissed is not None:
+        parts.append(dismissed.select(*OF_REJECT))
+    return reduce(DataFrame.unionByName, parts).distinct() if parts else None  # a set of places, no fan-out
+
+
+def open_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
+    """The rejects that wait to be mended, and those of files that were taken once more. None without any ledger."""
+    rejects, closed = read_ledger(spark, project, names.REJECTS), closed_rejects(spark, project)
+    if rejects is None or closed is None:
+        return rejects
+    return rejects.join(closed, on=list(OF_REJECT), how="left_anti").select(*rejects.columns)
 
 
 def taken_inputs(

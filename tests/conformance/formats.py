@@ -4,6 +4,8 @@ from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
 from tests.conformance.tell_debezium import Mysql, Postgresql
 from tests.conformance.tell_debezium_commits import Oracle, Sqlserver
 from tests.conformance.tell_dts import Canal, Shareplex
+from tests.conformance.tell_dts_avro import DtsMysql, DtsPostgresql
+from tests.conformance.tell_framed import MysqlFramed, PostgresqlFramed
 from tests.conformance.tell_rows import Rows
 from tests.conformance.tell_spanner import Spanner
 from tests.conformance.teller import Teller
@@ -15,6 +17,10 @@ TELLERS: tuple[Teller, ...] = (
     Mysql(schemas=True),
     Sqlserver(),
     Oracle(),
+    PostgresqlFramed(),
+    MysqlFramed(),
+    DtsMysql(),
+    DtsPostgresql(),
     Canal(),
     Canal(swapped=True),
     Spanner("NEW_VALUES", "array"),

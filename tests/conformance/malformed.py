@@ -1,9 +1,11 @@
 """Records with something wrong in them, made from good ones in every format, and what must be said of each."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from tests.conformance.story import NOON, Event, Row, Step, Story, Table
 from tests.conformance.teller import LineTeller
@@ -36,30 +38,40 @@ def broken_lines(teller: LineTeller) -> tuple[list[str], list[Broken]]:
     """Good lines, and broken ones made of other good lines."""
     family = FAMILIES[teller.format]
     told = [line for line in teller.lines(a_story()) if family.is_change(line)]
-    lines = list({str(json.loads(line).get("data", line)): line for line in told[::-1]}.values())[::-1]  # each row once
+    opened, closed = (json.loads, json.dumps) if family.wire is None else family.wire(teller)
+    lines = list({str(opened(line).get("data", line)): line for line in told[::-1]}.values())[::-1]  # each row once
     assert len(lines) == GOOD + 19
     spare = iter(lines[GOOD:])
-    found = [
-        Broken("half a line", (line := next(spare))[: len(line) // 2], ("not JSON",)),
-        Broken("no JSON", "this is no event", ("not JSON",)),
-        Broken("an array", "[1, 2]", ("JSON object",))
-        if teller.format != "spanner-json"
-        else Broken("a number", "12", ("neither",)),
-        Broken("two values", next(spare) + " {}", ("not JSON",)),
-    ]
+    found = list(family.garbage(teller, spare))
     for what, change, words in family.changes(teller):
-        record = json.loads(next(spare))
+        record = opened(next(spare))
         change(record)
-        found.append(Broken(what, json.dumps(record), words))
+        found.append(Broken(what, closed(record), words))
     return lines[:GOOD], found
+
+
+def no_json(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
+    """Lines that are no object in JSON."""
+    yield Broken("half a line", (line := next(spare))[: len(line) // 2], ("not JSON",))
+    yield Broken("no JSON", "this is no event", ("not JSON",))
+    if teller.format == "spanner-json":
+        yield Broken("a number", "12", ("neither",))
+    else:
+        yield Broken("an array", "[1, 2]", ("JSON object",))
+    yield Broken("two values", next(spare) + " {}", ("not JSON",))
 
 
 @dataclass(frozen=True)
 class Family:
-    """How a format's records are broken: (what, change, words of the reason)."""
+    """How a format's records are broken: (what, change, words of the reason).
+
+    `wire`: how a line is opened, and closed again, where it is not JSON; `garbage`: lines that are no record at all.
+    """
 
     is_change: Callable[[str], bool]
     changes: Callable[[LineTeller], Iterator[tuple[str, Change, tuple[str, ...]]]]
+    wire: Callable[[Any], tuple[Callable[[str], Row], Callable[[Row], str]]] | None = None
+    garbage: Callable[[LineTeller, Iterator[str]], Iterator[Broken]] = no_json
 
 
 def value_of(record: Row) -> Row:
@@ -149,10 +161,95 @@ def datastream(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...
     yield "no metadata", lambda r: r.pop("source_metadata"), ("source_metadata is missing",)
 
 
+def debezium_bodies(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    """What a schema lets stand: any operation, no place, no row, no name."""
+    places = {"lsn": None, "sequence": None, "file": "", "pos": 0}
+    yield "unknown op", lambda r: r["value"].update(op="x"), ('unknown op "x"',)
+    yield (
+        "no position",
+        lambda r: r["value"]["source"].update({k: v for k, v in places.items() if k in r["value"]["source"]}),
+        ("position",),
+    )
+    yield "no row", lambda r: r["value"].update(after=None), ("after",)
+    yield "no table", lambda r: r["value"]["source"].update(table=""), ("table",)
+
+
+def frames(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
+    """Bytes that are no frame, or not the body that their schema describes."""
+
+    def changed(change: Callable[[bytes], bytes]) -> str:
+        record = json.loads(next(spare))
+        return json.dumps(record | {"value": base64.b64encode(change(base64.b64decode(record["value"]))).decode()})
+
+    yield Broken("half a line", (line := next(spare))[: len(line) // 2], ("not JSON",))
+    yield Broken("no message", "this is no message", ("not base64",))
+    yield Broken("no base64", json.dumps(json.loads(next(spare)) | {"value": "no bytes!"}), ("not base64",))
+    yield Broken("JSON", json.dumps({"op": "c", "after": {"id": 1}}), ("base64",))
+    yield Broken("another byte in front", changed(lambda data: b"\x01" + data[1:]), ("no Confluent frame", "0x01"))
+    yield Broken("a frame cut short", changed(lambda data: data[:4]), ("cut short",))
+    yield Broken("a body cut short", changed(lambda data: data[:-1]), ("does not fit the body",))
+    yield Broken("a body too long", changed(lambda data: data + b"\x00"), ("does not fit the body",))
+    yield Broken("an unknown schema", changed(lambda data: b"\x00\x00\x00\xff\xff" + data[5:]), ("65535", "not known"))
+    yield Broken("the schema of a key", changed(lambda data: data[:4] + b"\x01" + data[5:]), ("does not fit the body",))
+
+
+def framed(teller: Any) -> tuple[Callable[[str], Row], Callable[[Row], str]]:
+    """A line of a frame with its body, and back."""
+
+    def opened(line: str) -> Row:
+        record: Row = json.loads(line)
+        schema, value = teller.opened(record["value"])
+        return record | {"value": value, "schema": schema}
+
+    def closed(record: Row) -> str:
+        return json.dumps(record | {"value": teller.framed(record["schema"], record["value"]), "schema": None})
+
+    return opened, closed
+
+
+def dts(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    def column(number: int, value: Any) -> Change:
+        return lambda record: record["afterImages"].__setitem__(number, value)
+
+    yield "null key", column(0, None), ('key column "id" is null',)
+    yield "no key", column(0, "NONE"), ('key column "id" is',)
+    yield "no position", lambda r: r.update(sourcePosition="0@0"), ("position",)
+    yield "a position that is none", lambda r: r.update(sourcePosition="a@b"), ("position", "a@b")
+    yield "no time", lambda r: r.update(sourceTimestamp=10**15), ("sourceTimestamp",)
+    yield "wrong type", column(2, ("Character", {"charset": "utf8", "value": b"many"})), ('"size"', "int")
+    yield "too great", column(2, ("Integer", {"precision": 8, "value": str(2**31)})), ('"size"', "int")
+    yield "no decimal", column(3, ("Decimal", {"value": "12.5.0", "precision": 5, "scale": 1})), ('"price"', "decimal")
+    yield "unknown charset", column(1, ("Character", {"charset": "klingon", "value": b"x"})), ("be read", '"name"')
+    yield "bytes of another charset", column(1, ("Character", {"charset": "utf8", "value": b"\xff"})), ('"name"',)
+    yield "too few values", lambda r: r["afterImages"].pop(), ("not as many values as fields",)
+    yield "no row", lambda r: r.update(afterImages=None), ("without afterImages",)
+    yield "no fields", lambda r: r.update(fields=None), ("without fields",)
+    yield "no table", lambda r: r.update(objectName=None), ("objectName",)
+
+
+def bytes_of(line: str) -> bytes:
+    """What a line of base64 holds, or the value of a message."""
+    return base64.b64decode(json.loads(line)["value"] if line.startswith("{") else line)
+
+
+def no_record(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
+    """Lines and bytes that are no record of DTS."""
+    yield Broken("no base64", "this is no message", ("not base64",))
+    yield Broken("no value", '{"topic": "t"}', ("base64",))
+    yield Broken("a file", base64.b64encode(b"Obj\x01" + bytes(60)).decode(), ("whole Avro file",))
+    data = bytes_of(next(spare))
+    yield Broken("bytes cut short", base64.b64encode(data[:-20]).decode(), ("no record",))
+    yield Broken("bytes too many", base64.b64encode(data + b"more than one").decode(), ("no record",))
+
+
 FAMILIES = {
     "debezium-json": Family(lambda line: '"op":"c"' in line, debezium),
     "canal-json": Family(lambda line: '"type":"INSERT"' in line, canal),
     "spanner-json": Family(lambda line: '"mod_type"' in line, spanner),
     "shareplex-json": Family(lambda line: True, shareplex),
     "datastream-json": Family(lambda line: True, datastream),
+    "debezium-avro": Family(lambda line: "srv.transaction" not in line, debezium_bodies, framed, frames),
+    "dts-avro": Family(
+        lambda line: b"pk_uk_info" in bytes_of(line), dts, lambda teller: (teller.opened, teller.closed), no_record
+    ),
 }

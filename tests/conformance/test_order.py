@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from engine.decode import envelopes
 from engine.spec.model import SourceSpec
+from tests import dts_records
 from tests.recordings import DATA
 
 PAIRS = DATA / "ordering/pairs.jsonl"
@@ -54,6 +55,10 @@ def oracle(place: Place) -> str:
     return json.dumps({"op": "c", "after": {"id": 1}, "source": source | record | place, "ts_ms": 2})
 
 
+def dts(place: str) -> str:
+    return dts_records.line(dts_records.record("INSERT", {"id": 3}, None, [dts_records.integer(1)], position=place))
+
+
 SOURCES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "datastream-mysql": ("datastream-json", datastream("mysql-cdc-binlog", {"database": "d"})),
     "datastream-postgresql": ("datastream-json", datastream("postgresql-cdc", {"schema": "s"})),
@@ -64,18 +69,16 @@ SOURCES: dict[str, tuple[str, Callable[[Any], str]]] = {
     "spanner": ("spanner-json", spanner),
     "debezium-mysql-seq": ("debezium-json", mysql),
     "debezium-oracle": ("debezium-json", oracle),
+    "dts": ("dts-avro", dts),
 }
-NOT_DECODED = {"dts"}
-"""Sources whose formats have no decoder in this kit yet."""
 
 
 def test_positions_are_in_the_order_of_the_collected_pairs(spark: SparkSession) -> None:
     pairs = [json.loads(line) for line in PAIRS.read_text().splitlines()]
-    known = [pair for pair in pairs if pair["source"] in SOURCES]
-    assert {pair["source"] for pair in pairs} == set(SOURCES) | NOT_DECODED
+    assert {pair["source"] for pair in pairs} == set(SOURCES)
     problems = []
     for form in {form for form, _ in SOURCES.values()}:
-        mine = [pair for pair in known if SOURCES[pair["source"]][0] == form]
+        mine = [pair for pair in pairs if SOURCES[pair["source"]][0] == form]
         texts = [SOURCES[pair["source"]][1](pair[side]) for pair in mine for side in "ab" if pair[side] is not None]
         rows = [(f"{form}.jsonl", number, text) for number, text in enumerate(texts)]
         lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)

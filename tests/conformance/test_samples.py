@@ -3,6 +3,7 @@
 Row images are left out (their columns are the story's); so are the schemas around them.
 """
 
+import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 from tests.conformance.formats import BY_NAME
 from tests.conformance.story import Row, a_story
 from tests.conformance.tell_datastream import DatastreamAvro
+from tests.conformance.tell_dts_avro import DtsMysql
+from tests.conformance.tell_framed import TRANSACTION, TRANSACTION_KEY, Framed
 from tests.conformance.teller import LineTeller
 from tests.recordings import DATA, lines
 
@@ -178,6 +181,43 @@ def without_payload(schema: Row) -> list[Row]:
 
 def plain_times(record: Row) -> Row:
     return record | dict.fromkeys(("read_timestamp", "source_timestamp"), 0)
+
+
+def test_framed_debezium() -> None:
+    """The schemas that were registered, but for the columns; defaults and the names of what a type means apart."""
+    teller = BY_NAME["postgresql_framed"]
+    assert isinstance(teller, Framed)
+    with gzip.open(DATA / "postgresql/events.avro.schemas.json.gz", "rt") as file:
+        recorded = [json.loads(s) if isinstance(s, str) else s for s in json.load(file).values()]
+    real = {schema["name"]: without_columns(schema) for schema in recorded}
+    own = [TRANSACTION, TRANSACTION_KEY, teller.envelope_schema(a_story().tables[0])]
+    assert {schema["name"]: without_columns(schema) for schema in own} == {s["name"]: real[s["name"]] for s in own}
+
+
+def without_columns(schema: Any) -> Any:
+    """Names, types and their order."""
+    if isinstance(schema, list):
+        return [without_columns(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("type") == "record":
+        fields = [] if schema["name"] == "Value" else schema["fields"]
+        return schema["name"], [(field["name"], without_columns(field["type"])) for field in fields]
+    return without_columns(schema["items"]) if schema["type"] == "array" else schema["type"]
+
+
+def test_dts_avro() -> None:
+    """Tags apart, of which there are as many as writers."""
+    teller = BY_NAME["dts_mysql"]
+    assert isinstance(teller, DtsMysql)
+
+    def plain(line: str) -> Row:
+        return {name: value for name, value in teller.opened(line).items() if name != "tags"}
+
+    paths = [path for path in (DATA / "dts/samples").glob("*.base64.txt") if "noborn" not in path.name]
+    real = [plain(line) for path in paths for line in path.read_text().split()]
+    found = compare(map(plain, teller.lines(a_story())), real, lambda record: record["operation"])
+    assert found == []
 
 
 def test_samples_are_compared_with_care(tmp_path: Path) -> None:

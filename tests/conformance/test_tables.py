@@ -16,12 +16,15 @@ from tests.conformance.story import Key, Row, Table, a_story
 STORY = a_story()
 TABLES = {table.name: table for table in STORY.tables}
 WANTED = [name for name in BY_NAME if any(part in name for part in os.environ.get("SILTSTONE_FORMATS", "").split(","))]
+QUICK = list({BY_NAME[name].format: name for name in WANTED[::-1]}.values())
+"""One way of telling for each format."""
+REST = [name for name in WANTED if name not in QUICK]
 
 
-@pytest.mark.slow
-def test_every_format_ends_in_the_same_tables(spark: SparkSession, project: ProjectSpec) -> None:
+@pytest.mark.parametrize("told_by", [QUICK, pytest.param(REST, marks=pytest.mark.slow)], ids=["quick", "rest"])
+def test_every_format_ends_in_the_same_tables(told_by: list[str], spark: SparkSession, project: ProjectSpec) -> None:
     specs: dict[tuple[str, str], TableSpec] = {}
-    for name in WANTED:
+    for name in told_by:
         folder = told(BY_NAME[name], STORY, project)
         specs |= {(name, table.name): spec_of(project, BY_NAME[name], table, folder) for table in STORY.tables}
     report = catch_up(project, list(specs.values()), spark)

@@ -90,6 +90,22 @@ def test_what_was_sent_again_in_the_next_file_is_known(spark: SparkSession, proj
     assert [report.tables[0].changes for report in (first, second)] == [4, 4]
 
 
+def test_batches_that_go_over_many_files_are_known_when_they_come_again(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    """A message a file: the file before the new ones holds the end of a batch alone, and not where it begins."""
+    (project.root / "events").mkdir()
+    spec, lines = spec_of(project), [*FIRST, *SECOND]
+    reports = []
+    for names in (range(3), range(3, len(lines))):
+        for number in names:
+            (project.root / "events" / f"canal-{number}.jsonl").write_text(lines[number])
+        reports.append(catch_up(project, [spec], spark))
+        assert not reports[-1].exit_code, reports[-1].tables[0].error
+    assert [report.tables[0].changes for report in reports] == [4, 4]
+    assert [report.sources[0].control for report in reports] == [0, 3]
+
+
 def test_a_row_of_the_first_load_yields_to_the_changes_around_it(spark: SparkSession, project: ProjectSpec) -> None:
     events = [
         line(1, "UPDATE", [row(8, "changed")], [{"a": "x"}], 2),

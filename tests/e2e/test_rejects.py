@@ -1,18 +1,22 @@
 """Rejects: listed, shown, and taken again when the spec is mended, once, whatever happens in between."""
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from engine.look import open_catalog
+from engine.look.dismissals import Choice, Dismissal, dismiss
 from engine.look.rejects import Reject, RejectGroup, grouped, rejects
 from engine.report import FAILED, NOTHING_NEW, RunReport
 from engine.run import replay
 from engine.spec import table_spec
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from engine.table.commit import Branch
+from quality.validate import run_checks
 from tests.e2e.streams import COLUMNS, THINGS, Shop, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before, everything, stored
 
@@ -185,3 +189,31 @@ def test_the_rejects_of_a_canal_line_with_good_rows_come_good_without_doubling_t
     replayed(shop, spec("bigint"))
     assert sorted((r["id"], r["n"]) for r in shop.rows("shop_things")) == [(1, 5), (2, 3_000_000_000)]
     assert len(shop.rows("shop_things_changes")) == 2
+
+
+def test_a_dismissed_reject_is_not_replayed_and_counts_in_no_check(shop: Shop) -> None:
+    bad = [insert(2, row(2, "Bob", "two")), insert(3, row(3, "Cy", "three"))]
+    file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), *bad, "{not JSON\n"])
+    narrow, spec = shop.spec(rejects=1.0), shop.spec(columns=COLUMNS | {"n": "string"}, rejects=1.0)
+    shop.taken(narrow)
+    shop.write("b.jsonl", [insert(4, row(2, "Bob", 2))])
+    shop.taken(narrow)
+    assert rejected(shop, narrow) == 2
+    for places in (["a.jsonl:2"], [f"{file}:4"], ["a.jsonl:2"]):
+        waiting = [each for each in found(shop, narrow) if each.status in ("waiting", "dismissed")]
+        dismiss(shop.project, Choice(places).of(waiting), Dismissal("me", "mended in b.jsonl", datetime.now(UTC)))
+    assert [(line, status) for _, line, _, status in told(shop, narrow)] == [
+        (4, "dismissed"), (2, "dismissed"), (3, "waiting"),
+    ]  # fmt: skip
+    assert rejected(shop, narrow) == 1
+    report = replayed(shop, spec)
+    assert report.sources[0].read == 1
+    assert [(key, n) for key, _, n in shop.latest()] == [(1, "0"), (2, "2"), (3, "three")]
+    assert rejected(shop, spec) == 0
+
+
+def rejected(shop: Shop, spec: TableSpec) -> int:
+    """How many rejects the check of them finds in all batches."""
+    checks = replace(spec.quality, checks=("rejects",))
+    (found_now,) = run_checks(shop.spark, shop.project, replace(spec, quality=checks), "r", 0)
+    return found_now.observed

@@ -1,5 +1,6 @@
-"""rejects list and show over ledgers as runs leave them: what waits, what was closed, what must not be seen."""
+"""rejects list, show, dismiss over ledgers as runs leave them: what waits, was closed, must not be seen."""
 
+import getpass
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,3 +116,42 @@ def test_records_are_shown_as_they_came_but_not_those_that_may_hold_masked_value
     assert out.count("(kept back: it holds masked columns, or none can tell; it stands in the file)") == 3
     _, out = run(capsys, "rejects", "show", "--json", "--limit", "2")
     assert [record["record"] for record in json.loads(out[: out.rindex("]") + 1])] == [None, None]
+
+
+def test_dismissed_rejects_wait_no_more_and_are_shown_on_demand(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = run(capsys, "rejects", "dismiss", "a.jsonl:1", "a.jsonl:5", "--reason", " mended in b.jsonl ")
+    assert (code, out) == (0, f"2 rejects are dismissed by {getpass.getuser()}\n")
+    code, out = run(capsys, "rejects", "dismiss", "--table", "shop.things", "--matching", "worse", "--reason", "known")
+    assert (code, out) == (0, f"1 reject is dismissed by {getpass.getuser()}\n")
+    _, out = run(capsys, "rejects", "list", "--json")
+    assert [(group["table"], group["first_line"]) for group in json.loads(out)] == [("shop.people", 4)]
+    _, out = run(capsys, "rejects", "show", "--all")
+    assert "/events/a.jsonl:1  shop.things  dismissed: bad n\n    dismissed at " in out
+    assert out.count(f" by {getpass.getuser()}: mended in b.jsonl\n") == 2
+    _, out = run(capsys, "rejects", "show", "shop.things", "--all", "--json")
+    told = {each["line"]: each["dismissal"] for each in json.loads(out) if each["status"] == "dismissed"}
+    assert {line: (said["by"], said["reason"]) for line, said in told.items()} == {
+        1: (getpass.getuser(), "mended in b.jsonl"), 3: (getpass.getuser(), "known"),
+    }  # fmt: skip
+    assert "shop_things_changes" in run(capsys, "show", "nothing")[1]  # the other tables are as they were
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--reason", "why"], 2, "say which"),
+        (["a.jsonl", "--reason", "  "], 2, "explains nothing"),
+        (["a.jsonl:1", "b.jsonl", "a.jsonl:2", "--reason", "why"], 2, "waiting reject at b.jsonl, a.jsonl:2"),
+        (["a.jsonl", "--matching", "nobody says so", "--reason", "why"], 2, "none is waiting"),
+        (["--table", "shop.nothing", "--reason", "why"], 2, "no spec is of this name"),
+    ],
+)
+def test_what_is_not_waiting_cannot_be_dismissed(
+    project: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
+) -> None:
+    before = run(capsys, "rejects", "list", "--all")
+    found, out = run(capsys, "rejects", "dismiss", *arguments)
+    assert (found, words in " ".join(out.replace("│", " ").split())) == (code, True), out
+    assert run(capsys, "rejects", "list", "--all") == before

@@ -1,5 +1,6 @@
 """What init finds in files without a JVM, and what it writes; and that it never writes over anything."""
 
+import base64
 import gzip
 import json
 from collections.abc import Callable
@@ -88,10 +89,30 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
-def test_control_events_alone_are_no_rows(place: Place) -> None:
-    ddl = CANAL | {"type": "CREATE", "isDdl": True, "data": None}
+FILLER = base64.b64encode(bytes(48)).decode()
+SILENT: dict[str, list[Any]] = {
+    "ddl": [CANAL | {"type": "CREATE", "isDdl": True, "data": None}],
+    "Canal's heartbeats": [{"type": "MHEARTBEAT", "id": n, "es": n, "ts": n} for n in range(3)],
+    "DTS's fillers": [{"topic": "t", "partition": 0, "offset": n, "value": FILLER} for n in range(3)],
+    "shorter ones": [{"offset": n, "value": base64.b64encode(bytes(n)).decode()} for n in range(3)],
+    "fillers and null messages": [{"value": FILLER}, {"value": None}, "null"],
+    "bare fillers": [FILLER, FILLER],
+    "null messages": [{"topic": "t", "key": {"id": 1}, "value": None}, "null"],
+}
+
+
+@pytest.mark.parametrize("what", SILENT)
+def test_control_events_alone_are_no_rows(place: Place, what: str) -> None:
+    silent = place("silent.jsonl", *SILENT[what])
     with pytest.raises(SourceError, match="Cannot find a change of a table"):
-        find_tables([place("ddl.jsonl", ddl)])
+        find_tables([silent])
+    other = place("other.jsonl", CANAL)
+    assert [(table.name, table.files) for table in find_tables([silent.parent])] == [("shop.items", [other])]
+
+
+def test_rows_with_short_values_stay_rows(place: Place) -> None:
+    assert found(place("settings.jsonl", *[{"key": f"k{n}", "value": "abcd"} for n in range(3)]))[0][1] == "rows"
+    assert found(place("words.jsonl", {"value": "word"}, {"value": "abcd"}))[0][1] == "rows"
 
 
 def test_avro_and_parquet_files_tell_their_types(place: Place, tmp_path: Path) -> None:

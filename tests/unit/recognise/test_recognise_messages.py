@@ -3,7 +3,7 @@
 import base64
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -17,6 +17,7 @@ from engine.cli import main
 from engine.errors import SourceError, SpecError
 from engine.recognise import FoundTable, SchemaPlace, find_tables, looks_like, project_root, write_specs, written_specs
 from engine.spec import load_project, load_specs
+from engine.spec.model import RegistrySpec
 from tests import dts_records as dts
 from tests.framed import decimal, envelope, frame, message, named, record, schemas_file
 from tests.recordings import DATA
@@ -100,7 +101,7 @@ def test_schemas_are_asked_for_and_written_into_the_spec(tmp_path: Path) -> None
         find_tables([events])
     assert "--schemas FILE" in (refused.value.hint or "")
     place = SchemaPlace(Path(schemas_file(events, SCHEMAS)))  # among the events, and none itself
-    for each, setting in ((place, "schemas"), (SchemaPlace(registry="http://registry:8081"), "registry")):
+    for each, setting in ((place, "schemas"), (SchemaPlace(registry=RegistrySpec("http://registry:8081")), "registry")):
         root, _ = project_root(tmp_path / setting / "specs")
         tables = find_tables([events], schemas=place)
         specs = written_specs(tables, root / "specs", root, [events], each)
@@ -108,25 +109,99 @@ def test_schemas_are_asked_for_and_written_into_the_spec(tmp_path: Path) -> None
         (spec,) = load_specs(None, load_project(root))
         assert (spec.source.format, spec.keys, spec.columns) == ("debezium-avro", ("id",), None)
         assert spec.source.schemas == (str(place.file) if setting == "schemas" else None)
-        assert (spec.source.registry and spec.source.registry.url) == each.registry
+        assert spec.source.registry == each.registry
     text = written_specs(tables, tmp_path / "specs", tmp_path, [events], place)[0].text
     assert "  schemas: events/schemas.json\n" in text
 
 
-def test_a_registry_is_asked_once_for_each_schema(tmp_path: Path) -> None:
+@pytest.fixture
+def server() -> Iterator[Registry]:
+    """A registry that has the schemas."""
+    with Registry() as registry:
+        registry.answers = {f"/schemas/ids/{n}": [(200, {"schema": json.dumps(each)})] for n, each in SCHEMAS.items()}
+        thread = Thread(target=registry.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield registry
+        registry.shutdown()
+        thread.join()
+
+
+def test_a_registry_is_asked_once_for_each_schema(tmp_path: Path, server: Registry) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         written(tmp_path, f"events/{name}", [message(*pair) for pair in FRAMES])
-    with Registry() as server:
-        server.answers = {f"/schemas/ids/{n}": [(200, {"schema": json.dumps(each)})] for n, each in SCHEMAS.items()}
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            tables = find_tables([tmp_path / "events"], schemas=SchemaPlace(registry=server.url))
-        finally:
-            server.shutdown()
-            thread.join()
+    tables = find_tables([tmp_path / "events"], schemas=SchemaPlace(registry=RegistrySpec(server.url)))
     assert shown(tables) == FRAMES_SHOWN
     assert sorted(path for path, _ in server.seen) == [f"/schemas/ids/{number}" for number in SCHEMAS]
+
+
+BASIC = "Basic " + base64.b64encode(b"me:s3cret").decode()
+WAYS: list[tuple[dict[str, str], str]] = [
+    ({"user": "me", "password": "env:SECRET"}, BASIC),
+    ({"user": "env:WHO", "password": "${env:SECRET}"}, BASIC),
+    ({"token": "env:SECRET"}, "Bearer s3cret"),
+]
+
+
+@pytest.mark.parametrize(("given", "header"), WAYS)
+@pytest.mark.parametrize("place", ["options", "project"])
+def test_credentials_go_to_the_registry_and_into_no_file(
+    given: dict[str, str], header: str, place: str, server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """As options, or as the project's registry, which specs then need not name."""
+    events = written(tmp_path, "events/a.jsonl", [message(*pair) for pair in FRAMES])
+    monkeypatch.setenv("SECRET", "s3cret")
+    monkeypatch.setenv("WHO", "me")
+    server.wanted = header
+    options = ["--registry", server.url, *[part for name in given for part in (f"--registry-{name}", given[name])]]
+    if place == "project":
+        said = {name: f"${{{value}}}" if value.startswith("env:") else value for name, value in given.items()}
+        (tmp_path / "siltstone.yaml").write_text(json.dumps({"registry": {"url": server.url} | said}))
+        options = []
+    assert ended("init", str(events), "-o", str(tmp_path / "specs"), *options) == 0, capsys.readouterr()
+    (spec,) = load_specs(None, load_project(tmp_path))
+    known = spec.source.registry
+    assert known is not None
+    assert (known.url, known.user) == (server.url, None if "token" in given else "me")
+    assert "s3cret" in (known.password, known.token)
+    assert {header for _, header in server.seen} == {header}
+    files = [file.read_text() for file in tmp_path.rglob("*.yaml")]
+    assert not any("s3cret" in text for text in files)
+    assert ("registry:" in (tmp_path / "specs" / "shop.items.yaml").read_text()) == (place == "options")
+
+
+REFUSED: list[tuple[list[str], str]] = [
+    (["--registry-user", "me", "--registry-password", "s3cret"], "a command line can be seen; write env:NAME"),
+    (["--registry-token", "s3cret"], "a command line can be seen; write env:NAME"),
+    (["--registry-user", "me"], "user and password go together"),
+    (["--registry-token", "env:NOWHERE"], "the environment variable NOWHERE is not set"),
+    (["--registry-user", "me", "--registry-password", "env:WRONG"], "refuses the credentials (401"),
+    ([], "refuses the credentials (401"),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), REFUSED)
+def test_credentials_that_cannot_be_right_are_told_without_showing_them(
+    options: list[str], words: str, server: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    events = written(tmp_path, "events/a.jsonl", [message(*pair) for pair in FRAMES])
+    monkeypatch.setenv("WRONG", "wr0ng")
+    monkeypatch.delenv("NOWHERE", raising=False)
+    server.wanted = BASIC
+    begin = ("init", str(events), "-o", str(tmp_path / "specs"))
+    assert ended(*begin, "--registry", server.url, *options) == 2
+    told = capsys.readouterr()
+    assert words in " ".join((told.out + told.err).replace("│", " ").split())
+    assert not any(secret in told.out + told.err for secret in ("s3cret", "wr0ng"))
+    assert ended(*begin, *options) == 2  # without an address
+    assert not (tmp_path / "specs").exists()
+
+
+def ended(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as exited:
+        main(arguments)
+    return int(exited.value.code or 0)
 
 
 def test_the_command_takes_schemas_from_one_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,8 @@
 """What a spec means: defaults, and every setting that is accepted."""
 
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,8 @@ from engine.spec import (
     TargetSpec,
     TrackSpec,
     fold_fingerprint,
+    load_project,
+    table_spec,
 )
 from engine.spec.model import RegistrySpec
 from tests.unit.spec.cases import source, spec
@@ -131,3 +135,19 @@ def test_specs_are_frozen_and_equal_by_value() -> None:
     assert spec() == spec()
     with pytest.raises(AttributeError):
         spec().table = "x"  # type: ignore[misc]
+
+
+def test_a_project_can_name_the_registry_of_sources_that_name_no_place(tmp_path: Path) -> None:
+    (tmp_path / "siltstone.yaml").write_text('registry: {url: "https://registry:8081", token: t}')
+    project = load_project(tmp_path)
+    known = RegistrySpec("https://registry:8081", token="t")
+    kind = {"format": "debezium-avro", "path": "x"}
+
+    def registry(**more: Any) -> RegistrySpec | None:
+        return table_spec({"table": "shop.items", "source": kind | more}, project).source.registry
+
+    assert project.registry == known
+    assert registry() == known
+    assert registry(schemas="s.json") is None
+    assert registry(registry={"url": "http://own"}) == RegistrySpec("http://own")
+    assert registry(format="dts-avro") is None

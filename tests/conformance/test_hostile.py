@@ -1,0 +1,114 @@
+"""Whatever comes in: no run ends in an error that is not siltstone's own, and every record is accounted for."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import decode_rows, discover
+from engine.errors import SiltstoneError
+from engine.recognise import SchemaPlace, find_tables, looks_like, written_specs
+from engine.run import catch_up
+from engine.spec.model import ProjectSpec
+from tests.conformance.decoded import enveloped, spec_of
+from tests.conformance.formats import BY_NAME
+from tests.conformance.hostile import hostile_lines
+from tests.conformance.malformed import THINGS, a_story
+from tests.conformance.story import Story
+from tests.conformance.story import a_story as a_long_story
+from tests.conformance.tell_rows import Rows
+from tests.conformance.teller import LineTeller, Teller
+
+SEED = int(os.environ.get("SILTSTONE_SEED", "1"))
+MANY = int(os.environ.get("SILTSTONE_HOSTILE", "400"))
+NAMES = [
+    "postgresql_bare", "mysql_schemas", "oracle_bare", "sqlserver_bare", "canal", "spanner_new_values_array",
+    "spanner_new_row_text", "shareplex", "datastream_json_postgresql", "datastream_json_sqlserver", "rows_json",
+    "postgresql_framed", "dts_mysql", "dts_postgresql",
+]  # fmt: skip
+
+
+def hostile(teller: Teller, folder: Path, seed: int = SEED, many: int = MANY) -> list[bytes]:
+    """Hostile lines in a file of the folder, good ones in front of them."""
+    good, others = told_lines(teller, a_story(), folder), told_lines(teller, a_long_story(), folder)
+    lines = [line.encode() for line in good] + hostile_lines(teller, good + others, seed, many)
+    place = folder / THINGS.name if isinstance(teller, Rows) else folder
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "events.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
+    return [line for line in lines if line.strip(b" ")]
+
+
+def told_lines(teller: Teller, story: Story, folder: Path) -> list[str]:
+    """The lines that tell a story."""
+    if isinstance(teller, LineTeller):
+        return teller.lines(story)
+    folder.mkdir(parents=True)
+    teller.deliver(story, folder)
+    found = [line for file in sorted(folder.rglob("*")) if file.is_file() for line in file.read_text().splitlines()]
+    shutil.rmtree(folder)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_bytes_break_init(name: str, tmp_path: Path) -> None:
+    """Without a JVM: files of a good line and a bad one, and one of each alone."""
+    teller, refused = BY_NAME[name], 0
+    good, *_ = told_lines(teller, a_story(), tmp_path / "told")
+    place = SchemaPlace(Path(teller.source(THINGS, tmp_path / "told")["schemas"])) if name.endswith("framed") else None
+    for line in hostile_lines(teller, [good], SEED, MANY // 4):
+        file = tmp_path / "events.jsonl"
+        for text in (line, good.encode() + b"\n" + line):
+            file.write_bytes(text + b"\n")
+            try:
+                written_specs(find_tables([file], None, place), tmp_path / "specs", tmp_path, [file], place)
+            except SiltstoneError:
+                refused += 1
+        looks_like([line.decode("utf-8", "replace")])
+    assert refused
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("typed", [True, False], ids=["declared", "carried"])
+def test_no_bytes_break_a_decoder(name: str, typed: bool, spark: SparkSession, project: ProjectSpec) -> None:
+    """Every line is a change, a control event or a reject with its reason, and each row fits or is told not to."""
+    teller, folder = BY_NAME[name], project.root / "told" / name
+    lines = hostile(teller, folder)
+    spec = spec_of(project, teller, THINGS, folder, typed)
+    records = enveloped(spark, project, spec, {spec.table: spec.keys})
+    told = records.groupBy("line").agg(F.collect_set("kind").alias("kinds"), F.count_if("reason IS NULL").alias("good"))
+    rows = told.collect()
+    assert len(rows) == len(lines)
+    assert all(len(row["kinds"]) == 1 and (row["good"] == 0) == (row["kinds"] == ["reject"]) for row in rows)
+    mine = records.where((F.col("kind") == "change") & (F.col("table") == spec.table))
+    try:
+        shape = discover(mine, spec)
+    except SiltstoneError:
+        assert not typed  # what types say that contradict each other, a person decides
+        return
+    changes = decode_rows(mine, shape, spec).localCheckpoint()
+    assert changes.count() == mine.count()
+    good = changes.where("reason IS NULL")
+    assert good.where(F.col("op").isNull() | F.col("commit_ts").isNull()).isEmpty()
+    assert good.where((F.col("op") != "read") & F.col("position").isNull()).isEmpty()
+    assert good.where((F.col("op") != "truncate") & F.col("key").isNull()).isEmpty()
+
+
+def test_nothing_is_lost_in_whole_runs(spark: SparkSession, project: ProjectSpec) -> None:
+    """All formats in one run: taken, rejected, control events and what is not ours are all the records."""
+    specs, wanted = [], {}
+    for name in NAMES:
+        folder = project.root / "told" / name
+        lines = hostile(BY_NAME[name], folder, SEED + 1, MANY // 4)
+        specs.append(spec_of(project, BY_NAME[name], THINGS, folder, rejects={"max_fraction": 1.0}))
+        wanted[specs[-1].source.path] = len(lines)
+    report = catch_up(project, specs, spark)
+    assert [(table.table, table.error) for table in report.tables if table.error] == []
+    assert {source.path: source.read for source in report.sources} == wanted
+    for source in report.sources:
+        parts = sum(source.taken.values()) + source.control + sum(source.other_tables.values()) + source.rejected
+        assert parts == source.read, source
+    rejects = spark.table(f"lake.{project.namespace}.rejects")
+    assert rejects.where("reason IS NULL OR reason = ''").isEmpty()

@@ -1,0 +1,74 @@
+"""The halves of Datastream's key changes: delivered together or apart, in any order, they give the same tables."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.run import catch_up
+from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from tests.conformance.decoded import spec_of
+from tests.conformance.story import NOON, Event, Step, Story, Table
+from tests.conformance.tell_datastream import DatastreamJson
+from tests.conformance.wire import SECOND
+from tests.e2e.truth_runs import a_project
+
+THINGS = Table("things", ("id",), {"id": "bigint", "name": "text"})
+TELLERS = (DatastreamJson("mysql"), DatastreamJson("postgresql"))
+FIRST, SECOND_HALF = "UPDATE-DELETE", "UPDATE-INSERT"
+
+
+def a_story() -> Story:
+    """A row that takes another key, is changed, and takes its first key back."""
+    rows: list[Any] = [None, (1, "a"), (2, "a"), (2, "b"), (1, "b")]
+    images = [row and dict(zip(THINGS.columns, row, strict=True)) for row in rows]
+    events = [Event("update" if n else "insert", THINGS, images[n], images[n + 1]) for n in range(4)]
+    return Story((THINGS,), [Step("stream", n + 1, NOON + n * SECOND, (event,)) for n, event in enumerate(events)])
+
+
+def delivered(
+    spark: SparkSession, catalog: CatalogSpec, root: Path, namespace: str, parts: Sequence[Any]
+) -> tuple[ProjectSpec, list[TableSpec]]:
+    """A run after each part; a part says which kinds of change come with it."""
+    project, specs = a_project(catalog, root, namespace), []
+    for teller in TELLERS:
+        (root / teller.name).mkdir()
+        specs.append(spec_of(project, teller, THINGS, root / teller.name))
+    for number, part in enumerate(parts):
+        for teller in TELLERS:
+            kinds = [(line, json.loads(line)["source_metadata"]) for line in teller.lines(a_story())]
+            lines = [line for line, meta in kinds if part(meta["change_type"])]
+            (root / teller.name / f"part-{number}.jsonl").write_text("".join(line + "\n" for line in lines))
+        report = catch_up(project, specs, spark)
+        assert [table.error for table in report.tables if table.error] == []
+    return project, specs
+
+
+def rows_of(spark: SparkSession, specs: Sequence[TableSpec]) -> list[Any]:
+    """All rows of latest and history, but for the numbers of batches."""
+    tables = [name for spec in specs for name in (spec.target.latest, spec.target.history)]
+    return [sorted(map(repr, spark.table(f"lake.{name}").drop("_batch").collect())) for name in tables]
+
+
+@pytest.fixture(scope="module")
+def together(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    root = tmp_path_factory.mktemp("together")
+    _, specs = delivered(spark, catalog, root, "halves_together", [lambda kind: True])
+    for spec in specs:
+        latest = spark.table(f"lake.{spec.target.latest}").select("id", "name").collect()
+        assert [tuple(row) for row in latest] == [(1, "b")]
+        links = spark.table(f"lake.{spec.target.changes}").where("old_key IS NOT NULL OR new_key IS NOT NULL")
+        assert links.count() == 4
+    return rows_of(spark, specs)
+
+
+@pytest.mark.parametrize("last", [FIRST, SECOND_HALF])
+def test_halves_that_come_apart_give_the_tables_of_those_that_come_together(
+    last: str, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, together: list[Any]
+) -> None:
+    namespace = f"halves_{last[-6:].lower()}_last"
+    _, specs = delivered(spark, catalog, tmp_path, namespace, [lambda kind: kind != last, lambda kind: kind == last])
+    assert rows_of(spark, specs) == together
