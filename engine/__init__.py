@@ -16,6 +16,7 @@ _HOME = {
     "load_specs": "engine.spec",
     "plan": "engine.run",
     "rebuild": "engine.run",
+    "reread": "engine.run",
     "verify": "engine.run",
 }
 

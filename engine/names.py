@@ -57,6 +57,9 @@ PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: ho
 SUMMARY_BATCH: Final = "siltstone.batch"
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
 SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"
+SUMMARY_MASKS: Final = "siltstone.masks"
+SUMMARY_DECODED: Final = "siltstone.decoded"  # of `changes`: by which settings
+SUMMARY_REREAD: Final = "siltstone.reread"  # which reading of the inputs the rows come from; absent: the first
 
 # Properties of `history` and `latest`: how far they can be relied on.
 CHECKED_BATCH: Final = "siltstone.checked-batch"

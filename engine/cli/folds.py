@@ -108,18 +108,31 @@ def rebuild(
     span: Annotated[
         list[str] | None, typer.Option("--range", help="column=from..to of a key column; either end may be left out.")
     ] = None,
+    reread: Annotated[
+        bool,
+        typer.Option("--reread", help="Read the inputs again first: the way to other settings of decoding."),
+    ] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Fold the tables again from their changes, aside, and replace them in one commit each."""
+    """Fold the tables again from their changes, aside, and replace them in one commit each.
+
+    With --reread the changes are decoded anew first, from the files that were taken; these have to be there still.
+    """
     keys, ranges = parse_keys(key or ()), parse_ranges(span or ())
+    if reread and (keys or ranges):
+        raise SpecError("Cannot read the inputs again for a part of the keys.", "leave out --key and --range")
     with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from engine.run import rebuild as run_rebuild
+        from engine.run import reread as run_reread
         from engine.run.part import Part
 
-        part = Part(keys, ranges) if keys or ranges else None
-        report = run_rebuild(found_project, found_specs, spark, progress, part, wait)
+        if reread:
+            report = run_reread(found_project, found_specs, spark, progress, wait)
+        else:
+            part = Part(keys, ranges) if keys or ranges else None
+            report = run_rebuild(found_project, found_specs, spark, progress, part, wait)
     if json:
         print_json(report.to_dict())
     else:

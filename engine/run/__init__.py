@@ -4,7 +4,8 @@ from engine.run.explain import explain
 from engine.run.plan import plan
 from engine.run.rebuild import rebuild
 from engine.run.replay import replay
+from engine.run.reread import reread
 from engine.run.sequence import catch_up
 from engine.run.verify import verify
 
-__all__ = ["catch_up", "explain", "plan", "rebuild", "replay", "verify"]
+__all__ = ["catch_up", "explain", "plan", "rebuild", "replay", "reread", "verify"]

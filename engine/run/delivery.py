@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
@@ -124,12 +124,15 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     records = envelopes(lines, delivery.source, delivery.declared)
     delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
-    records_of = F.count_distinct("line") if form.fans_out else F.count("*")
-    delivery.classes = (
-        delivery.records.groupBy("kind", "table", "file")
-        .agg(records_of.alias("records"), F.unix_micros(F.max("commit_ts")).alias("max_commit_us"), *evidence_counts())
-        .collect()
-    )
+    delivery.classes = classes_of(delivery.records, form.fans_out)
+
+
+def classes_of(records: DataFrame, fans_out: bool) -> list[Row]:
+    """The records counted by kind, table and file, with their greatest commit time and what `evidence` asks of them."""
+    number = F.count_distinct("line") if fans_out else F.count("*")
+    greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
+    counted = records.groupBy("kind", "table", "file").agg(number.alias("records"), greatest, *evidence_counts())
+    return counted.collect()
 
 
 def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:

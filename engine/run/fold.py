@@ -178,13 +178,18 @@ def open_versions(work: Folding, timeline: DataFrame, truncate: str | None) -> D
 
 def history_branch(work: Folding) -> Branch:
     """A branch of `history` whose commits say what it becomes a fold of."""
-    marker = latest_marker(work, work.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec)}
-    return Branch.start(work.spark, work.catalog, work.spec.target.history, marker, work.layout)
+    return Branch.start(work.spark, work.catalog, work.spec.target.history, history_marker(work), work.layout)
+
+
+def history_marker(work: Folding) -> dict[str, str]:
+    """What the commits to `history` say."""
+    return latest_marker(work, work.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec)}
 
 
 def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
     """What the commits to `latest` say."""
     marker = {names.SUMMARY_BATCH: str(reached.batch), SUMMARY_FOLDED: reached.to_json()}
+    marker |= {names.SUMMARY_REREAD: work.reread} if work.reread else {}
     return marker | ({SUMMARY_GENERATION: work.generation} if work.generation else {})
 
 

@@ -12,7 +12,9 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.errors import InvariantViolation, SpecError
+from engine.frames import local_frame
 from engine.history.rules import Folded
+from engine.run.decoding import decoded_otherwise
 from engine.run.effort import SMALL_ROWS
 from engine.run.rows import Rows, layout_of, stored_rows
 from engine.schema.history import history_schema, latest_schema, numbered
@@ -26,10 +28,10 @@ from engine.table.catalog import (
     rename_columns,
     widen_column,
 )
-from engine.table.changes import column_changes, known_keys, known_row
+from engine.table.changes import column_changes, column_dates, known_columns, known_keys, known_row, read_changes
 from engine.table.commit import newest_summary
 from engine.table.layout import Layout
-from engine.table.ledger import ledger_name
+from engine.table.ledger import ledger_name, read_ledger
 
 SUMMARY_FOLDED = "siltstone.folded"
 SUMMARY_GENERATION = "siltstone.generation"
@@ -41,7 +43,7 @@ class Folding:
     """What one fold knows and counts. `folded` is the marker it found, `target` the one it writes.
 
     `generation` names the rebuild that the tables come from; it is the same on `history` and `latest`, or `latest` is
-    to be replaced.
+    to be replaced. `reread` names the reading of the inputs that the changes come from.
     """
 
     spark: SparkSession
@@ -53,6 +55,7 @@ class Folding:
     folded: Folded
     target: Folded
     generation: str = ""
+    reread: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     outcomes: dict[str, int] = field(default_factory=dict)
     versions: dict[str, int] = field(default_factory=dict)
@@ -151,10 +154,27 @@ def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> 
     ensure_targets(spark, project, spec, row)
     folded, generation = marker_of(spark, catalog, target.history)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
-    aim = replace(folded, batch=newest_batch(spark, project, target.changes), control_batch=control)
+    said = newest_summary(spark, catalog, target.changes)
+    aim = replace(folded, batch=int(said.get(names.SUMMARY_BATCH, "0")), control_batch=control)
     keys = known_keys(spark, catalog, target.changes)
     rows = stored_rows(spark, project, spec)
-    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation)
+    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation, said.get(names.SUMMARY_REREAD, ""))
+
+
+def open_anew(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding:
+    """A fold from nothing into tables that are to be made anew: what stands in them now is not looked at.
+
+    Needs: a changes table.
+    """
+    catalog, target = project.catalog.name, spec.target
+    (keys, row), said = known_columns(spark, catalog, target.changes), newest_summary(spark, catalog, target.changes)
+    refuse_taken_names(spec, row)
+    control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
+    aim = Folded(batch=int(said[names.SUMMARY_BATCH]), control_batch=control)
+    nothing = local_frame(spark, [], history_schema(numbered(row) if spec.keys == () else row))
+    changes, since = read_changes(spark, catalog, target.changes), column_dates(spark, catalog, target.changes)
+    rows = Rows(changes, nothing, read_ledger(spark, project, names.CONTROL), since)
+    return Folding(spark, project, spec, keys, row, rows, Folded(), aim, reread=said.get(names.SUMMARY_REREAD, ""))
 
 
 def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding | None:
@@ -232,11 +252,43 @@ def refuse_taken_names(spec: TableSpec, row: T.StructType) -> None:
             )
 
 
-def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
-    """Refuse to go on with settings that the versions written so far were not folded with, before anything is taken.
+def is_left_behind(spark: SparkSession, catalog: str, spec: TableSpec) -> bool:
+    """Whether the inputs were read again, and the tables are not folded from that yet."""
+    if not exists(spark, catalog, spec.target.changes):
+        return False
+    told = newest_summary(spark, catalog, spec.target.changes).get(names.SUMMARY_REREAD)
+    if told is None:
+        return False
+    tables = (spec.target.history, spec.target.latest)
+    return any(
+        not exists(spark, catalog, table) or newest_summary(spark, catalog, table).get(names.SUMMARY_REREAD) != told
+        for table in tables
+    )
+
+
+def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, goes_on: bool = False) -> None:
+    """Refuse to go on with settings that the changes taken so far were not decoded with, or the versions written so
+    far were not folded with, before anything is taken.
+
+    Tables that are still to be folded from inputs that were read again are nothing to look at; a run that `goes_on`
+    folds them.
 
     Raises: SpecError.
     """
+    catalog, target = project.catalog.name, spec.target
+    if wrong := decoded_otherwise(spark, catalog, spec):
+        raise SpecError(
+            f"Cannot go on with {target.changes}: it was decoded with other settings: {'; '.join(wrong)}. Nothing was"
+            " taken.",
+            "restore the settings, or run `siltstone rebuild --reread`: it reads the inputs again with the new ones",
+        )
+    if is_left_behind(spark, catalog, spec):
+        if goes_on:
+            return
+        raise SpecError(
+            f"Cannot look at {target.history}: its inputs were read again, and it was not folded from them yet.",
+            "run `siltstone catch-up`, which completes that",
+        )
     if other_settings(spark, project, spec):
         raise SpecError(
             f"Cannot fold {spec.target.history}: it was folded with other settings (keys, columns, tracked columns,"

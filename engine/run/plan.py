@@ -24,8 +24,9 @@ from engine.run.fold import Difference, fold_difference
 from engine.run.folding import Folding, check_settings, marker_of, newest_batch
 from engine.run.lock import one_run
 from engine.run.refold import versions_of
+from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows, layout_of
-from engine.run.sequence import Progress, by_source, failed, silent
+from engine.run.sequence import by_source
 from engine.run.take import (
     Decoded,
     accepted_rejects,

@@ -1,6 +1,5 @@
 """`history` and `latest` folded again from `changes`: all of them, or a part of their keys."""
 
-import json
 import time
 import uuid
 from collections.abc import Sequence
@@ -12,41 +11,45 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode.declared import stored_type
-from engine.decode.shards import SHARDS
 from engine.errors import SpecError
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
+from engine.run.decoding import decoded_otherwise
 from engine.run.effort import light_planning
 from engine.run.fold import (
     Found,
     follow_latest,
     history_branch,
+    history_marker,
     latest_marker,
     latest_rows,
     temporary_view,
 )
-from engine.run.folding import TOTAL_RECORDS, Folding, check_settings, marker_of, open_folding
+from engine.run.folding import (
+    TOTAL_RECORDS,
+    Folding,
+    check_settings,
+    is_left_behind,
+    marker_of,
+    open_anew,
+    open_folding,
+)
 from engine.run.lock import one_run
 from engine.run.part import Part
 from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold, tally_truncates
-from engine.run.sequence import Progress, failed, run_rows, silent
+from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import fold_rules, known_windows, survey
-from engine.run.take import SUMMARY_MASKS
-from engine.schema.evolve import promotes
-from engine.schema.history import history_schema
+from engine.schema.history import history_schema, latest_schema
 from engine.session import set_fold_conf
-from engine.spec.columns import parse_column_type
-from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import read
+from engine.table.catalog import exists, read
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
-from engine.table.ledger import append_rows
 from engine.table.merge import keys_delete
+from engine.table.remake import remake
 
 
 def rebuild(
@@ -71,11 +74,7 @@ def rebuild(
     started_at, began = datetime.now(UTC), time.monotonic()
     with one_run(project, wait):
         tables = tuple(rebuild_table(project, spec, spark, tell, part) for spec in specs)
-        exit_code = next((table.exit_code for table in tables if table.exit_code), 0)
-        run_id, seconds = uuid.uuid4().hex[:16], time.monotonic() - began
-        report = RunReport(run_id, started_at.isoformat(timespec="seconds"), seconds, (), tables, exit_code)
-        append_rows(spark, project, names.RUNS, run_rows(report, started_at))
-    return report
+        return written_down(spark, project, uuid.uuid4().hex[:16], started_at, began, (), tables)
 
 
 def rebuild_table(
@@ -87,6 +86,8 @@ def rebuild_table(
         progress(spec.table, "folding again")
         if part is not None:
             check_settings(spark, project, spec)
+        elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
+            return rebuilt(spec, made_anew(project, spec, spark), began)
         work = open_folding(spark, project, spec)
         if work is None or (part is not None and work.folded == Folded()):
             return TableReport(spec.table, NOTHING_NEW)
@@ -101,16 +102,40 @@ def rebuild_table(
             latest.publish()
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
         return failed(spec, error, time.monotonic() - began)
+    work.versions["before"] = int(before)
+    return rebuilt(spec, work, began)
+
+
+def rebuilt(spec: TableSpec, work: Folding, began: float) -> TableReport:
+    """The report of a table that was folded again."""
     return TableReport(
         table=spec.table,
         status=REBUILT,
         batch=work.target.batch,
         changes=work.changes,
         outcomes=dict(work.outcomes),
-        versions=work.versions | {"before": int(before)},
+        versions=dict(work.versions),
         phases=dict(work.seconds),
         seconds=time.monotonic() - began,
     )
+
+
+def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether history holds rows that it is never to forget."""
+    return spec.history.recorded and exists(spark, project.catalog.name, spec.target.history)
+
+
+def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Folding:
+    """Fold a table whose inputs were read again, whatever columns it had before."""
+    catalog, history = project.catalog.name, spec.target.history
+    before = newest_summary(spark, catalog, history, TOTAL_RECORDS) if exists(spark, catalog, history) else {}
+    work = open_anew(spark, project, spec)
+    check_decoded(work)
+    work.generation = uuid.uuid4().hex[:12]
+    with light_planning(spark, work.is_small(), project.spark.conf):
+        fold_anew(work)
+    work.versions["before"] = int(before.get(TOTAL_RECORDS, "0"))
+    return work
 
 
 def check_decoded(work: Folding) -> None:
@@ -118,38 +143,20 @@ def check_decoded(work: Folding) -> None:
 
     Raises: SpecError.
     """
-    wrong = []
-    shard = (names.SOURCE,) if work.spec.source.several == SHARDS else ()
-    is_sharded, keys = names.SOURCE in work.keys, (*shard, *(work.spec.keys or ()))
-    if (work.spec.keys and keys != work.keys) or is_sharded != bool(shard):
-        wrong.append(f"keys ({', '.join(keys)} instead of {', '.join(work.keys)})")
-    wrong += [f"the mask of column {name}" for name in masked_otherwise(work)]
-    for name, column in (work.spec.columns or {}).items():
-        if name in work.row.names and column.mask is None:
-            wanted, kept = stored_type(parse_column_type(column.type)), work.row[name].dataType
-            if not promotes(kept, wanted):
-                wrong.append(f"column {name} ({wanted.simpleString()} instead of {kept.simpleString()})")
-    if wrong:
+    if wrong := decoded_otherwise(work.spark, work.catalog, work.spec):
         target = work.spec.target
         raise SpecError(
             f"Cannot rebuild {target.history}: {target.changes} was decoded with other settings: {'; '.join(wrong)}."
             " Nothing was changed.",
-            f"restore the settings, or drop {target.changes}, {target.history} and {target.latest}: the next run takes"
-            " the events again",
+            "restore the settings, or run `siltstone rebuild --reread`: it reads the inputs again with the new ones",
         )
 
 
-def masked_otherwise(work: Folding) -> list[str]:
-    """The columns that are stored masked in another way than the spec says."""
-    summary = newest_summary(work.spark, work.catalog, work.spec.target.changes, SUMMARY_MASKS)
-    if SUMMARY_MASKS not in summary:
-        return []
-    stored, said = json.loads(summary[SUMMARY_MASKS]), mask_fingerprints(work.spec)
-    return [name for name in work.row.names if stored.get(name) != said.get(name)]
+def fold_all(work: Folding) -> DataFrame:
+    """All that `changes` holds, folded from nothing.
 
-
-def fold_again(work: Folding) -> tuple[Branch, Branch]:
-    """All that `changes` holds, folded from nothing onto branches that replace `history` and `latest`."""
+    Gives: what `reconcile` gives. Computed.
+    """
     work.folded = Folded()
     work.target = replace(Folded(), batch=work.target.batch, control_batch=work.target.control_batch)
     with work.phase("survey"):
@@ -166,6 +173,12 @@ def fold_again(work: Folding) -> tuple[Branch, Branch]:
     for outcome, number in Found.of(judged).outcomes.items():
         work.count(outcome, number)
     work.check_sum()
+    return judged
+
+
+def fold_again(work: Folding) -> tuple[Branch, Branch]:
+    """All changes folded onto branches that replace `history` and `latest`."""
+    judged = fold_all(work)
     history = history_branch(work)
     with work.phase("history"):
         history.replace(folded_rows(work, judged))
@@ -174,6 +187,24 @@ def fold_again(work: Folding) -> tuple[Branch, Branch]:
         latest = follow_latest(work, history)
     assert latest is not None  # it is of another generation
     return history, latest
+
+
+def fold_anew(work: Folding) -> None:
+    """All changes folded into tables with the columns of these changes, which take the place of `history` and `latest`:
+    one commit each. The checks look at all of it again.
+    """
+    judged = fold_all(work)
+    spark, catalog, target, layout = work.spark, work.catalog, work.spec.target, work.layout
+    properties = {"format-version": str(target.format_version), names.CHECKED_BATCH: "0"}
+    with work.phase("history"):
+        rows, schema = layout.stored(folded_rows(work, judged)), layout.schema(history_schema(work.stored))
+        told = properties | layout.properties()
+        remake(spark, catalog, target.history, rows, schema, history_marker(work), told, layout.partitioning())
+    history = read(spark, catalog, target.history, layout=layout)
+    work.versions = {"written": history.count()}
+    with work.phase("latest"):
+        rows, schema = latest_rows(work, history), latest_schema(work.stored)
+        remake(spark, catalog, target.latest, rows, schema, latest_marker(work, work.target), properties)
 
 
 def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:

@@ -12,8 +12,7 @@ from engine.decode import FORMATS, envelopes
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
-from engine.run.delivery import Consumer, Delivery, control_consumer, with_masks
-from engine.run.evidence import evidence_counts
+from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.records import context_of, read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -94,24 +93,22 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
     if reread:
-        files = source_files(spark, found.source, catalog, None) if FORMATS[found.source.format].reads_on else ()
-        context = context_of(spark, found.source, files, reread)
-        again = read_records(spark, found.source, [*context, *reread], catalog)[0]
+        again = read_records(spark, found.source, with_context(spark, project, found.source, reread), catalog)[0]
         again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
     records = envelopes(lines, found.source, found.declared)
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").localCheckpoint()
     found.files = [InputFile(path, 0, 0) for path in [*kept, *(entry.file.path for entry in reread)]]
     found.out_of_reach = out_of_reach
-    found.classes = (
-        found.records.groupBy("kind", "table", "file")
-        .agg(
-            F.count_distinct("line").alias("records"),
-            F.unix_micros(F.max("commit_ts")).alias("max_commit_us"),
-            *evidence_counts(),
-        )
-        .collect()
-    )
+    found.classes = classes_of(found.records, fans_out=True)
+
+
+def with_context(
+    spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: Sequence[PendingFile]
+) -> list[PendingFile]:
+    """The files, and those before them that their meaning can depend on."""
+    listed = source_files(spark, source, project.catalog.name, None) if FORMATS[source.format].reads_on else ()
+    return [*context_of(spark, source, listed, files), *files]
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:

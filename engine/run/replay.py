@@ -16,25 +16,25 @@ from engine.errors import InvariantViolation
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
 from engine.run.evidence import evidence
-from engine.run.folding import other_settings
+from engine.run.folding import is_left_behind, other_settings
 from engine.run.lock import one_run
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import PLACE, Rejected, moved_lines, newly_told, rejected_delivery
-from engine.run.sequence import Checks, Progress, Run, failed, silent
+from engine.run.reports import Progress, failed, silent
+from engine.run.sequence import Checks, Run
 from engine.run.take import (
     Decoded,
     Taking,
     change_columns,
     change_summary,
     decode_records,
-    newest_commit_us,
     reject_rows,
 )
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read
 from engine.table.changes import ensure_changes, known_row
-from engine.table.commit import Branch, drop_stale_branches
+from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, ensure_ledger
 
 APPLIED, CONTROL, OTHER_TABLE, REJECTED = "applied", "control", "other table", "rejected"
@@ -85,7 +85,7 @@ class Replay(Run):
         assert isinstance(delivery, Rejected)
         self.progress(spec.table, "replaying")
         taking = replay_table(spark, self.project, delivery, spec, self.run_id)
-        if not other_settings(spark, self.project, spec):
+        if is_left_behind(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
             report = self.folded(spark, spec, taking, source)
         elif taking.changes:
             report = rebuild_table(self.project, spec, spark, self.progress, None)
@@ -137,11 +137,11 @@ def append_replayed(
     keys, row = found.decoded.key_type.names, found.decoded.row_type
     ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
-    before_us = newest_commit_us(spark, catalog, name)
-    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
+    before = newest_summary(spark, catalog, name)
+    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before))
     try:
         # Never too late: they had arrived in time, and waited.
-        branch.append(found.good.select(*change_columns(found.good, replace(spec, lateness=None), batch, before_us)))
+        branch.append(found.good.select(*change_columns(found.good, replace(spec, lateness=None), batch, None)))
         expected, appended = found.good.count(), branch.newest_count("added-records")
         if expected != appended:
             raise InvariantViolation(

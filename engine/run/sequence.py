@@ -1,6 +1,5 @@
 """The nightly job: take what is new, fold it, publish, check, and write down what happened."""
 
-import logging
 import os
 import time
 import uuid
@@ -9,33 +8,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from queue import SimpleQueue
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.errors import QualityError, SiltstoneError
-from engine.report import BLOCKED, FAILED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
+from engine.errors import QualityError
+from engine.report import BLOCKED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
 from engine.run.delivery import Delivery, list_delivery, read_delivery, source_report
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
-from engine.run.folding import Folding, check_settings, open_folding
+from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
 from engine.run.lock import one_run
+from engine.run.rebuild import rebuild_table
+from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
 from engine.run.trust import checked_batch, tell_trust
 from engine.session import set_fold_conf, sibling
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
-from engine.table.ledger import append_rows
-
-LOG = logging.getLogger("siltstone")
-
-Progress = Callable[[str, str], None]
-
-
-def silent(_subject: str, _step: str) -> None:
-    """Progress that nobody follows."""
-
 
 Checks = Callable[..., Sequence[CheckReport]]
 """(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:
@@ -90,17 +79,7 @@ class Run:
         started_at, began = datetime.now(UTC), time.monotonic()
         for source, specs in by_source(self.specs).items():
             self.run_source(source, specs)
-        exit_code = next((table.exit_code for table in self.tables if table.exit_code), 0)
-        report = RunReport(
-            self.run_id,
-            started_at.isoformat(timespec="seconds"),
-            time.monotonic() - began,
-            tuple(self.sources),
-            tuple(self.tables),
-            exit_code,
-        )
-        append_rows(self.spark, self.project, names.RUNS, run_rows(report, started_at))
-        return report
+        return written_down(self.spark, self.project, self.run_id, started_at, began, self.sources, self.tables)
 
     def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
         """Read a source once, then each of its tables by itself."""
@@ -173,14 +152,17 @@ class Run:
         """Take, fold, publish and check one table."""
         began = time.monotonic()
         self.progress(spec.table, "taking")
-        check_settings(spark, self.project, spec)
+        check_settings(spark, self.project, spec, goes_on=True)
         taking = take_table(spark, self.project, delivery, spec)
         taken_seconds = time.monotonic() - began
         report = self.folded(spark, spec, taking, source)
         return replace(report, phases={"take": taken_seconds, **report.phases})
 
     def folded(self, spark: SparkSession, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
-        """Fold what a table took, and what it took before; nothing where it has no changes."""
+        """Fold what a table took, and what it took before; all of it where its inputs were read again."""
+        if is_left_behind(spark, self.project.catalog.name, spec):
+            report = rebuild_table(self.project, spec, spark, self.progress, None)
+            return replace(report, rejected=taking.rejected)
         work = open_folding(spark, self.project, spec)
         if work is None:
             return TableReport(spec.table, NOTHING_NEW)
@@ -260,14 +242,6 @@ def by_source(specs: Sequence[TableSpec]) -> Mapping[SourceSpec, list[TableSpec]
     return grouped
 
 
-def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
-    """The report of a table that could not be brought up to date."""
-    exit_code = error.exit_code if isinstance(error, SiltstoneError) else 1
-    text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
-    LOG.debug("%s failed", spec.table, exc_info=error)
-    return TableReport(spec.table, FAILED, seconds=seconds, error=text, exit_code=exit_code)
-
-
 def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
     """The checks at error severity that failed."""
     return [r.check for r in results or () if r.status == "failed" and r.severity == "error"]
@@ -305,33 +279,3 @@ def table_report(work: Folding, taking: Taking, status: str, results: Sequence[C
         exit_code=QualityError.exit_code if failed_checks(results) else 0,
         checks=None if results is None else tuple(results),
     )
-
-
-def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
-    """The ledger's rows of a run: one a table."""
-    sources = {source.path: source for source in report.sources}
-    return [
-        {
-            "run_id": report.run_id,
-            "started_at": started_at,
-            "seconds": table.seconds,
-            "table": table.table,
-            "status": table.status,
-            "batch": table.batch,
-            **source_counts(sources.get(table.source)),
-            "changes": table.changes,
-            "rejected": table.rejected,
-            "outcomes": dict(table.outcomes),
-            "versions": dict(table.versions),
-            "error": table.error,
-            "exit_code": table.exit_code,
-        }
-        for table in report.tables
-    ]
-
-
-def source_counts(source: SourceReport | None) -> dict[str, int]:
-    """What the ledger says of the source beside each of its tables."""
-    if source is None:
-        return {}
-    return {"read": source.read, "control": source.control, "other_table": sum(source.other_tables.values())}

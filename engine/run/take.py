@@ -1,12 +1,12 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
@@ -20,14 +20,12 @@ from engine.errors import InvariantViolation, SourceError, SpecError
 from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.run.evidence import evidence
-from engine.spec.fingerprint import mask_fingerprints
+from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
-SUMMARY_MAX_COMMIT = names.SUMMARY_MAX_COMMIT
-SUMMARY_MASKS = "siltstone.masks"
 SAMPLE_REJECTS = 3
 SAMPLE_LINES = 50
 
@@ -197,8 +195,9 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     decoded = found.rows
     ensure_changes(spark, catalog, name, found.key_type.names, found.row_type, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
-    before_us = newest_commit_us(spark, catalog, name)
-    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before_us))
+    before = newest_summary(spark, catalog, name)
+    before_us = commit_us_of(before)
+    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before))
     try:
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
@@ -229,29 +228,47 @@ def hold_filters(decoded: DataFrame) -> DataFrame:
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:
     """The greatest commit time in `changes`, in microseconds; None where there is none."""
-    summary = newest_summary(spark, catalog, name)
-    return int(summary[SUMMARY_MAX_COMMIT]) if SUMMARY_MAX_COMMIT in summary else None
+    return commit_us_of(newest_summary(spark, catalog, name))
 
 
-def change_columns(decoded: DataFrame, spec: TableSpec, batch: int, before_us: int | None) -> list[Any]:
+def commit_us_of(summary: Mapping[str, str]) -> int | None:
+    """The greatest commit time that a commit to `changes` tells of."""
+    told = summary.get(names.SUMMARY_MAX_COMMIT)
+    return None if told is None else int(told)
+
+
+def change_columns(
+    decoded: DataFrame, spec: TableSpec, batch: int | Column, before_us: int | Column | None
+) -> list[Any]:
     """The columns of `changes`: the batch, the decoded change, and whether it comes too late.
 
     Too late is judged once, here, against the batches before: it does not depend on what else this batch holds.
     """
     too_late = F.lit(False)
     if spec.lateness is not None and before_us is not None:
-        bound = before_us - int(spec.lateness.total_seconds() * 1_000_000)
+        bound = F.lit(before_us) - int(spec.lateness.total_seconds() * 1_000_000)
         too_late = F.coalesce(F.unix_micros("commit_ts") < bound, F.lit(False))
     carried = [F.col(name) for name in decoded.columns if name not in ("reason", "text")]
     return [F.lit(batch).cast("bigint").alias("batch"), *carried, too_late.alias("too_late")]
 
 
-def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before_us: int | None) -> dict[str, str]:
-    """The marker of a commit to `changes`: the batch, how columns are masked, and the greatest commit time so far."""
+def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before: Mapping[str, str]) -> dict[str, str]:
+    """The marker of a commit to `changes`: the batch, how columns are masked and read, and the greatest commit time so
+    far. `before`: the marker of the newest one there is."""
     own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == "change" and row["table"] == spec.table]
-    greatest = max((us for us in [before_us, *own] if us is not None), default=None)
-    marker = {names.SUMMARY_BATCH: str(batch), SUMMARY_MASKS: json.dumps(mask_fingerprints(spec), sort_keys=True)}
-    return marker | ({} if greatest is None else {SUMMARY_MAX_COMMIT: str(greatest)})
+    greatest = max((us for us in [commit_us_of(before), *own] if us is not None), default=None)
+    marker = {names.SUMMARY_BATCH: str(batch)} | decoded_marker(spec)
+    marker |= {names.SUMMARY_REREAD: before[names.SUMMARY_REREAD]} if names.SUMMARY_REREAD in before else {}
+    return marker | ({} if greatest is None else {names.SUMMARY_MAX_COMMIT: str(greatest)})
+
+
+def decoded_marker(spec: TableSpec) -> dict[str, str]:
+    """What a commit to `changes` says of the settings that its changes were decoded with."""
+    masks, reading = mask_fingerprints(spec), decode_fingerprints(spec)
+    return {
+        names.SUMMARY_MASKS: json.dumps(masks, sort_keys=True),
+        names.SUMMARY_DECODED: json.dumps(reading, sort_keys=True),
+    }
 
 
 def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing: int) -> DataFrame:

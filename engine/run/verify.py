@@ -22,8 +22,8 @@ from engine.run.fold import Difference, fold_difference, latest_rows
 from engine.run.folding import Folding, check_settings, marker_of, open_folded
 from engine.run.lock import one_run
 from engine.run.refold import keys_to_refold, versions_of
+from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows
-from engine.run.sequence import Progress, failed, silent
 from engine.run.survey import fold_rules
 from engine.schema.history import history_schema
 from engine.session import set_fold_conf

@@ -3,7 +3,7 @@
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import ColumnType, SourceEncoding, parse_column_type
 from engine.spec.editors import spec_json_schema
-from engine.spec.fingerprint import decode_fingerprint, fold_fingerprint
+from engine.spec.fingerprint import decode_fingerprints, fold_fingerprint
 from engine.spec.load import load_project, load_spec, load_specs, registry_spec, table_spec
 from engine.spec.model import (
     CatalogSpec,
@@ -28,7 +28,7 @@ __all__ = [
     "registry_spec",
     "spec_json_schema",
     "fold_fingerprint",
-    "decode_fingerprint",
+    "decode_fingerprints",
     "parse_column_type",
     "CHECK_NAMES",
     "ColumnType",

@@ -6,10 +6,16 @@ import hashlib
 import json
 from dataclasses import asdict, replace
 from datetime import timedelta
+from typing import Final
 
 from engine.spec.columns import parse_column_type
 from engine.spec.model import ColumnSpec, TableSpec
 from engine.spec.rows import RowsSpec
+
+SOURCE: Final = "source"
+EPOCHS: Final = "epochs"
+_TEXTS: Final = ("string", "uuid", "enum", "xml")
+_SCALED: Final = ("timestamp", "timestamp_ntz", "time", "bits")  # kinds whose precision says what a number means
 
 
 def fold_fingerprint(spec: TableSpec) -> str:
@@ -31,27 +37,25 @@ def fold_fingerprint(spec: TableSpec) -> str:
     )
 
 
-def decode_fingerprint(spec: TableSpec) -> str:
-    """32 hexadecimal digits over every setting that shapes decoding; another one needs the inputs again."""
+def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
+    """How events are read: by the source's settings, and column by column where it is declared. Others need the inputs
+    again.
+
+    The format is not among them, because the same changes can come in another one; nor are types: whether the stored
+    values can become values of another type is seen from theirs. Of the rules of epochs, which are about logs that have
+    ended, another one may be added at the end: the text then begins as it did.
+    """
     source = spec.source
-    rows = {} if source.rows is None else {"rows": _rows(source.rows)}
-    return _digest(
-        rows
-        | {
-            "format": source.format,
-            "encodings": [
-                source.time_zone,
-                source.decimals,
-                source.binaries,
-                source.times,
-                source.images,
-                source.order,
-                *([repr(source.epochs)] if source.epochs else []),
-                *(["shards"] if source.several == "shards" else []),
-            ],
-            "columns": _columns(spec.columns),
-        }
-    )
+    settings: dict[str, object] = {
+        "encodings": [
+            *(source.time_zone, source.decimals, source.binaries, source.times, source.images, source.order),
+            source.several == "shards",
+        ],
+        "rows": None if source.rows is None else _rows(source.rows),
+    }
+    columns = {f"column {name}": _encoding(column) for name, column in (spec.columns or {}).items()}
+    epochs = " ".join(_digest({"rule": repr(rule)}) for rule in source.epochs or ())
+    return {SOURCE: _digest(settings), EPOCHS: epochs} | columns
 
 
 def mask_fingerprints(spec: TableSpec) -> dict[str, str]:
@@ -75,6 +79,12 @@ def _column(column: ColumnSpec) -> list[object]:
     parsed = parse_column_type(column.type)
     encoding = parsed.source_encoding
     return [parsed.spark_type, encoding.kind, encoding.precision, column.mask, column.salt, column.default]
+
+
+def _encoding(column: ColumnSpec) -> str:
+    encoding = parse_column_type(column.type).source_encoding
+    kind = "string" if encoding.kind in _TEXTS else encoding.kind
+    return _digest({"kind": [kind, encoding.precision if kind in _SCALED else None]})
 
 
 def _microseconds(value: timedelta) -> int:

@@ -61,17 +61,22 @@ def create(
 
     `partitioning` is SQL (``months(_valid_to)``); the table starts without a snapshot.
     """
-    namespace = ".".join(quoted(part) for part in [catalog, *name.split(".")[:-1]])
     columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema)
     partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
     settings = {**MERGE_ON_READ, **(properties or {})}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
     with ONE_CREATES:
-        spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
+        create_namespace(spark, catalog, name)
         spark.sql(
             f"CREATE TABLE IF NOT EXISTS {identifier(catalog, name)} ({columns}) USING iceberg{partitioned}"
             f" TBLPROPERTIES ({listed})"
         )
+
+
+def create_namespace(spark: SparkSession, catalog: str, name: str) -> None:
+    """Create the namespace of a table unless it is there."""
+    namespace = ".".join(quoted(part) for part in [catalog, *name.split(".")[:-1]])
+    spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {namespace}")
 
 
 def ddl(data_type: T.DataType) -> str:

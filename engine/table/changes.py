@@ -26,18 +26,21 @@ SINCE_PREFIX = "siltstone.since."
 
 def known_row(spark: SparkSession, catalog: str, name: str) -> T.StructType | None:
     """The columns the table knows, None when it does not exist."""
-    if not exists(spark, catalog, name):
-        return None
-    row = spark.table(identifier(catalog, name)).schema["row"].dataType
-    assert isinstance(row, T.StructType)
-    return row
+    return known_columns(spark, catalog, name)[1] if exists(spark, catalog, name) else None
 
 
 def known_keys(spark: SparkSession, catalog: str, name: str) -> tuple[str, ...]:
     """The key columns of an existing table."""
-    key = spark.table(identifier(catalog, name)).schema["key"].dataType
+    return known_columns(spark, catalog, name)[0]
+
+
+def known_columns(spark: SparkSession, catalog: str, name: str) -> tuple[tuple[str, ...], T.StructType]:
+    """The key columns of an existing table, and all its columns."""
+    schema = spark.table(identifier(catalog, name)).schema
+    key, row = schema["key"].dataType, schema["row"].dataType
     assert isinstance(key, T.StructType)
-    return tuple(key.names)
+    assert isinstance(row, T.StructType)
+    return tuple(key.names), row
 
 
 def ensure_changes(
@@ -126,6 +129,11 @@ def column_dates(spark: SparkSession, catalog: str, name: str) -> dict[str, int]
         for key, value in properties.items()
         if str(key).startswith(SINCE_PREFIX)
     }
+
+
+def since_always(dates: Mapping[str, int]) -> dict[str, str]:
+    """The table properties by which columns that were added later have been there from the first batch on."""
+    return {SINCE_PREFIX + column: "1" for column in dates}
 
 
 def with_unknown(history: DataFrame, since: Mapping[str, int]) -> DataFrame:

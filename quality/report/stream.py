@@ -43,7 +43,8 @@ def commits_of(changes: "Table") -> dict[int, Commits]:
         batch, micros = int(summary[names.SUMMARY_BATCH]), summary.get(names.SUMMARY_MAX_COMMIT)
         at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
         newest = None if micros is None else datetime.fromtimestamp(int(micros) / 1_000_000, UTC)
-        found[batch] = Commits(batch, at, int(summary.get("added-records", 0)), newest)
+        is_reread = names.SUMMARY_REREAD in summary and snapshot.parent_snapshot_id is None  # nothing that is new
+        found[batch] = Commits(batch, at, 0 if is_reread else int(summary.get("added-records", 0)), newest)
     return found
 
 

@@ -210,3 +210,10 @@ def test_the_report_of_a_run_tells_what_was_read_and_what_failed(capsys: pytest.
     out = capsys.readouterr().out
     for words in ("1,234,567", "60", "a.d: Cannot fold a.d: no keys.", "run r1: 2 tables in 3.2 s"):
         assert words in out
+
+
+def test_inputs_are_not_read_again_for_a_part_of_the_keys(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "specs" / "customers.yaml").write_text(SPEC)
+    code, out, err = run("rebuild", "--reread", "--key", "id=1")
+    assert (code, out) == (2, "")
+    assert "Cannot read the inputs again for a part of the keys" in err

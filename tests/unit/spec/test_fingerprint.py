@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.spec import decode_fingerprint, fold_fingerprint
+from engine.spec import decode_fingerprints, fold_fingerprint
 from tests.unit.spec.cases import source, spec
 
 BASE: dict[str, Any] = {"keys": ["id"], "columns": {"id": "int", "a": "timestamp"}}
@@ -31,11 +31,14 @@ DOES_NOT: list[dict[str, Any]] = [
     {"columns": {"id": "INTEGER", "a": "timestamp"}},
     {"columns": {"a": "timestamp", "id": "int"}},
 ]
-SHAPES_DECODING: list[dict[str, Any]] = [
-    {"source": source(time_zone="Europe/Berlin")},
-    {"source": source(decimals="string")},
-    {"columns": {"id": "int", "a": {"mask": "sha256", "salt": "1"}}},
-    {"columns": {"id": "int", "a": {"mask": "sha256", "salt": "2"}}},
+READ_OTHERWISE: list[tuple[dict[str, Any], set[str]]] = [
+    ({"source": source(time_zone="Europe/Berlin")}, {"source"}),
+    ({"source": source(decimals="string")}, {"source"}),
+    ({"columns": {"id": "int", "a": "timestamp(3)"}}, {"column a"}),
+    ({"columns": {"id": "string", "a": "timestamp"}}, {"column id"}),
+    ({"columns": {"id": "bigint", "a": "timestamp"}}, set()),  # what is stored becomes wider
+    ({"columns": {"id": "int", "a": {"type": "timestamp", "default": "2020-01-01 00:00:00"}}}, set()),
+    ({"source": source(path="elsewhere")}, set()),
 ]
 
 
@@ -49,9 +52,21 @@ def test_what_does_not_shape_the_fold_leaves_its_fingerprint(change: dict[str, A
     assert fold_fingerprint(spec(**BASE)) == fold_fingerprint(spec(**{**BASE, **change}))
 
 
-def test_what_shapes_decoding_has_a_fingerprint_of_its_own() -> None:
-    prints = {decode_fingerprint(spec(**{**BASE, **change})) for change in [{}, *SHAPES_DECODING]}
-    assert len(prints) == 1 + len(SHAPES_DECODING)
+@pytest.mark.parametrize(("change", "differ"), READ_OTHERWISE)
+def test_how_events_are_read_has_fingerprints_of_its_own(change: dict[str, Any], differ: set[str]) -> None:
+    one, other = decode_fingerprints(spec(**BASE)), decode_fingerprints(spec(**{**BASE, **change}))
+    assert {name for name in one if one[name] != other[name]} == differ
+
+
+def test_another_epoch_at_the_end_leaves_what_was_said_of_those_before() -> None:
+    ended, restored = {"until": "2026-03-01T04:00:00Z"}, {"path": "restored/*.jsonl"}
+
+    def told(*epochs: dict[str, str]) -> str:
+        return decode_fingerprints(spec(source=source(epoch=list(epochs))))["epochs"]
+
+    assert told(ended, restored).startswith(told(ended))
+    assert told(ended).startswith(told())
+    assert not told(restored, ended).startswith(told(ended))
 
 
 def test_the_fingerprint_is_the_same_in_every_process() -> None:

@@ -1,0 +1,78 @@
+"""What a run tells of its tables: on the way, at the end, and in the ledger."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.errors import SiltstoneError
+from engine.report import FAILED, RunReport, SourceReport, TableReport
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.ledger import append_rows
+
+LOG = logging.getLogger("siltstone")
+
+Progress = Callable[[str, str], None]
+
+
+def silent(_subject: str, _step: str) -> None:
+    """Progress that nobody follows."""
+
+
+def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
+    """The report of a table that could not be brought up to date."""
+    exit_code = error.exit_code if isinstance(error, SiltstoneError) else 1
+    text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
+    LOG.debug("%s failed", spec.table, exc_info=error)
+    return TableReport(spec.table, FAILED, seconds=seconds, error=text, exit_code=exit_code)
+
+
+def written_down(
+    spark: SparkSession,
+    project: ProjectSpec,
+    run_id: str,
+    started_at: datetime,
+    began: float,
+    sources: Sequence[SourceReport],
+    tables: Sequence[TableReport],
+) -> RunReport:
+    """The report of a run that ends now, in the ledger, too. `began`: when it did, by the monotonic clock."""
+    exit_code = next((table.exit_code for table in tables if table.exit_code), 0)
+    started = started_at.isoformat(timespec="seconds")
+    report = RunReport(run_id, started, time.monotonic() - began, tuple(sources), tuple(tables), exit_code)
+    append_rows(spark, project, names.RUNS, run_rows(report, started_at))
+    return report
+
+
+def run_rows(report: RunReport, started_at: datetime) -> list[dict[str, Any]]:
+    """The ledger's rows of a run: one a table."""
+    sources = {source.path: source for source in report.sources}
+    return [
+        {
+            "run_id": report.run_id,
+            "started_at": started_at,
+            "seconds": table.seconds,
+            "table": table.table,
+            "status": table.status,
+            "batch": table.batch,
+            **source_counts(sources.get(table.source)),
+            "changes": table.changes,
+            "rejected": table.rejected,
+            "outcomes": dict(table.outcomes),
+            "versions": dict(table.versions),
+            "error": table.error,
+            "exit_code": table.exit_code,
+        }
+        for table in report.tables
+    ]
+
+
+def source_counts(source: SourceReport | None) -> dict[str, int]:
+    """What the ledger says of the source beside each of its tables."""
+    if source is None:
+        return {}
+    return {"read": source.read, "control": source.control, "other_table": sum(source.other_tables.values())}

@@ -1,0 +1,320 @@
+"""The inputs of tables taken again, with today's settings, in the place of what was decoded from them before.
+
+Every line keeps the batch that took it. The reading is a batch of its own, the newest: what it says of rejects is real
+when `changes` is replaced, in one commit. From then on the tables are left behind, until they are folded from it: a run
+that dies in between is completed by the next one. Before that commit nothing of the tables has changed.
+"""
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import accumulate
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import FORMATS, envelopes
+from engine.errors import SpecError
+from engine.frames import local_frame
+from engine.inputs.pending import PendingFile
+from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from engine.run.delivery import Consumer, classes_of, control_consumer, source_report, with_masks
+from engine.run.effort import are_small, light_planning
+from engine.run.evidence import evidence
+from engine.run.folding import newest_batch
+from engine.run.lock import one_run
+from engine.run.rebuild import keeps_rows, rebuild_table
+from engine.run.records import read_records
+from engine.run.rejected import PLACE, Rejected, moved_lines, waiting_rejects, with_context
+from engine.run.replay import APPLIED, close_rejects, with_outcome
+from engine.run.reports import Progress, failed, silent, written_down
+from engine.run.sequence import by_source
+from engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
+from engine.run.survey import greatest
+from engine.run.take import (
+    Decoded,
+    accepted_rejects,
+    change_columns,
+    check_unowned,
+    decode_records,
+    decoded_marker,
+    reject_rows,
+)
+from engine.schema.change import change_schema, key_schema
+from engine.schema.evolve import promotes
+from engine.session import set_fold_conf
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.table.changes import column_dates, known_row, since_always
+from engine.table.commit import Branch, drop_stale_branches
+from engine.table.ledger import append_frame, append_rows, ledger_name, read_ledger, taken_inputs
+from engine.table.remake import remake
+
+READ_AGAIN = "read again"
+
+
+def reread(
+    project: ProjectSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    wait: float = 0.0,
+) -> RunReport:
+    """Read all that these tables ever took once more, as their specs say now, and fold them from it.
+
+    Files that are gone, or are not what was taken, stop the tables of their source; nothing of them is changed then. A
+    table that fails stops no other.
+
+    Raises: LockedError: another run is at work.
+    """
+    set_fold_conf(spark)
+    started_at, began = datetime.now(UTC), time.monotonic()
+    with one_run(project, wait):
+        run = Rereading(project, spark, progress or silent)
+        for source, of_source in by_source(specs).items():
+            run.read_source(source, of_source)
+        return written_down(spark, project, run.run_id, started_at, began, run.sources, run.tables)
+
+
+@dataclass(frozen=True)
+class Again:
+    """A table's records decoded again. `good`: its changes, with their batches, as they are to be stored."""
+
+    decoded: Decoded
+    good: DataFrame
+    rejected: int
+    newest_us: int | None
+
+
+class Rereading:
+    """One reading of several tables' inputs."""
+
+    def __init__(self, project: ProjectSpec, spark: SparkSession, progress: Progress) -> None:
+        self.project = project
+        self.spark = spark
+        self.progress = progress
+        self.run_id = uuid.uuid4().hex[:16]
+        self.sources: list[SourceReport] = []
+        self.tables: list[TableReport] = []
+
+    @property
+    def catalog(self) -> str:
+        """The catalog's name."""
+        return self.project.catalog.name
+
+    def read_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
+        """Read a source's inputs once, decode all its tables, and only then replace the first of them."""
+        self.progress(source.path, "reading inputs again")
+        began = time.monotonic()
+        try:
+            newest = self.newest_batches(source, specs)
+            taken_inputs(self.spark, self.project, newest)  # what unfinished runs left goes
+            spans = taken_spans(self.spark, self.project, newest)
+            known = [spec for spec in specs if spans[spec.table]]
+            if known:
+                listed = ", ".join(spec.table for spec in known)
+                files = files_to_read(self.spark, [span for each in spans.values() for span in each], listed)
+                with light_planning(self.spark, are_small(entry.file for entry in files), self.project.spark.conf):
+                    self.read_files(source, known, files, newest, spans)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
+            self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
+            return
+        self.tables += [TableReport(spec.table, NOTHING_NEW) for spec in specs if not spans[spec.table]]
+
+    def read_files(
+        self,
+        source: SourceSpec,
+        specs: Sequence[TableSpec],
+        files: Sequence[PendingFile],
+        newest: Mapping[str, int],
+        spans: Mapping[str, Sequence[Span]],
+    ) -> None:
+        """Read and classify every line that was ever taken, then decode and replace table by table.
+
+        Raises: SourceError: they cannot be read, or too much of them is nothing siltstone knows.
+        """
+        targets = self.targets(source, specs)
+        consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
+        declared = {spec.table: spec.keys for spec in specs}
+        delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, specs), declared)
+        lines = read_records(self.spark, source, with_context(self.spark, self.project, source, files), self.catalog)[0]
+        taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
+        delivery.records = envelopes(lines, source, declared).transform(within, taken).localCheckpoint()
+        delivery.classes = classes_of(delivery.records, FORMATS[source.format].fans_out)
+        delivery.waiting = waiting_rejects(self.spark, self.project, newest)
+        self.sources.append(source_report(delivery, specs))
+        check_unowned(delivery, specs)
+        self.replace_all(delivery, specs, spans)
+
+    def targets(self, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
+        """The tables that the consumers of a source write."""
+        control = {control_consumer(source): ledger_name(self.project, names.CONTROL)}
+        return control | {spec.table: spec.target.changes for spec in specs}
+
+    def newest_batches(self, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, int]:
+        """The newest real batch of each consumer of a source."""
+        targets = self.targets(source, specs)
+        return {name: newest_batch(self.spark, self.project, target) for name, target in targets.items()}
+
+    def replace_all(self, delivery: Rejected, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]) -> None:
+        """Decode every table; then replace control events and changes, and fold. A table's failure is its own."""
+        decoded: dict[str, Again] = {}
+        began = {spec.table: time.monotonic() for spec in specs}
+        for spec in specs:
+            try:
+                self.progress(spec.table, "decoding again")
+                decoded[spec.table] = self.decode(delivery, spec, spans[spec.table])
+            except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+                self.tables.append(failed(spec, error, time.monotonic() - began[spec.table]))
+        ready = [spec for spec in specs if spec.table in decoded]
+        try:
+            if ready:
+                self.replace_control(delivery, spans[control_consumer(delivery.source)])
+        except Exception as error:  # noqa: BLE001  # control events come before every table of the source
+            self.tables += [failed(spec, error, time.monotonic() - began[spec.table]) for spec in ready]
+            return
+        for spec in ready:
+            self.tables.append(self.replace_table(delivery, spec, decoded[spec.table], began[spec.table]))
+
+    def decode(self, delivery: Rejected, spec: TableSpec, spans: Sequence[Span]) -> Again:
+        """Decode what a table ever took as if it were taken for the first time, and place it in its batches.
+
+        Raises: SourceError: too much cannot be decoded. SpecError: the table cannot have the columns.
+        """
+        assert delivery.records is not None
+        frame = spans_frame(self.spark, spans)
+        mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
+        mine = mine.transform(within, frame)
+        found = decode_records(self.spark, self.project, mine, spec, None)
+        found = replace(found, rows=found.rows.localCheckpoint())
+        self.refuse_recorded(spec, found)
+        good, expected = found.rows.where(F.col("reason").isNull()), mine.count()
+        rejected = found.rejected(expected, good.count())
+        if rejected:
+            bad = reject_rows(found.rejects(), delivery.consumers[spec.table], 0)
+            accepted_rejects(spec, bad, expected, rejected).unpersist()
+        newest, before = self.commit_times(mine, frame)
+        placed = with_batch(good, frame).join(F.broadcast(before), on="batch", how="left")  # one row a batch
+        columns = change_columns(found.rows, spec, F.col("batch"), F.col("before_us"))
+        return Again(found, placed.select(*columns), rejected, newest)
+
+    def commit_times(self, mine: DataFrame, spans: DataFrame) -> tuple[int | None, DataFrame]:
+        """The greatest commit time of a table's changes, and of those before each batch. Gives: batch, before_us."""
+        changes = with_batch(mine.where(F.col("kind") == "change").select(*PLACE, "commit_ts"), spans)
+        counted = changes.groupBy("batch").agg(F.unix_micros(F.max("commit_ts")).alias("at")).orderBy("batch").collect()
+        reached = list(accumulate((row["at"] for row in counted), greatest))
+        rows = [
+            {"batch": row["batch"], "before_us": before} for row, before in zip(counted, [None, *reached], strict=False)
+        ]
+        frame = local_frame(self.spark, rows, "batch bigint, before_us bigint")
+        return (reached[-1] if reached else None), frame
+
+    def refuse_recorded(self, spec: TableSpec, found: Decoded) -> None:
+        """See that a history that keeps every row it ever said can keep them beside the new ones.
+
+        Raises: SpecError.
+        """
+        if not keeps_rows(self.spark, self.project, spec):
+            return
+        before = known_row(self.spark, self.catalog, spec.target.changes)
+        kept, wanted = {field.name: field.dataType for field in before or ()}, found.row_type
+        stays = [name for name in wanted.names if name in kept and promotes(kept[name], wanted[name].dataType)]
+        lost = [name for name in kept if name not in stays]
+        if lost:
+            raise SpecError(
+                f"Cannot read the inputs of {spec.table} again: {spec.target.history} keeps every row it ever said, and"
+                f" its columns would be gone or of another type ({', '.join(lost)}). Nothing was changed.",
+                "name another table as target.history",
+            )
+
+    def replace_control(self, delivery: Rejected, spans: Sequence[Span]) -> None:
+        """Replace what the source's control events and ledgers said: an epoch or a zone moves them, too."""
+        assert delivery.records is not None
+        taker = delivery.consumers[control_consumer(delivery.source)]
+        if not spans:
+            return
+        frame, newest = spans_frame(self.spark, spans), max(span.batch for span in spans)
+        records = delivery.records.transform(within, frame)
+        events = with_batch(evidence(self.spark, records, delivery.classes), frame)
+        batch = F.coalesce("batch", F.lit(newest)).cast("bigint").alias("batch")  # a ledger stands in no line
+        own = ", ".join(str(number) for number in sorted({*self.replayed(taker), *(span.batch for span in spans)}))
+        drop_stale_branches(self.spark, self.catalog, taker.target)
+        branch = Branch.start(
+            self.spark, self.catalog, taker.target, {names.SUMMARY_BATCH: str(taker.newest_batch + 1)}
+        )
+        try:
+            is_reject = F.col("kind") == "reject"
+            is_owned = F.coalesce(F.col("table").isin(self.tables_of(delivery)), F.lit(False))
+            unowned = records.where(is_reject & ~is_owned)
+            self.tell_rejects(delivery, taker, records.where(~is_reject), unowned)
+            branch.execute(f"DELETE FROM {branch.identifier} WHERE batch IN ({own})")
+            branch.append(events.select(batch, *[name for name in events.columns if name != "batch"]).coalesce(1))
+            branch.publish()
+        finally:
+            branch.drop()
+
+    def replayed(self, taker: Consumer) -> list[int]:
+        """The batches in which a consumer's rejects were replayed."""
+        replays = read_ledger(self.spark, self.project, names.REPLAYS)
+        if replays is None:
+            return []
+        found = replays.where(F.col("consumer") == taker.name).select("batch").distinct().collect()
+        return [row["batch"] for row in found]
+
+    def tables_of(self, delivery: Rejected) -> list[str]:
+        """All tables whose rejects are their own: of these specs, and of others that have taken something."""
+        inputs = read_ledger(self.spark, self.project, names.INPUTS)
+        assert inputs is not None
+        others = [row["consumer"] for row in inputs.select("consumer").distinct().collect()]
+        return sorted({*delivery.declared, *others})
+
+    def tell_rejects(self, delivery: Rejected, taker: Consumer, good: DataFrame, bad: DataFrame) -> None:
+        """Write what a reading changes among a consumer's rejects: those that came good or have another reason are
+        closed, those that are new wait.
+
+        Needs: good: file, line; bad: what `reject_rows` takes.
+        """
+        batch = taker.newest_batch + 1
+        # A mark of no line, and first: by it the next run knows what a batch that never became real has left.
+        mark = {"batch": batch, "consumer": taker.name, "of_consumer": taker.name, "of_batch": 0}
+        told = {"outcome": READ_AGAIN, "run_id": self.run_id, "replayed_at": datetime.now(UTC)}
+        append_rows(self.spark, self.project, names.REPLAYS, [mark | told])
+        if delivery.waiting is not None:
+            waiting = delivery.waiting.where(F.col("consumer") == taker.name)
+            places = waiting.select(*PLACE).distinct()
+            whole = good.join(places, on=PLACE, how="left_semi").join(bad.select(*PLACE), on=PLACE, how="left_anti")
+            moved = moved_lines(waiting, whole, bad)
+            of_taker = replace(delivery, waiting=waiting)
+            close_rejects(self.spark, self.project, of_taker, taker, with_outcome(moved, APPLIED), self.run_id)
+            stay = places.join(moved, on=PLACE, how="left_anti")
+            bad = bad.join(stay, on=PLACE, how="left_anti")
+        dismissed = read_ledger(self.spark, self.project, names.DISMISSALS)
+        if dismissed is not None:  # a person said that nothing is to become of them
+            bad = bad.join(dismissed.where(F.col("consumer") == taker.name), on=PLACE, how="left_anti")
+        append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, taker, batch))
+
+    def replace_changes(self, delivery: Rejected, spec: TableSpec, found: Again) -> None:
+        """Put what was decoded again in the place of a table's changes."""
+        taker, name = delivery.consumers[spec.table], spec.target.changes
+        good = found.decoded.rows.where(F.col("reason").isNull())
+        self.tell_rejects(delivery, taker, good, found.decoded.rejects())
+        drop_stale_branches(self.spark, self.catalog, name)
+        marker = {names.SUMMARY_BATCH: str(taker.newest_batch + 1), names.SUMMARY_REREAD: self.run_id}
+        marker |= {} if found.newest_us is None else {names.SUMMARY_MAX_COMMIT: str(found.newest_us)}
+        properties = {"format-version": str(spec.target.format_version)}
+        properties |= since_always(column_dates(self.spark, self.catalog, name))
+        row = found.decoded.row_type
+        schema = change_schema(key_schema(found.decoded.key_type.names, row), row)
+        remake(self.spark, self.catalog, name, found.good, schema, marker | decoded_marker(spec), properties)
+
+    def replace_table(self, delivery: Rejected, spec: TableSpec, found: Again, began: float) -> TableReport:
+        """Replace a table's changes, and fold from them. Its failure is its own."""
+        try:
+            self.replace_changes(delivery, spec, found)
+        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+            return failed(spec, error, time.monotonic() - began)
+        report = rebuild_table(self.project, spec, self.spark, self.progress, None)
+        seconds = time.monotonic() - began
+        return replace(report, rejected=found.rejected, seconds=seconds, source=delivery.source.path)

@@ -1,0 +1,99 @@
+"""Which lines of which files were taken in which batch, and whether they still stand there."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.errors import SourceError
+from engine.frames import local_frame
+from engine.inputs.pending import PendingFile
+from engine.run.rejected import unchanged
+from engine.spec.model import ProjectSpec
+from engine.table.ledger import read_ledger
+
+SCHEMA = "path string, from_line bigint, to_line bigint, batch bigint"
+SHOWN_FILES = 5
+
+
+@dataclass(frozen=True)
+class Span:
+    """Lines of a file that one batch took, with what the file was then. `moment`: which file it was last."""
+
+    path: str
+    from_line: int
+    to_line: int
+    batch: int
+    size: int
+    fingerprint: str
+    moment: tuple[int, int]
+
+
+def taken_spans(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, list[Span]]:
+    """What each consumer has taken, every line once: where a file was taken again from an earlier line, by the later
+    batch. `newest`: each consumer's newest real batch."""
+    found: dict[str, list[Span]] = {consumer: [] for consumer in newest}
+    inputs = read_ledger(spark, project, names.INPUTS)
+    if inputs is None:
+        return found
+    for row in inputs.where(F.col("consumer").isin(*newest)).orderBy("batch", "path").collect():
+        if row["batch"] > newest[row["consumer"]]:
+            continue
+        before = without_later(found[row["consumer"]], row["path"], row["from_line"])
+        place = (row["path"], row["from_line"], row["to_line"], row["batch"])
+        span = Span(*place, row["size"], row["fingerprint"], (row["mtime"], row["size"]))
+        found[row["consumer"]] = [*before, span]
+    return found
+
+
+def without_later(spans: Iterable[Span], path: str, from_line: int) -> list[Span]:
+    """The spans without what they hold of a file from a line on. One that holds nothing still tells of its batch."""
+    return [replace(s, to_line=min(s.to_line, from_line - 1)) if s.path == path else s for s in spans]
+
+
+def files_to_read(spark: SparkSession, spans: Iterable[Span], what: str) -> list[PendingFile]:
+    """The files of the spans, each to be read from its first line.
+
+    Raises: SourceError: one is gone, or is not what was taken.
+    """
+    last: dict[str, Span] = {}
+    for span in spans:
+        known = last.get(span.path)
+        if known is None or known.moment < span.moment:
+            last[span.path] = span
+    found = {path: unchanged(spark, path, (span.size, span.fingerprint)) for path, span in sorted(last.items())}
+    missing = [path for path, entry in found.items() if entry is None]
+    if missing:
+        more = f" and {len(missing) - SHOWN_FILES} more" if len(missing) > SHOWN_FILES else ""
+        raise SourceError(
+            f"Cannot read the inputs of {what} again: {len(missing)} of {len(found)} files are gone, or are not what"
+            f" was taken ({', '.join(missing[:SHOWN_FILES])}{more}). Nothing was changed.",
+            "put them back as they were, and run again",
+        )
+    return [entry for entry in found.values() if entry is not None]
+
+
+def spans_frame(spark: SparkSession, spans: Iterable[Span]) -> DataFrame:
+    """The spans as rows. Gives: path, from_line, to_line, batch."""
+    rows = [{"path": s.path, "from_line": s.from_line, "to_line": s.to_line, "batch": s.batch} for s in spans]
+    return local_frame(spark, rows, SCHEMA)
+
+
+def lies_in(rows: str, spans: str) -> Column:
+    """Whether a record (file, line) of the one frame lies in a span of the other."""
+    same = F.col(f"{rows}.file") == F.col(f"{spans}.path")
+    return same & F.col(f"{rows}.line").between(F.col(f"{spans}.from_line"), F.col(f"{spans}.to_line"))
+
+
+def within(records: DataFrame, spans: DataFrame) -> DataFrame:
+    """The records that lie in the spans. Rows: filters."""
+    return records.alias("r").join(F.broadcast(spans).alias("s"), on=lies_in("r", "s"), how="left_semi")
+
+
+def with_batch(records: DataFrame, spans: DataFrame) -> DataFrame:
+    """The records with the batch that took them. Gives: their columns, then batch; null outside of the spans."""
+    own = spans.alias("s")  # every line lies in one span at most
+    joined = records.alias("r").join(F.broadcast(own), on=lies_in("r", "s"), how="left")
+    return joined.select("r.*", F.col("s.batch").alias("batch"))

@@ -1,0 +1,205 @@
+"""`rebuild --reread` gives the tables of a lake that had today's settings from the beginning, or leaves the old."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.look import open_catalog
+from engine.look.rejects import WAITING, rejects
+from engine.report import EQUAL, FAILED, NOTHING_NEW, REBUILT, TableReport
+from engine.run import plan, rebuild, reread, verify
+from engine.spec.model import CatalogSpec, HistorySpec, ProjectSpec, TableSpec
+from engine.table.remake import remake
+from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, read, row, update
+from tests.e2e.test_exactly_once import Killed, stored
+
+CHANGES, HISTORY, LATEST = "shop_things_changes", "shop_things_h", "shop_things"
+FIRST = (
+    insert(1, row(1, "Alice", 1)),
+    insert(2, row(2, "Bob", "many")),
+    update(30, row(1, "Alice", 2)),
+    '{"ts_ms": 1704067209000}\n',
+    "{not JSON\n",
+)
+SECOND = (
+    update(20, row(1, "Alicia", 2)),
+    update(3, row(1, "too late", 7)),
+    read(40, row(3, "as read", 3)),
+    update(41, row("four", "not a number", 4)),
+    delete(42, row(2, "Bob", "many")),
+)
+THIRD = (update(50, row(1, "Al", 9)), insert(51, row(5, "Eve", "few")))
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+def spec_of(shop: Shop, **types: str) -> TableSpec:
+    found = shop.spec(columns=COLUMNS | types, rejects=0.6)
+    return replace(found, lateness=timedelta(seconds=15))
+
+
+def taken(shop: Shop, spec: TableSpec, **files: tuple[str, ...]) -> None:
+    for name, lines in files.items():
+        shop.write(f"{name}.jsonl", lines)
+        shop.taken(spec)
+
+
+def read_again(shop: Shop, spec: TableSpec) -> TableReport:
+    (table,) = reread(shop.project, [spec], shop.spark).tables
+    return table
+
+
+def tables(shop: Shop) -> list[list[str]]:
+    """All that the changes tell, and what is folded from it; with the names and types of the columns."""
+    types = [
+        [str(shop.spark.table(f"{shop.project.catalog.name}.{shop.project.namespace}.{table}").dtypes)]
+        for table in (HISTORY, LATEST)
+    ]
+    return [stored(shop, CHANGES), *(stored(shop, table, "_batch") for table in (HISTORY, LATEST)), *types]
+
+
+def waiting(shop: Shop, spec: TableSpec) -> list[tuple[str, int, str]]:
+    found = rejects(open_catalog(shop.project.catalog), shop.project, [spec], records=True)
+    return [(Path(one.file).name, one.line, one.reason) for one in found if one.status == WAITING]
+
+
+def events(shop: Shop) -> list[str]:
+    """The control events; what is counted of a delivery is not among them."""
+    rows = [found for found in shop.rows("control") if found["line"] is not None]
+    return sorted(repr(sorted(found.items())).replace(str(shop.project.root), "") for found in rows)
+
+
+def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_from_the_beginning(
+    shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+) -> None:
+    numbers, texts = spec_of(shop), spec_of(shop, n="string", id="bigint")
+    taken(shop, numbers, a=FIRST, b=SECOND)
+    rejected = waiting(shop, numbers)
+    assert [line for _, line, _ in rejected] == [5, 2, 4, 5]
+
+    (refused,) = shop.run(texts).tables
+    (planned,) = plan(shop.project, [texts], shop.spark)
+    (folded,) = rebuild(shop.project, [texts], shop.spark).tables
+    for told in (refused, planned, folded):
+        assert (told.status, told.exit_code) == (FAILED, 2)
+        assert "column n (string instead of int)" in str(told.error)
+        assert "siltstone rebuild --reread" in str(told.error)
+
+    file, all_tables = shop.events / "b.jsonl", (CHANGES, HISTORY, LATEST, "control", "rejects", "inputs")
+    text, snapshots = file.read_text(encoding="utf-8"), [shop.snapshots(table) for table in all_tables]
+    for other in (None, text.replace("Alicia", "Malice")):
+        file.unlink() if other is None else file.write_text(other, encoding="utf-8")
+        missing = read_again(shop, texts)
+        assert (missing.status, missing.exit_code) == (FAILED, 3)
+        assert f"1 of 2 files are gone, or are not what was taken (file:{file})." in str(missing.error)
+    assert [shop.snapshots(table) for table in all_tables] == snapshots
+    file.write_text(text, encoding="utf-8")
+
+    fresh = Shop.open(spark, catalog, tmp_path / "fresh", "read_afresh")
+    fresh.project.root.mkdir()
+    right = spec_of(fresh, n="string", id="bigint")
+    taken(fresh, right, a=FIRST, b=SECOND)
+    report = read_again(shop, texts)
+    assert (report.status, report.changes, report.rejected) == (REBUILT, 6, 1), report
+    assert tables(shop) == tables(fresh)
+    assert waiting(shop, texts) == waiting(fresh, right)
+    assert events(shop) == events(fresh)
+    assert [found["too_late"] for found in shop.rows(CHANGES)].count(True) == 1
+    for each, spec in ((shop, texts), (fresh, right)):
+        taken(each, spec, c=THIRD)
+    assert stored(shop, HISTORY, "_batch") == stored(fresh, HISTORY, "_batch")
+    (found,) = verify(shop.project, [texts], shop.spark, sample=None, seed=3)
+    assert found.status == EQUAL, found
+
+    report = read_again(shop, numbers)  # and back: what was good then is rejected now
+    assert (report.status, report.rejected) == (REBUILT, 4), report
+    assert waiting(shop, numbers) == [*rejected, ("c.jsonl", 2, rejected[1][2])]
+
+
+class Dying:
+    """A process that dies when a table is to be replaced."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, table: str) -> None:
+        self.table = table
+        for module in ("engine.run.reread", "engine.run.rebuild"):
+            patch.setattr(import_module(module), "remake", self.remake)
+
+    def remake(self, spark: SparkSession, catalog: str, name: str, rows: DataFrame, *more: Any) -> None:
+        if name.endswith(f".{self.table}"):
+            raise Killed
+        remake(spark, catalog, name, rows, *more)
+
+
+def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    micros, millis = spec_of(shop, n="timestamp(6)"), spec_of(shop, n="timestamp(3)")
+    alice = (insert(1, row(1, "Alice", START_MS)), update(2, row(1, "Alice", START_MS + 1)))
+    lines = (*alice, insert(3, row(2, "Bob", "?")))
+    taken(shop, micros, a=lines, b=(insert(4, row(3, "Cy", START_MS)),))
+    first, rejected = tables(shop), waiting(shop, micros)
+
+    def dies_at(table: str, spec: TableSpec) -> None:
+        with monkeypatch.context() as patch:
+            Dying(patch, table)
+            with pytest.raises(Killed):
+                read_again(shop, spec)
+
+    dies_at(CHANGES, millis)
+    assert (tables(shop), waiting(shop, micros)) == (first, rejected)
+    assert shop.taken(micros).status == NOTHING_NEW
+    (refused,) = shop.run(millis).tables
+    assert (refused.status, refused.exit_code) == (FAILED, 2)
+    assert "how column n is read" in str(refused.error)
+
+    dies_at(HISTORY, millis)
+    assert tables(shop)[1:] == first[1:]
+    assert tables(shop)[0] != first[0]
+    (unfolded,) = plan(shop.project, [millis], shop.spark)
+    assert "run `siltstone catch-up`" in str(unfolded.error)
+    assert shop.taken(millis).status == REBUILT
+    start = datetime.fromtimestamp(START_MS / 1000, UTC)
+    told = {found["name"]: found["n"].astimezone(UTC) for found in shop.rows(LATEST)}
+    assert told == {"Alice": start + timedelta(milliseconds=1), "Cy": start}
+    assert waiting(shop, millis) == rejected
+
+    dies_at(LATEST, micros)
+    assert tables(shop)[2] != first[2]
+    assert shop.taken(micros).status == REBUILT
+    assert (tables(shop), waiting(shop, micros)) == (first, rejected)
+    assert shop.taken(micros).status == NOTHING_NEW
+
+
+def test_rows_that_history_said_before_stay_recorded_beside_the_new_ones(shop: Shop) -> None:
+    def recorded(kind: str) -> TableSpec:
+        return replace(spec_of(shop, n=kind), history=HistorySpec(recorded=True))
+
+    taken(shop, recorded("timestamp(6)"), a=(insert(1, row(1, "Alice", START_MS)),))
+    refused = read_again(shop, recorded("string"))
+    assert (refused.status, refused.exit_code) == (FAILED, 2)
+    assert "of another type (n)" in str(refused.error)
+    assert read_again(shop, recorded("timestamp(3)")).status == REBUILT
+    said = sorted((found["n"].year, found["_recorded_to"] is None) for found in shop.rows(HISTORY))
+    assert said == [(1970, False), (2024, True)]
+    assert shop.taken(recorded("timestamp(3)")).status == NOTHING_NEW
+
+
+def test_a_table_can_lose_its_key(shop: Shop) -> None:
+    keyed = replace(spec_of(shop), keys=("id",))
+    same = (insert(1, row(1, "Alice")), insert(2, row(1, "Alice")), insert(3, row(2, "Bob")))
+    taken(shop, keyed, a=same)
+    keyless = replace(keyed, keys=())
+    (refused,) = shop.run(keyless).tables
+    assert "siltstone rebuild --reread" in str(refused.error)
+    assert read_again(shop, keyless).status == REBUILT
+    assert sorted((found["id"], found["_copy"]) for found in shop.rows(LATEST)) == [(1, 1), (1, 2), (2, 1)]
+    assert read_again(shop, keyed).status == REBUILT
+    assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0)]
