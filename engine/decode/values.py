@@ -22,8 +22,8 @@ DECIMAL_DIGITS: Final = 38
 LIMB: Final = 1_000_000_000
 MOST_PLACES: Final = 32_767
 """Behind a decimal point, or zeros before it: PostgreSQL has 16,383 at most. What says more is no number."""
-MOST_HEX_DIGITS: Final = 16_384
-"""Of a number: some 19,700 decimal digits. The time that it takes to write them out grows with their square."""
+MOST_HEX_DIGITS: Final = 4_096
+"""Of a number: some 4,900 decimal digits. The time that it takes to write them out grows with their square."""
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
