@@ -1,6 +1,8 @@
 """Whatever comes in: no run ends in an error that is not siltstone's own, and every record is accounted for."""
 
+import gzip
 import os
+import random
 import shutil
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from engine.run import catch_up
 from engine.spec.model import ProjectSpec
 from tests.conformance.decoded import enveloped, spec_of
 from tests.conformance.formats import BY_NAME
-from tests.conformance.hostile import hostile_lines
+from tests.conformance.hostile import hostile_lines, spoilt
 from tests.conformance.malformed import THINGS, a_story
 from tests.conformance.story import Story
 from tests.conformance.story import a_story as a_long_story
@@ -23,6 +25,7 @@ from tests.conformance.tell_rows import Rows
 from tests.conformance.teller import LineTeller, Teller
 
 SEED = int(os.environ.get("SILTSTONE_SEED", "1"))
+DAMAGED = int(os.environ.get("SILTSTONE_DAMAGED", "12"))
 MANY = int(os.environ.get("SILTSTONE_HOSTILE", "400"))
 NAMES = [
     "postgresql_bare", "mysql_schemas", "oracle_bare", "sqlserver_bare", "canal", "spanner_new_values_array",
@@ -94,6 +97,29 @@ def test_no_bytes_break_a_decoder(name: str, typed: bool, spark: SparkSession, p
     assert good.where(F.col("op").isNull() | F.col("commit_ts").isNull()).isEmpty()
     assert good.where((F.col("op") != "read") & F.col("position").isNull()).isEmpty()
     assert good.where((F.col("op") != "truncate") & F.col("key").isNull()).isEmpty()
+
+
+@pytest.mark.parametrize("name", ["datastream_avro_mysql", "rows_avro", "rows_parquet", "rows_csv", "postgresql_bare"])
+def test_no_damaged_file_ends_in_another_error(name: str, spark: SparkSession, project: ProjectSpec) -> None:
+    """Files that say how they are to be read, with bytes changed: read as far as they can be, or refused as such."""
+    teller, whole, outcomes = BY_NAME[name], project.root / "whole", []
+    whole.mkdir()
+    teller.deliver(a_story(), whole)
+    file = min((each for each in whole.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size)
+    data = file.read_bytes() if name != "postgresql_bare" else gzip.compress(file.read_bytes())
+    draw = random.Random(f"{SEED} {name}")
+    for number in range(DAMAGED):
+        place = project.root / f"damaged-{number}"
+        target = place / file.relative_to(whole)
+        target = target.with_name(target.name + ".gz") if name == "postgresql_bare" else target
+        target.parent.mkdir(parents=True)
+        target.write_bytes(spoilt(draw, data, [bytes(8), b"\xff" * 8]))
+        spec = spec_of(project, teller, THINGS, place)
+        try:
+            outcomes.append(enveloped(spark, project, spec, {spec.table: spec.keys}).count())
+        except SiltstoneError as error:
+            outcomes.append(str(error))
+    assert len(set(outcomes)) > 1, outcomes
 
 
 def test_nothing_is_lost_in_whole_runs(spark: SparkSession, project: ProjectSpec) -> None:
