@@ -211,7 +211,7 @@ def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
         return T.StringType() if single is None else _avro_type(fields[single], named)
     if isinstance(kind, Mapping) and name == "array":
         item = _avro_type(kind["items"], named)
-        return T.ArrayType(item) if kind["items"] in _PLAIN else T.StringType()
+        return T.ArrayType(item) if isinstance(kind["items"], str) and kind["items"] in _PLAIN else T.StringType()
     return _of_union(parts)
 
 

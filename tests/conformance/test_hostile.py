@@ -109,6 +109,12 @@ def test_no_damaged_file_ends_in_another_error(name: str, spark: SparkSession, p
     file = min((each for each in whole.rglob("*") if each.is_file()), key=lambda each: each.stat().st_size)
     data = file.read_bytes() if name != "postgresql_bare" else gzip.compress(file.read_bytes())
     draw = random.Random(f"{SEED} {name}")
+    for number in range(MANY):  # without a JVM there is time for more
+        target = project.root / "files" / (f"{number}" + "".join(file.suffixes))
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(spoilt(draw, data, [bytes(8), b"\xff" * 8]))
+        with suppress(SiltstoneError):
+            written_specs(find_tables([target]), whole, whole, [target])
     for number in range(DAMAGED):
         place = project.root / f"damaged-{number}"
         target = place / file.relative_to(whole)
