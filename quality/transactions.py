@@ -117,7 +117,8 @@ def counted_lanes(told: DataFrame) -> DataFrame:
     )
     lane = Window.partitionBy("source", "tx_id", "part.table", "part.partition").orderBy("span.lo", "span.hi")
     before = F.max("span.hi").over(lane.rowsBetween(Window.unboundedPreceding, -1))
-    fresh = F.greatest(F.lit(0), F.col("span.hi") - F.greatest(F.col("span.lo") - 1, before))
+    reached = F.greatest(F.try_subtract(F.col("span.lo"), F.lit(1)), before)
+    fresh = F.greatest(F.lit(0), F.try_subtract(F.col("span.hi"), reached))
     return (
         opened.select("*", fresh.alias("fresh"))
         .groupBy("source", "tx_id", F.col("part.table").alias("table"), F.col("part.partition").alias("partition"))

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import canal_kinds, position
+from engine.decode import canal_kinds, position, values
 from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
@@ -181,8 +181,8 @@ def _completed(halves: DataFrame, source: SourceSpec) -> DataFrame:
         "key_schema_json": F.when(is_change, keys),
         "schema_hash": F.xxhash64(row_schema),
         "position": F.when(is_change & (op != names.OP_READ), _place(source)),
-        "commit_ts": F.timestamp_millis(message["es"]),
-        "ingest_ts": F.timestamp_millis(message["ts"]),
+        "commit_ts": values.moment(message["es"], "millis"),
+        "ingest_ts": values.moment(message["ts"], "millis"),
         "event_id": message["id"].cast("string"),
         "tx_id": F.when(message["gtid"] != "", message["gtid"]),
         "tx_order": F.when(is_change, F.col("_at").cast("bigint")),

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import json_lines
+from engine.decode import json_lines, values
 from engine.schema import control_kinds
 
 OPS: Final = {
@@ -70,6 +70,7 @@ def reject_reason(message: Column, found: Column, named: Column) -> Column:
         .when(found.isNull(), F.concat(F.lit('unknown type "'), F.substring(kind, 1, 20), F.lit('"')))
         .when(named.isNull(), "database or table is missing")
         .when(message["es"].isNull(), "es, the time of the change, is missing")
+        .when(values.moment(message["es"], "millis").isNull(), "es, the time of the change, is no time in milliseconds")
         .when(~is_truncate & F.coalesce(F.size(rows) < 1, F.lit(True)), F.concat(kind, F.lit(" without rows in data")))
         .when(is_update & data.isNull(), "UPDATE without rows in data")
         .when(is_update & (F.size(old) != F.size(data)), "old and data have different numbers of rows")

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode import debezium_kinds, debezium_places
+from engine.decode import debezium_kinds, debezium_places, values
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared
 from engine.decode.json_lines import CORRUPT, wrapped
@@ -36,6 +36,7 @@ _ANY_VALUE: Final = f"{_VALUE}, schema struct<type string>, payload struct<{_VAL
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
 _LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
+_TIMELESS: Final = "source.ts_ms, the time of the change, is missing or no time"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
 _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
@@ -117,7 +118,13 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
     reason = (
         F.when(problem.isNotNull(), problem)
         .when(F.col("_broken"), debezium_kinds.broken_reason(text))
-        .when(control.isNull(), debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order))
+        .when(
+            control.isNull(),
+            F.coalesce(
+                debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order),
+                F.when(_commit_ts(value).isNull() & (value.getField("op") != "r"), _TIMELESS),
+            ),
+        )
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     row_schema, key = F.col("_row_schema"), F.col("_key")
@@ -172,14 +179,15 @@ def _commit_ts(value: Column) -> Column:
     source = value.getField("source")
     nanos = F.floor(source.getField("ts_ns").cast("decimal(20,0)") / 1_000).cast("bigint")
     boundary = F.when(value.getField("status").isNotNull(), value.getField("ts_ms"))
-    millis = F.coalesce(source.getField("ts_ms"), boundary) * 1_000
-    committed = debezium_places.committed_ms(source) * 1_000
-    return F.timestamp_micros(F.coalesce(committed, source.getField("ts_us"), nanos, millis))
+    millis = F.try_multiply(F.coalesce(source.getField("ts_ms"), boundary), F.lit(1_000))
+    committed = F.try_multiply(debezium_places.committed_ms(source), F.lit(1_000))
+    return values.moment(F.coalesce(committed, source.getField("ts_us"), nanos, millis), "micros")
 
 
 def _ingest_ts(value: Column) -> Column:
     """When the connector took the event."""
-    return F.timestamp_micros(F.coalesce(value.getField("ts_us"), value.getField("ts_ms") * 1_000))
+    millis = F.try_multiply(value.getField("ts_ms"), F.lit(1_000))
+    return values.moment(F.coalesce(value.getField("ts_us"), millis), "micros")
 
 
 def _transaction_id(value: Column) -> Column:

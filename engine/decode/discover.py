@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -12,6 +13,7 @@ from engine.decode.declared import corrected_encoding, schemaless_encoding, stor
 from engine.decode.look import Seen, look
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SchemaEvolutionError, SpecError
+from engine.names import RESERVED_PREFIX
 from engine.schema.evolve import widened
 from engine.spec.columns import ColumnType, parse_column_type
 from engine.spec.model import ColumnSpec, TableSpec
@@ -86,15 +88,27 @@ def _keys(question: _Question) -> tuple[str, ...]:
 def _column_names(question: _Question) -> list[str]:
     spec, seen = question.spec, question.seen
     base = dict.fromkeys([*question.known, *question.declared])
-    new = [name for name in seen.typed_fields if name not in base]
+    new = _new_names(seen.typed_fields, base)
     if question.first_time or spec.evolution == "additive":
-        return [*base, *new] if not question.first_time else list(seen.typed_fields)
+        return [*base, *new]
     if spec.evolution == "strict" and new:
         raise SchemaEvolutionError(
             f"Cannot decode {spec.table}: its events bring new columns ({', '.join(new)}).",
             hint="Declare them under columns, or set evolution: additive.",
         )
     return [*base, *[key for key in _keys(question) if key in new]]
+
+
+def _new_names(fields: Iterable[str], base: Collection[str]) -> list[str]:
+    """Fields that can become columns. The others are rescued: reserved names, and those that differ from another one
+    only in upper and lower case, which Spark and Iceberg do not tell apart.
+    """
+    taken, found = {name.casefold() for name in base}, []
+    for name in fields:
+        if name and name.casefold() not in taken and not name.startswith(RESERVED_PREFIX):
+            taken.add(name.casefold())
+            found.append(name)
+    return found
 
 
 def _column(name: str, question: _Question) -> ColumnShape:

@@ -12,7 +12,9 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_WRITTEN: Final = "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.Z+-]|$)"
+from engine.decode import values
+
+_WRITTEN: Final = "^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.Z+-]|$)"
 _COUNTED: Final = "^[0-9]{1,18}$"
 _PARTS: Final = "seconds bigint, nanos bigint"
 _A_SECOND: Final = 1_000_000
@@ -20,13 +22,13 @@ _MICROS_AT, _NANOS_AT = 21, 27  # where the digits of a second begin, and those 
 
 
 def unix_micros(text: Column) -> Column:
-    """Microseconds since 1970-01-01T00:00:00Z, nanoseconds cut; null where the text is no timestamp."""
+    """Microseconds since 1970-01-01T00:00:00Z, nanoseconds cut; null where the text is no timestamp of the calendar."""
     parts = F.from_json(F.when(text.startswith("{"), text), _PARTS)
-    counted = parts["seconds"] * _A_SECOND + F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
-    return (
-        F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp")))
-        .when(text.rlike(_COUNTED), text.try_cast("bigint"))
-        .when(text.startswith("{"), counted)
+    rest = F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
+    counted = F.try_add(F.try_multiply(parts["seconds"], F.lit(_A_SECOND)), rest)
+    micros = F.when(text.rlike(_COUNTED), text.try_cast("bigint")).when(text.startswith("{"), counted)
+    return F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp"))).otherwise(
+        F.unix_micros(values.moment(micros, "micros"))
     )
 
 

@@ -80,9 +80,14 @@ def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataF
 def spans(orders: str) -> Column:
     """The spans of a sorted array of numbers: `[1, 2, 3, 7]` gives `[{1, 3}, {7, 7}]`."""
     of = F.col(orders)
-    first = F.filter(of, lambda n, at: ~F.get(of, at - 1).eqNullSafe(n - 1))
-    last = F.filter(of, lambda n, at: ~F.get(of, at + 1).eqNullSafe(n + 1))
+    first = F.filter(of, lambda n, at: ~_follows(F.get(of, at - 1), n))
+    last = F.filter(of, lambda n, at: ~_follows(n, F.get(of, at + 1)))
     return F.zip_with(first, last, lambda lo, hi: F.struct(lo.alias("lo"), hi.alias("hi")))
+
+
+def _follows(one: Column, then: Column) -> Column:
+    """Whether a number is the next one; the greatest of all has none."""
+    return F.coalesce(F.try_add(one, F.lit(1)) == then, F.lit(False))
 
 
 def _ledger_rows(parts: DataFrame) -> DataFrame:

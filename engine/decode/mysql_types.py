@@ -63,7 +63,9 @@ def _size(inside: str) -> int | None:
 
 
 def _bits(inside: str) -> Typed:
-    size = _size(inside) or 1
+    size = _size(inside or "1")
+    if size is None:
+        return T.StringType(), Encoding("written_text")
     if size == 1:
         return T.BooleanType(), Encoding("written_boolean")
     return T.StringType(), Encoding("written_bits", size)

@@ -23,7 +23,7 @@ from engine.spec.predicates import columns_of
 from engine.spec.rows import RowsSpec, SequenceKind
 
 CONNECTOR: Final = "rows"
-_NUMBER: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?$"
+_NUMBER: Final = r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?$"  # as many digits as `position.number_segment` counts
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,3}$"
 _TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
 _ZONED: Final = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"

@@ -26,9 +26,10 @@ def row_columns(schema_json: str, schemas: Collection[str] = ()) -> dict[str, Ty
     `schemas`: all of one hash, where values say a part of it.
     """
     try:
-        return _row_columns(schema_json, schemas)
+        found = _row_columns(schema_json, schemas)
     except MISSHAPEN:
         return {}
+    return found if all(isinstance(name, str) for name in found) else {}
 
 
 def _row_columns(schema_json: str, schemas: Collection[str]) -> dict[str, Typed]:

@@ -20,6 +20,10 @@ A_SECOND: Final = {"millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
 A_MICROSECOND: Final = 1_000_000
 DECIMAL_DIGITS: Final = 38
 LIMB: Final = 1_000_000_000
+MOST_PLACES: Final = 32_767
+"""Behind a decimal point, or zeros before it: PostgreSQL has 16,383 at most. What says more is no number."""
+MOST_HEX_DIGITS: Final = 4_096
+"""Of a number: some 4,900 decimal digits. The time that it takes to write them out grows with their square."""
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
@@ -72,7 +76,12 @@ def decimal_digits(digits: Column, scale: Column) -> Column:
 def variable_scale_digits(text: Column) -> Column:
     """`{"scale":2,"value":"MDk="}` as the exact decimal digits."""
     parts = F.from_json(text, "scale int, value binary")
-    return let(parts, lambda found: decimal_digits(F.hex(found["value"]), found["scale"]))
+    scale = F.when(parts["scale"].between(-MOST_PLACES, MOST_PLACES), parts["scale"])
+    return let(F.struct(parts["value"].alias("value"), scale.alias("scale")), _digits_of_parts)
+
+
+def _digits_of_parts(found: Column) -> Column:
+    return decimal_digits(F.hex(found["value"]), found["scale"])
 
 
 def _scaled(number: Column, places: Column) -> Column:
@@ -92,7 +101,7 @@ def _scaled(number: Column, places: Column) -> Column:
 def _unscaled(digits: Column) -> Column:
     """Hexadecimal digits of a two's complement number of any length as a decimal number."""
     size = F.length(digits)
-    return F.when(size.between(1, 16), _one_word(digits)).when(size > 16, _long(digits))
+    return F.when(size.between(1, 16), _one_word(digits)).when(size.between(17, MOST_HEX_DIGITS), _long(digits))
 
 
 def _extended(digits: Column, width: int) -> Column:
@@ -228,7 +237,7 @@ def time_of_day(number: Column, unit: str) -> Column:
             _padded(F.pmod(count, F.lit(A_MICROSECOND)), 6),
         )
 
-    return let(micros.cast("bigint"), clock)
+    return let(micros.try_cast("bigint"), clock)
 
 
 def _padded(number: Column, width: int) -> Column:

@@ -33,7 +33,8 @@ def time_of_day(text: Column) -> Column:
 
 def bits(text: Column, size: int) -> Column:
     """A number without a sign as `size` digits of 0 and 1, highest bit first; null where it needs more."""
-    digits = F.conv(F.when(text.rlike("^[0-9]+$"), text), 10, 2)
+    is_word = text.rlike("^[0-9]+$") & (text.try_cast("decimal(38,0)") < F.lit(str(2**64)).cast("decimal(38,0)"))
+    digits = F.conv(F.when(is_word, text), 10, 2)
     return let(digits, lambda found: F.when(F.length(found) <= size, F.lpad(found, size, "0")))
 
 

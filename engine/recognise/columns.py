@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.avro import _LOGICAL, _PLAIN
+from engine.decode.avro import _IN_ARRAYS, _LOGICAL, _PLAIN, _one
 from engine.decode.connect import decimal
 from engine.decode.look import typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
@@ -211,7 +211,7 @@ def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
         return T.StringType() if single is None else _avro_type(fields[single], named)
     if isinstance(kind, Mapping) and name == "array":
         item = _avro_type(kind["items"], named)
-        return T.ArrayType(item) if kind["items"] in _PLAIN else T.StringType()
+        return T.ArrayType(item) if _one(kind["items"]) in _IN_ARRAYS else T.StringType()
     return _of_union(parts)
 
 

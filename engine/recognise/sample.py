@@ -5,6 +5,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ ARROW_BATCH = 1_000
 GZIP, BZIP2, AVRO, PARQUET = b"\x1f\x8b", b"BZh", b"Obj\x01", b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
 csv.field_size_limit(MOST_CHARACTERS)  # Python's own limit is less than what tables hold
+DAMAGED = (zlib.error, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
+"""What reading the bytes of a damaged file can end in, beside what says so."""
 
 
 class Fraction(str):
@@ -61,6 +64,9 @@ def sample(path: Path) -> Sample:
     except (OSError, EOFError, ValueError, csv.Error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SourceError(f"Cannot look into {path}: {reason}.", "check the file and the permissions") from error
+    except DAMAGED as error:
+        reason = f"it is damaged ({type(error).__name__} while it was read)"
+        raise SourceError(f"Cannot look into {path}: {reason}.", "deliver the file again") from error
 
 
 def parsed(line: str) -> Any:
@@ -142,9 +148,13 @@ def _delimiter(lines: list[str]) -> str | None:
 
 def _avro(path: Path) -> Sample:
     import fastavro
+    from fastavro.schema import SchemaParseException, UnknownType
 
     with path.open("rb") as file:
-        reader = fastavro.reader(file)
+        try:
+            reader = fastavro.reader(file)
+        except (SchemaParseException, UnknownType) as error:
+            raise ValueError(f"its schema is none ({error})") from error
         records = tuple(_at_most(reader))
         return Sample(path, "avro", records, len(records) < MOST_RECORDS, reader.writer_schema)
 

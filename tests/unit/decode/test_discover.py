@@ -1,10 +1,13 @@
 """Shapes: from the spec, from schemas, from values; and what the policy refuses."""
 
+import json
+
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from engine.decode import TableShape, discover
+from engine.decode.rows import decode_rows
 from engine.errors import SchemaEvolutionError, SpecError
 from engine.spec.model import ColumnSpec, TableSpec
 from tests.unit.decode.given import changes_of, event, field, parsed, spec, with_schema
@@ -112,3 +115,17 @@ def test_keys_that_cannot_be_told_are_refused(spark: SparkSession) -> None:
         shape_of(spark, [LINE], spec({"a": "int"}))
     with pytest.raises(SchemaEvolutionError, match="several keys \\(a / id\\)"):
         shape_of(spark, [LINE, event("c", after={"a": 1}, key={"a": 1})], spec(keys=None))
+
+
+def test_names_that_tables_cannot_have_are_no_columns(spark: SparkSession) -> None:
+    """Reserved ones, and those that only upper and lower case tell from another: what they hold is rescued."""
+    row = {"id": 1, "a": 2, "A": 3, "Id": 4, "_batch": 5, "": 6}
+    told = [field(name, "int32") for name in row]
+    line = event("c", after=row)
+    for text in (line, with_schema(line, told)):
+        changes = changes_of(parsed(spark, [text], spec().source))
+        shape = discover(changes, spec())
+        assert (set(types(shape)), shape.closed) == ({"id", "a"}, False)
+        (found,) = decode_rows(changes, shape, spec()).collect()
+        assert (found.reason, found.row.asDict()) == (None, {"id": 1, "a": 2})
+        assert json.loads(found.rescued) == {"A": "3", "Id": "4", "_batch": "5", "": "6"}

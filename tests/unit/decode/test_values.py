@@ -1,6 +1,7 @@
 """Conversions against Python's own arithmetic: many values in one DataFrame a property."""
 
 import base64
+import json
 import random
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import values
+from engine.decode.written import bits as bits_of_text
 
 RANDOM = random.Random(7)
 EXACT = Context(prec=200)
@@ -205,3 +207,19 @@ def test_times_of_day_may_be_negative_or_longer_than_a_day(spark: SparkSession) 
     assert applied(spark, "bigint", given, lambda c: values.time_of_day(c, "micros")) == expected
     assert applied(spark, "bigint", [86_399_999], lambda c: values.time_of_day(c, "millis")) == ["23:59:59.999000"]
     assert applied(spark, "bigint", [1_999], lambda c: values.time_of_day(c, "nanos")) == ["00:00:00.000001"]
+
+
+def test_what_would_take_forever_or_overflow_is_no_value(spark: SparkSession) -> None:
+    """Each would end the run otherwise: in an error of arithmetic, without memory, or not at all."""
+    longest, scales = 2**63 - 1, [2**31 - 1, -(2**31), 40_000, -40_000, 32_767]
+    for unit in ("millis", "micros", "nanos"):
+        found = applied(spark, "bigint", [longest, -longest], lambda c, u=unit: values.time_of_day(c, u))
+        assert (found == [None, None]) == (unit == "millis")
+    parts = [json.dumps({"scale": scale, "value": "AQ=="}) for scale in scales]
+    written = applied(spark, "string", parts, values.variable_scale_digits)
+    assert [text and len(text) for text in written] == [None, None, None, None, 32_769]
+    digits = applied(spark, "string", ["7F" * 100_000, "7F" * 2_048], lambda c: values.decimal_digits(c, F.lit(0)))
+    assert [text and len(text) for text in digits] == [None, 4_932]
+    words = [str(2**64), str(2**64 - 1), "9" * 400, "1" * 19]
+    bits = applied(spark, "string", words, lambda c: bits_of_text(c, 64))
+    assert bits == [None, "1" * 64, None, f"{int('1' * 19):064b}"]

@@ -249,3 +249,21 @@ def test_lines_of_another_format_are_named() -> None:
     assert looks_like(['{"a": 1}', "x"]) == "plain rows (format rows)"
     assert looks_like(["what", "is", "this"]) is None
     assert str(Fraction("1.50")) == "1.50"
+
+
+def test_arrays_of_avro_files_are_those_that_the_engine_stores(tmp_path: Path) -> None:
+    items: dict[str, Any] = {
+        "plain": "string",
+        "nullable": ["null", "int"],
+        "single": "float",
+        "pairs": ["int", "string"],
+    }
+    fields = [{"name": name, "type": {"type": "array", "items": kind}} for name, kind in items.items()]
+    file = tmp_path / "rows" / "a.avro"
+    file.parent.mkdir()
+    with file.open("wb") as out:
+        fastavro.writer(out, {"type": "record", "name": "r", "fields": fields}, [{name: [] for name in items}])
+    (table,) = find_tables([file])
+    assert {name: kind and kind.simpleString() for name, kind in table.columns.types().items()} == {
+        "plain": "array<string>", "nullable": "array<int>", "single": "string", "pairs": "string",
+    }  # fmt: skip
