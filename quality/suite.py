@@ -64,11 +64,20 @@ def verdicts(results: Sequence[Any]) -> dict[str, bool]:
     Raises: InvariantViolation: Great Expectations could not evaluate one.
     """
     for result in results:
-        if (result.exception_info or {}).get("raised_exception"):
+        if raised := exception_of(result.exception_info):
             check = result.expectation_config.kwargs["check"]
             raise InvariantViolation(
-                f"Cannot judge check {check}: Great Expectations failed "
-                f"({result.exception_info.get('exception_message')}).",
+                f"Cannot judge check {check}: Great Expectations failed ({raised}).",
                 "report it, with the versions that siltstone doctor prints",
             )
     return {result.expectation_config.kwargs["check"]: bool(result.success) for result in results}
+
+
+def exception_of(info: Mapping[str, Any] | None) -> str:
+    """What Great Expectations raised: it tells it plainly, or by metric."""
+    if not info:
+        return ""
+    if "raised_exception" in info:
+        return str(info.get("exception_message") or "an exception") if info["raised_exception"] else ""
+    found = [one for one in info.values() if isinstance(one, Mapping) and one.get("raised_exception")]
+    return str(found[0].get("exception_message") or "an exception") if found else ""

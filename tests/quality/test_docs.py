@@ -3,9 +3,11 @@
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from engine.errors import InvariantViolation
 from quality.docs import KEEP_RUNS, build_pages, judge, open_context
 from quality.results import Finding, Found, Known
 from quality.suite import batch, build_suite, verdicts
@@ -31,6 +33,15 @@ def test_a_check_passes_without_findings_and_fails_with_one(tmp_path: Path, capf
     assert run(tmp_path, 1, FOUND) == {"orphan": False, "sums_close": True}
     assert run(tmp_path, 2, {"orphan": Found()}) == {"orphan": True}
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_check_that_could_not_be_judged_is_an_error_and_no_verdict() -> None:
+    told = {"raised_exception": True, "exception_message": "no such column"}
+    config = SimpleNamespace(kwargs={"check": "orphan"})
+    for info in (told, {"('siltstone.findings', '', ())": told}):  # Great Expectations tells it plainly, or by metric
+        result = SimpleNamespace(success=False, exception_info=info, expectation_config=config)
+        with pytest.raises(InvariantViolation, match=r"Cannot judge check orphan: .*no such column"):
+            verdicts([result])
 
 
 def test_a_severity_of_the_spec_is_a_severity_of_the_suite() -> None:
