@@ -28,6 +28,7 @@ class Fault:
     txs: frozenset[str] = frozenset()
     why_not: str | None = None
     whole: bool = False  # it concerns the source: findings without a key or a transaction are of it, too
+    span: tuple[str, str] | None = None  # of the log: findings without a key that enclose it are of it, too
 
 
 @dataclass
@@ -175,7 +176,8 @@ class Injector:
     def lost(self, whole: Sequence[Event], declared: Sequence[int]) -> Fault:
         """A transaction that is gone: told of by the others, by the next change of one of its keys, or by nothing."""
         if self.stream.names_transactions:
-            return touched(DROP_TX, ("log_gap",), whole, whole=True)
+            places = [event.place for event in whole if event.place]
+            return replace(touched(DROP_TX, ("log_gap",), whole), span=(min(places), max(places)))
         is_told = any(self.is_told_by_next(n) for n in declared)
         why = None if is_told else "no transaction tells of the one before it, nor does the next change of its keys"
         return touched(DROP_TX, ("chain_break", "orphan", "double_insert"), whole, why)
