@@ -35,7 +35,7 @@ _DATASTREAM: Final = _NO_SNAPSHOTS | {
 }
 
 NOT_CARRIED: Final[dict[str, dict[str, str]]] = {
-    "postgresql": {c.LOG_GAP: NO_FILES},
+    "postgresql": {},
     "mysql": {},
     "mariadb": {},
     "oracle": {c.LOG_GAP: NO_FILES},

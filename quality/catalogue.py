@@ -61,9 +61,11 @@ CHECKS: Final = {
         ),
         Check(
             LOG_GAP,
-            "The files of the log follow each other without a number left out.",
-            "Either nothing that is captured was written to the missing files, or they were purged before they were "
-            "read: look for them at the source; if they are gone, snapshot the tables again.",
+            "The files of the log follow each other without a number left out, and so do its transactions where each "
+            "tells of the one before it.",
+            "Either nothing that is captured was written to the missing files or transactions (a connector can leave "
+            "transactions out by GTID, and the channel of logical messages may not be read), or they were lost before "
+            "they were read: look for them at the source; if they are gone, snapshot the tables again.",
         ),
         Check(
             TIME_AGAINST_ORDER,

@@ -6,13 +6,11 @@ from pyspark.sql import functions as F
 from quality import catalogue
 from quality.timeline import is_streamed
 
-PARTITIONED = ("spanner",)  # sources whose channels are partitions, each with an order of its own
-
 
 def backward_positions(changes: DataFrame) -> DataFrame:
     """Where a channel steps back: the position reached before, and the one it goes on from.
 
-    Needs: the change schema.
+    Needs: what `digest_of` gives.
     Gives: check, position_from, position_to, key, message.
     Rows: one a step back. Records of one channel are compared inside one Kafka partition, else inside one file; READs
         are left out, because they borrow the position of what came before them.
@@ -20,12 +18,8 @@ def backward_positions(changes: DataFrame) -> DataFrame:
         delivered at  10 20 30 20 30 40 35
         steps back             20       35     two findings: from 20 to 30, from 35 to 40
     """
-    from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
-    lane = F.struct("channel", F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file")))
-    at = F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))
-    is_laned = ~F.col("source").isin(*PARTITIONED) | F.col("channel").isNotNull()  # or partitions lie side by side
-    placed = changes.where(is_streamed() & F.col("position").isNotNull() & at.isNotNull() & is_laned).select(
-        lane.alias("lane"), at.alias("at"), "position", "key", "file", "line"
+    placed = changes.where(is_streamed() & F.col("position").isNotNull() & F.col("at").isNotNull()).select(
+        "lane", "at", "position", "key", "file", "line"
     )
     delivered = Window.partitionBy("lane").orderBy("at", "position")
     reached = F.max("position").over(delivered.rowsBetween(Window.unboundedPreceding, -1))
@@ -33,7 +27,7 @@ def backward_positions(changes: DataFrame) -> DataFrame:
         F.col("position") < F.col("previous")
     )
     place = F.when(F.col("file").isNull(), F.concat(F.lit("offset "), F.col("at"))).otherwise(
-        F.concat(F.lit("line "), F.col("line"), F.lit(" of "), F.element_at(F.split("file", "/"), -1))
+        F.concat(F.lit("line "), F.col("line"), F.lit(" of "), F.col("file"))
     )
     return stepped.select(
         F.lit(catalogue.POSITIONS_BACKWARDS).alias("check"),

@@ -12,6 +12,7 @@ from engine.spec.model import TableSpec
 from quality import catalogue
 from quality.evidence import Evidence, rows_of
 from quality.logs import skipped_logs
+from quality.lost import lost_transactions
 from quality.scope import Scope, Tables
 from quality.snapshots import ghost_rows, is_ordered, scans, short_snapshots
 from quality.transactions import incomplete_transactions, transaction_states
@@ -56,8 +57,14 @@ def of_transactions(told: Told) -> Iterator[DataFrame]:
 
 
 def of_logs(told: Told) -> Iterator[DataFrame]:
-    """Files of the log that were left out."""
-    yield skipped_logs(told.control, told.evidence.since, told.key)
+    """Files of the log that were left out, transactions that others tell of."""
+    seen, grace = told.evidence, told.spec.quality.grace
+    if seen.log_files:
+        yield skipped_logs(told.control, seen.since, told.key)
+    if seen.commits:
+        found = lost_transactions(told.control, seen.since, seen.commit_before, seen.commit_newest, grace, told.key)
+        if found is not None:
+            yield found
 
 
 def of_silence(told: Told) -> Iterator[DataFrame]:

@@ -96,21 +96,24 @@ def offline(text: str) -> str:
     return OUTSIDE.sub("", text).replace("</head>", f"{STYLE}</head>", 1)
 
 
-def listed(store: Any, key: Any) -> tuple[str, str, str, bool, str]:
-    """One line of the index: table, run, time, success, link."""
+def listed(store: Any, key: Any) -> tuple[str, str, str, str, str]:
+    """One line of the index: table, run, time, result, link."""
     stored = json.loads(store.store_backend.get(key.to_tuple()))
     table = key.batch_identifier.partition("-")[2]  # behind the name of the data source
     link = "/".join(quote(part) for part in ("validations", *key.to_tuple()))
     moment = key.run_id.run_time.isoformat(timespec="seconds")
-    return table, str(key.run_id.run_name), moment, bool(stored["success"]), f"{link}.html"
+    details = [(one["result"] or {}).get("details") or {} for one in stored["results"]]
+    known = sum(bool(one.get("acknowledged")) for one in details)
+    outcome = f"passed, {known} acknowledged" if known else "passed"
+    return table, str(key.run_id.run_name), moment, outcome if stored["success"] else "failed", f"{link}.html"
 
 
-def index_page(lines: list[tuple[str, str, str, bool, str]]) -> str:
+def index_page(lines: list[tuple[str, str, str, str, str]]) -> str:
     """The index: newest first, one line a table and run. Plain, so that it opens everywhere."""
     cells = "".join(
         f"<tr><td><a href='{html.escape(link)}'>{html.escape(table)}</a></td><td>{html.escape(run)}</td>"
-        f"<td>{html.escape(moment)}</td><td>{'passed' if success else 'failed'}</td></tr>\n"
-        for table, run, moment, success, link in lines
+        f"<td>{html.escape(moment)}</td><td>{html.escape(outcome)}</td></tr>\n"
+        for table, run, moment, outcome, link in lines
     )
     return (
         f"<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>Checks</title>{STYLE}</head><body>"

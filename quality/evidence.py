@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from engine.decode.control import named_source
 from engine.schema import control_kinds
 from quality import catalogue
+from quality.lost import is_numbered
 from quality.snapshots import SCAN_ENDED, SNAPSHOT_REQUEST
 
 
@@ -27,6 +28,7 @@ class Evidence:
     heartbeats: int = 0
     watermarks: int = 0
     log_files: int = 0
+    commits: int = 0
     scan_requests: int = 0
     ended_scans: int = 0
     scan_notices: int = 0
@@ -42,8 +44,8 @@ class Evidence:
             yield catalogue.OPEN_WINDOW, "no markers of snapshot windows among the control records"
         if not self.transactions:
             yield catalogue.INCOMPLETE_TRANSACTION, "no event says how much its transaction holds"
-        if not self.log_files:
-            yield catalogue.LOG_GAP, "no event names a file of the log"
+        if not self.log_files and not self.commits:
+            yield catalogue.LOG_GAP, "no event names a file of the log, nor the number of its transaction"
         if not self.heartbeats and not self.watermarks:
             yield catalogue.STALLED_SOURCE, "no heartbeats and no partitions among the control records"
         if not self.scan_notices:
@@ -83,6 +85,7 @@ def evidence_of(
         "heartbeats": (kind == control_kinds.HEARTBEAT) & F.col("ingest_ts").isNotNull(),
         "watermarks": is_mark,
         "log_files": kind == control_kinds.LOG_FILE,
+        "commits": is_numbered(),
         "scan_requests": (kind == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST),
         "scan_notices": notice,
         "ended_scans": notice & ~old,

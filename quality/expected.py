@@ -12,7 +12,7 @@ from engine.spec.model import ExpectationSpec, TableSpec
 from quality.docs import build_pages
 from quality.library import great_expectations
 from quality.results import FAILED, PASSED, CheckResult
-from quality.suite import GX_SEVERITY, suite_name
+from quality.suite import GX_SEVERITY, exception_of, suite_name
 
 SOURCE: Final = "siltstone_tables"
 # Counts only: what stands in the rows is nobody's business but the tables' readers'.
@@ -97,13 +97,3 @@ def message(spec: TableSpec, one: ExpectationSpec, result: Any, told: Mapping[st
     if isinstance(observed, (int, float)) and not is_masked:
         return f"observed: {observed}"
     return "as expected" if result.success else "not as expected"
-
-
-def exception_of(info: Mapping[str, Any] | None) -> str:
-    """What Great Expectations raised: it tells it plainly, or by metric."""
-    if not info:
-        return ""
-    if "raised_exception" in info:
-        return str(info.get("exception_message") or "an exception") if info["raised_exception"] else ""
-    found = [one for one in info.values() if isinstance(one, Mapping) and one.get("raised_exception")]
-    return str(found[0].get("exception_message") or "an exception") if found else ""

@@ -14,7 +14,8 @@ from engine.spec.model import TableSpec, TrackSpec
 from quality import catalogue
 from quality.channels import backward_positions
 from quality.control import control_findings
-from quality.keys import key_findings
+from quality.digest import digest_of
+from quality.keys import OF_CHANGES, key_findings
 from quality.outcomes import NO_RUN, found_late
 from quality.rejects import found_in_rejects
 from quality.results import Finding, Found
@@ -29,9 +30,11 @@ from quality.timeline import (
     struct_type,
     timeline,
     version_rows,
+    with_images,
 )
 
 SAMPLE = 100
+BROADCAST_KEYS: Final = 2_000_000  # as many as the fold of a batch sends to where the versions are
 TOLD = ("position_from", "position_to", "message", "tx_id", "columns")
 KEY_CHECKS = frozenset(
     {
@@ -58,7 +61,8 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     from elsewhere. Each finding of the sample has check, position_from, position_to, key and message; behind them
     tx_id, the transaction it happened in (null where that is not known), and columns, those in which images differ.
     """
-    scope = scope_of(tables, since)
+    digest = digest_of(tables.changes.where(F.col("batch") > since), compared(tables.columns, spec, checks))
+    scope = scope_of(tables, since, digest)
     missing = {check: Found(unavailable=why) for check, why in reversed([*unavailable(scope)]) if check in checks}
     missing = {check: NO_RUN for check in OF_RUN if check in checks} | missing
     if catalogue.REJECTS in checks:
@@ -66,27 +70,32 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     if catalogue.LATE_CHANGES in checks:
         missing[catalogue.LATE_CHANGES] = found_late(scope.late)
     asked = [check for check in checks if check not in missing]
-    seen = findings(tables, spec, scope, asked).localCheckpoint()  # for the keys of a closer look, planned once
+    in_time = digest.where(~F.col("too_late"))
+    seen = findings(
+        tables, spec, scope, asked, in_time
+    ).localCheckpoint()  # for the keys of a closer look, planned once
     found = collected(seen, asked)
     doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
     if doubtful:
         keys = seen.where(F.col("check").isin(doubtful)).select("key").distinct()
-        found |= collected(closer_findings(tables, spec, scope, doubtful, keys), doubtful)
+        if sum(found[check].observed for check in doubtful) <= BROADCAST_KEYS:
+            keys = F.broadcast(keys)
+        found |= collected(closer_findings(tables, spec, scope, doubtful, in_time, keys), doubtful)
     return found | missing
 
 
-def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str]) -> DataFrame:
+def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], changes: DataFrame) -> DataFrame:
     """All findings of the named checks, at first sight: those of SUSPICIONS can turn out to be nothing.
 
+    Needs: the digest of the judged changes.
     Gives: check, position_from, position_to, message, tx_id, columns, key.
     Rows: one a finding.
     """
-    changes = judged(tables.changes, scope.since)
     key = struct_type(tables.changes.schema, "key")
     parts = [nothing(changes)]
     if KEY_CHECKS & set(checks):
-        keys = None if scope.whole or scope.columns.keyless else changes.where(F.col("key").isNotNull()).select("key")
-        parts.append(findings_of_keys(tables, spec, scope, checks, keys, closely=False))
+        keys = None if scope.whole or scope.columns.keyless else keys_of(changes, scope)
+        parts.append(findings_of_keys(tables, spec, scope, checks, changes, keys, closely=False))
     if catalogue.POSITIONS_BACKWARDS in checks:
         parts.append(backward_positions(changes))
     parts += control_findings(tables, spec, scope, checks, key)
@@ -94,6 +103,15 @@ def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[s
         parts = parts[1:]
         parts[0] = fitted(parts[0])
     return reduce(lambda one, other: one.unionByName(fitted(other)), parts)
+
+
+def keys_of(changes: DataFrame, scope: Scope) -> DataFrame:
+    """The keys of the judged changes.
+
+    Gives: key. Rows: one a key. Where they are not too many, the tables are not moved to find theirs.
+    """
+    keys = changes.where(F.col("key").isNotNull()).select("key").distinct()
+    return F.broadcast(keys) if scope.changes <= BROADCAST_KEYS else keys
 
 
 def nothing(changes: DataFrame) -> DataFrame:
@@ -111,7 +129,7 @@ def fitted(found: DataFrame) -> DataFrame:
 
 
 def closer_findings(
-    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], keys: DataFrame
+    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], changes: DataFrame, keys: DataFrame
 ) -> DataFrame:
     """What is left of the suspicions when their keys are looked at with whole images and with the READs of all batches.
 
@@ -121,57 +139,67 @@ def closer_findings(
     A READ that a change of this run superseded left no version: only the older changes still know of it. And a before
     image can differ from the version before it in writing only, or where one of them knows nothing.
     """
-    return findings_of_keys(tables, spec, scope, checks, keys, closely=True)
+    return findings_of_keys(tables, spec, scope, checks, changes, keys, closely=True)
 
 
 def findings_of_keys(
-    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], keys: DataFrame | None, closely: bool
+    tables: Tables,
+    spec: TableSpec,
+    scope: Scope,
+    checks: Collection[str],
+    changes: DataFrame,
+    keys: DataFrame | None,
+    closely: bool,
 ) -> DataFrame:
     """The findings of these keys (None: of all).
 
+    Needs: the digest of the judged changes.
     Gives: check, position_from, position_to, key, message.
     Rows: one a finding.
     """
-    columns = scope.columns.comparing(tracked(spec.history.track, scope.columns, checks))
+    columns = compared(scope.columns, spec, checks)
     look = Look(columns, closely, scope.trusts_deletes, scope.swaps > 0, spec.snapshot.skew)
     if columns.keyless:
-        return findings_of_copies(tables, look, checks)
-    changes = judged(tables.changes, scope.since)
+        return findings_of_copies(tables, look, checks, changes)
     history = tables.history if scope.whole else tables.history.where(can_be_met(scope))
+    looked_at = with_images(touched(judged(tables.changes, scope.since), keys), columns) if closely else changes
+    # Of all keys nothing is asked of READs but that they are there: only a change can be the first of its key.
+    reads = vouching_reads(tables, spec, scope, changes, keys, closely) if OF_CHANGES & set(checks) else None
     rows = timeline(
         touched(version_rows(history, look), keys),
         touched(latest_rows(tables.latest, look), keys),
-        touched(change_rows(changes, look), keys if closely else None),
-        vouching_reads(tables, spec, scope, keys, all_batches=closely),
-        look.swaps,
+        change_rows(looked_at, look),
+        reads,
     )
-    return key_findings(rows, look).where(F.col("check").isin(*checks))
+    return key_findings(rows, look, checks)
 
 
-def findings_of_copies(tables: Tables, look: Look, checks: Collection[str]) -> DataFrame:
+def findings_of_copies(tables: Tables, look: Look, checks: Collection[str], changes: DataFrame) -> DataFrame:
     """The findings of a table without a key: what can be read off its versions and latest rows alone.
 
+    Needs: the digest of the judged changes.
     Gives: check, position_from, position_to, key (the row, without its number), message.
     Rows: one a finding.
     """
     versions, latest = version_rows(tables.history, look), latest_rows(tables.latest, look)
-    change = change_rows(tables.changes, look).schema["change"].dataType
+    change = change_rows(changes, look).schema["change"].dataType
     none = versions.limit(0).select("key", F.lit(None).cast(change).alias("change"))
-    found = key_findings(timeline(versions, latest, none, None, swaps=False), look)
+    found = key_findings(timeline(versions, latest, none, None), look, checks)
     image = F.struct(*[F.col("key")[name].alias(name) for name in look.columns.keys[:-1]])
-    return found.where(F.col("check").isin(*checks)).withColumn("key", image)
+    return found.withColumn("key", image)
 
 
 def vouching_reads(
-    tables: Tables, spec: TableSpec, scope: Scope, keys: DataFrame | None, all_batches: bool
+    tables: Tables, spec: TableSpec, scope: Scope, judged_changes: DataFrame, keys: DataFrame | None, all_batches: bool
 ) -> DataFrame | None:
     """The READs of these keys with their windows: of all batches, or of the judged ones. None where there are none."""
     if not scope.reads and not (all_batches and scope.has_older):
         return None
     windows = chunk_windows(tables.control.where(of_sources(scope))) if tables.control is not None else None
-    changes = tables.changes if all_batches else judged(tables.changes, scope.since)
+    changes = tables.changes if all_batches else judged_changes
     reads = changes.where(~is_streamed() & F.col("key").isNotNull())
-    placed = touched(reads.select("key", "source", "origin", "position", "commit_ts"), keys)
+    told = reads.select("key", "source", "origin", "position", "commit_ts")
+    placed = touched(told, keys) if all_batches else told
     return read_rows(attach_windows(placed, windows, spec.snapshot.margin))
 
 
@@ -190,6 +218,11 @@ def can_be_met(scope: Scope) -> Column:
 def of_sources(scope: Scope) -> Column:
     """True for control rows of the sources of the judged changes."""
     return F.col("source").isin(*scope.sources)
+
+
+def compared(columns: Columns, spec: TableSpec, checks: Collection[str]) -> Columns:
+    """The columns, and on which of them before images are compared."""
+    return columns.comparing(frozenset() if columns.keyless else tracked(spec.history.track, columns, checks))
 
 
 def tracked(track: TrackSpec, columns: Columns, checks: Collection[str]) -> frozenset[str]:

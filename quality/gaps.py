@@ -10,7 +10,7 @@ from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, REST, Gap, gap_id, id_
 from engine.spec.model import TableSpec
 from quality import catalogue
 from quality.catalogue import CHECKS
-from quality.results import Finding, Found
+from quality.results import Finding, Found, Known
 
 # What happened in one delivery or one run: nothing that comes later could mend it, so it has no life.
 EVENTS: Final = frozenset(
@@ -164,10 +164,14 @@ def merged(first: Found, again: Found, spec: TableSpec) -> Found:
     )
 
 
-def is_acknowledged(check: str, found: Found, gaps: Sequence[Gap], spec: TableSpec) -> bool:
-    """Whether a person knows of every place that a check found."""
-    known = {gap.gap_id for gap in gaps if gap.status == ACKNOWLEDGED}
-    needed = {identity(spec, one) for one in found.sample}
-    if is_cut(found):
-        needed.add(gap_id(spec.table, check, REST))
-    return bool(needed) and needed <= known
+def known_of(check: str, found: Found, gaps: Sequence[Gap], spec: TableSpec) -> Known:
+    """What persons have said of the places that a check found, and whether they know of every one."""
+    known = {gap.gap_id: gap for gap in gaps if gap.status == ACKNOWLEDGED}
+    named = {one: identity(spec, one) for one in found.sample}
+    said = {
+        one: f"by {known[name].acknowledged_by}: {known[name].acknowledged_reason}"
+        for one, name in named.items()
+        if name in known
+    }
+    needed = {*named.values(), *([gap_id(spec.table, check, REST)] if is_cut(found) else [])}
+    return Known(said, bool(needed) and needed <= set(known))

@@ -1,6 +1,8 @@
 """The checks of single keys, read off a timeline: broken chains, orphans, double inserts, versions and latest rows."""
 
 import json
+from collections.abc import Collection
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,12 +10,17 @@ from pyspark.sql import types as T
 
 from engine import names
 from quality import catalogue
-from quality.timeline import Look
+from quality.timeline import Look, in_order, traders
 
 SINGLE_PRECISION = 1e-5
 
 
-def key_findings(rows: DataFrame, look: Look) -> DataFrame:
+OF_CHANGES: Final = frozenset(
+    {catalogue.CHAIN_BREAK, catalogue.ORPHAN, catalogue.DOUBLE_INSERT, catalogue.TIME_AGAINST_ORDER}
+)
+
+
+def key_findings(rows: DataFrame, look: Look, checks: Collection[str]) -> DataFrame:
     """What is wrong with each key. Without images a broken chain is a suspicion: only a closer look can name columns.
 
     Needs: the columns of `timeline`.
@@ -23,20 +30,54 @@ def key_findings(rows: DataFrame, look: Look) -> DataFrame:
     met, own = F.col("state.position"), F.col("change.position")
     version = F.col("version.position")
     texts = {
-        catalogue.CHAIN_BREAK: (chain_break(), met, own),
-        catalogue.ORPHAN: (orphan(), own, own),
-        catalogue.DOUBLE_INSERT: (double_insert(), met, own),
-        catalogue.TIME_AGAINST_ORDER: (against_time(look), F.col("previous.position"), own),
-        catalogue.VERSIONS_TILE_TIME: (untiled(), F.col("earlier.position"), version),
-        catalogue.LATEST_EQUALS_OPEN_VERSIONS: (unlike_latest(), version, F.coalesce(version, "latest_row.position")),
+        catalogue.VERSIONS_TILE_TIME: (F.col("untiled"), F.col("earlier_position"), version),
+        catalogue.LATEST_EQUALS_OPEN_VERSIONS: (
+            F.col("unlike_latest"),
+            version,
+            F.coalesce(version, "latest_position"),
+        ),
     }
-    told = rows.withColumn("differing", differing_columns(look)).select(
-        "key", *[finding(check, *parts).alias(check) for check, parts in texts.items()]
-    )
+    rows = rows.transform(judged_versions)
+    if OF_CHANGES & set(checks):
+        texts |= {
+            catalogue.CHAIN_BREAK: (chain_break(), met, own),
+            catalogue.ORPHAN: (orphan(), own, own),
+            catalogue.DOUBLE_INSERT: (double_insert(), met, own),
+            catalogue.TIME_AGAINST_ORDER: (against_time(look), F.col("previous.position"), own),
+        }
+        rows = rows.transform(in_order).transform(traders, look.swaps)
+        rows = rows.withColumn("differing", differing_columns(look))
+    else:
+        rows = rows.withColumn("differing", F.lit(None).cast("array<string>"))
+    texts = {check: parts for check, parts in texts.items() if check in checks}
+    told = rows.select("key", *[finding(check, *parts).alias(check) for check, parts in texts.items()])
     wrong = told.where(F.coalesce(*[F.col(f"{check}.message") for check in texts]).isNotNull())
     found = wrong.select("key", F.explode(F.array(*texts)).alias("found")).where(F.col("found.message").isNotNull())
     told_of = ("check", "position_from", "position_to", "message", "tx_id", "columns")
     return found.select(*[F.col(f"found.{name}") for name in told_of], "key")
+
+
+def judged_versions(rows: DataFrame) -> DataFrame:
+    """Say of versions and latest rows what is wrong with them; what was told for that is not carried on.
+
+    Needs: the columns of `timeline`.
+    Gives: key_hash, key, version, change, read, place, untiled and unlike_latest (what is wrong, or null),
+        earlier_position, latest_position (where to look for it).
+    Rows: filters out latest rows that nothing is said of.
+    """
+    told = rows.select(
+        *("key_hash", "key", "version", "change", "read", "place", "latest"),
+        untiled().alias("untiled"),
+        unlike_latest().alias("unlike_latest"),
+        F.col("earlier.position").alias("earlier_position"),
+        F.col("latest_row.position").alias("latest_position"),
+    )
+    is_told = F.col("untiled").isNotNull() | F.col("unlike_latest").isNotNull()
+    return told.where(F.col("latest").isNull() | is_told).select(
+        *("key_hash", "key", "version", "change", "read", "place", "untiled", "unlike_latest"),
+        F.when(is_told, F.col("earlier_position")).alias("earlier_position"),
+        F.when(is_told, F.col("latest_position")).alias("latest_position"),
+    )
 
 
 def finding(check: str, message: Column, position_from: Column, position_to: Column) -> Column:

@@ -65,6 +65,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What persons have said of a check's findings; `whole`: of all of them, so that the check does not fail."""
+
+    said: Mapping[Finding, str]
+    whole: bool = False
+
+
+UNKNOWN: Final = Known({})
+
+
+@dataclass(frozen=True, slots=True)
 class CheckResult:
     """The result of one check of one table in one run: a row of the `checks` ledger."""
 

@@ -12,7 +12,7 @@ from engine import names
 from quality import catalogue
 from quality.capabilities import not_carried
 from quality.evidence import NO_EVIDENCE, Evidence, evidence_of
-from quality.timeline import Columns, carries_before, gives_key, is_streamed
+from quality.timeline import Columns, is_streamed
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
@@ -94,11 +94,12 @@ def judged(changes: DataFrame, since: int) -> DataFrame:
     return changes.where((F.col("batch") > since) & ~F.coalesce("too_late", F.lit(False)))
 
 
-def scope_of(tables: Tables, since: int) -> Scope:
-    """Look at the judged changes once, without their images, and at the control rows of their sources."""
-    columns, changes = tables.columns, judged(tables.changes, since)
-    too_late = (F.col("batch") > since) & F.coalesce("too_late", F.lit(False))
-    facts = tables.changes.where(F.col("batch") > since).agg(*counts(columns, too_late, tables.reached)).collect()[0]
+def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
+    """Count the changes of batches after `since` once, and look at the control rows of their sources.
+
+    Needs: the digest of those changes.
+    """
+    facts = digest.agg(*counts(tables.reached)).collect()[0]
     trusts_deletes = facts["bare_updates"] == 0
     only_deletes = trusts_deletes and facts["deletes"] > 0 and facts["updates"] == 0
     has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
@@ -107,8 +108,8 @@ def scope_of(tables: Tables, since: int) -> Scope:
     counted = ("changes", "streamed", "swaps", "reads", "placed", "earliest", "newest", "newest_taken")
     return Scope(
         since=since,
-        columns=columns,
-        befores=facts["updates"] > 0 or (only_deletes and not changes.where(carries_before(columns)).isEmpty()),
+        columns=tables.columns,
+        befores=facts["updates"] > 0 or (only_deletes and facts["wholes"] > 0),
         trusts_deletes=trusts_deletes,
         sources=sources,
         has_older=has_older,
@@ -119,20 +120,20 @@ def scope_of(tables: Tables, since: int) -> Scope:
     )
 
 
-def counts(columns: Columns, too_late: Column, reached: datetime | None) -> list[Column]:
-    """What is counted of the changes, in one pass; of those that came too late, only how many."""
+def counts(reached: datetime | None) -> list[Column]:
+    """What is counted of the digest, in one pass; of changes that came too late, only how many."""
+    too_late = F.col("too_late")
     streamed = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
     of_update, of_delete = F.col("op") == names.OP_UPDATE, F.col("op") == names.OP_DELETE
-    # A before image has the key: reading that much of it tells whether there is one.
-    has_before = F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
-    delivered = F.col("position").isNotNull() & F.coalesce("line", "kafka_offset").isNotNull()
+    has_before, delivered = F.col("has_before"), F.col("position").isNotNull() & F.col("at").isNotNull()
     conditions = {
         "changes": F.lit(True),
         "streamed": streamed,
         "updates": streamed & of_update & has_before,
         "bare_updates": streamed & of_update & ~has_before,
         "deletes": streamed & of_delete & has_before,
-        "swaps": gives_key(),
+        "wholes": F.col("before_hash").isNotNull(),
+        "swaps": F.col("gives_key"),
         "reads": ~is_streamed(),
         "placed": streamed & delivered,
         "truncates": F.col("op") == names.OP_TRUNCATE,

@@ -7,10 +7,13 @@ from engine.errors import InvariantViolation
 from engine.spec.model import Severity, TableSpec
 from quality.catalogue import CHECKS
 from quality.library import great_expectations
-from quality.results import Finding, Found
+from quality.results import UNKNOWN, Finding, Found, Known
 
 GX_SEVERITY: Final[Mapping[Severity, str]] = {"info": "info", "warn": "warning", "error": "critical"}
-BATCH_COLUMNS: Final = ("check", "observed", "position_from", "position_to", "key", "message")
+BATCH_COLUMNS: Final = (
+    *("check", "observed", "is_known", "position_from", "position_to", "key", "message"),
+    "acknowledged",
+)
 
 
 def suite_name(table: str) -> str:
@@ -37,17 +40,22 @@ def build_suite(spec: TableSpec, found: Mapping[str, Found]) -> Any:
     return gx.ExpectationSuite(name=suite_name(spec.table), expectations=expectations, notes=notes or None)
 
 
-def batch(found: Mapping[str, Found]) -> Any:
-    """The findings as the small pandas frame that the suite judges."""
+def batch(found: Mapping[str, Found], known: Mapping[str, Known] | None = None) -> Any:
+    """The findings as the small pandas frame that the suite judges. `known`: what persons have acknowledged."""
     import pandas as pd  # type: ignore[import-untyped] # it has no type information
 
-    rows = [row(what.observed, finding) for what in found.values() for finding in what.sample]
+    rows = [
+        row(what.observed, finding, (known or {}).get(check, UNKNOWN))
+        for check, what in found.items()
+        for finding in what.sample
+    ]
     return pd.DataFrame(rows, columns=list(BATCH_COLUMNS))
 
 
-def row(observed: int, finding: Finding) -> tuple[str | int | None, ...]:
+def row(observed: int, finding: Finding, known: Known) -> tuple[str | int | None, ...]:
     """One finding in the order of `BATCH_COLUMNS`."""
-    return finding.check, observed, finding.position_from, finding.position_to, finding.key, finding.message
+    place = (finding.position_from, finding.position_to, finding.key)
+    return finding.check, observed, known.whole, *place, finding.message, known.said.get(finding)
 
 
 def verdicts(results: Sequence[Any]) -> dict[str, bool]:
@@ -56,11 +64,20 @@ def verdicts(results: Sequence[Any]) -> dict[str, bool]:
     Raises: InvariantViolation: Great Expectations could not evaluate one.
     """
     for result in results:
-        if (result.exception_info or {}).get("raised_exception"):
+        if raised := exception_of(result.exception_info):
             check = result.expectation_config.kwargs["check"]
             raise InvariantViolation(
-                f"Cannot judge check {check}: Great Expectations failed "
-                f"({result.exception_info.get('exception_message')}).",
+                f"Cannot judge check {check}: Great Expectations failed ({raised}).",
                 "report it, with the versions that siltstone doctor prints",
             )
     return {result.expectation_config.kwargs["check"]: bool(result.success) for result in results}
+
+
+def exception_of(info: Mapping[str, Any] | None) -> str:
+    """What Great Expectations raised: it tells it plainly, or by metric."""
+    if not info:
+        return ""
+    if "raised_exception" in info:
+        return str(info.get("exception_message") or "an exception") if info["raised_exception"] else ""
+    found = [one for one in info.values() if isinstance(one, Mapping) and one.get("raised_exception")]
+    return str(found[0].get("exception_message") or "an exception") if found else ""

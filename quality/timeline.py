@@ -104,29 +104,39 @@ def latest_rows(latest: DataFrame, look: Look) -> DataFrame:
     return latest.select(key_struct(look.columns), row.alias("latest"))
 
 
+def change_facts(columns: Columns) -> list[Column]:
+    """What the checks ask of a change: of its before image, where that is whole, only a hash."""
+    image = [F.col("before")[name] for name in columns.compared]
+    return [
+        *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id")],
+        F.when(carries_before(columns), hashed(image)).alias("before_hash"),
+        F.col("old_key").isNotNull().alias("takes_key"),
+        gives_key().alias("gives_key"),
+    ]
+
+
+def with_images(changes: DataFrame, columns: Columns) -> DataFrame:
+    """Changes for a closer look.
+
+    Needs: the change schema. Gives: key, origin, the columns of `change_facts`, before, present, rescued. Rows: 1:1.
+    """
+    image = F.struct(*[F.col("before")[name].alias(name) for name in columns.compared])
+    return changes.select("key", "origin", *change_facts(columns), image.alias("before"), "present", "rescued")
+
+
 def change_rows(changes: DataFrame, look: Look) -> DataFrame:
     """Streamed changes of single keys as rows of the timeline.
 
-    Needs: the change schema. Gives: key, change. Rows: filters out READs and truncates.
+    Needs: the digest; for a closer look what `with_images` gives.
+    Gives: key, change. Rows: filters out READs and truncates.
     """
-    image = {name: F.col("before")[name] for name in look.columns.compared}
-    closer = [
-        F.struct(*[value.alias(name) for name, value in image.items()]).alias("before"),
-        F.col("present"),
-        F.col("rescued"),
-    ]
-    whole = carries_before(look.columns) & (F.lit(look.trusts_deletes) | (F.col("op") != names.OP_DELETE))
+    is_told = F.lit(look.trusts_deletes) | (F.col("op") != names.OP_DELETE)
     change = F.struct(
-        "position",
-        "op",
-        "commit_ts",
-        "ingest_ts",
-        "content_hash",
-        F.when(whole, hashed(list(image.values()))).alias("before_hash"),
-        (F.col("tx_id") if look.swaps or look.closely else F.lit(None).cast("string")).alias("tx_id"),
-        F.col("old_key").isNotNull().alias("takes_key"),
-        gives_key().alias("gives_key"),
-        *(closer if look.closely else []),
+        *("position", "op", "commit_ts", "ingest_ts", "content_hash"),
+        F.when(is_told, F.col("before_hash")).alias("before_hash"),
+        (F.col("tx_id") if look.swaps or look.closely else no_text()).alias("tx_id"),
+        *("takes_key", "gives_key"),
+        *(("before", "present", "rescued") if look.closely else ()),
     )
     return changes.where(is_streamed() & F.col("key").isNotNull()).select("key", change.alias("change"))
 
@@ -188,13 +198,11 @@ def key_struct(columns: Columns) -> Column:
     return F.struct(*[F.col(quoted(name)).alias(name) for name in columns.keys]).alias("key")
 
 
-def timeline(
-    versions: DataFrame, latest: DataFrame, changes: DataFrame, reads: DataFrame | None, swaps: bool
-) -> DataFrame:
-    """Put the rows of each key in order, and tell each row what lies around it.
+def timeline(versions: DataFrame, latest: DataFrame, changes: DataFrame, reads: DataFrame | None) -> DataFrame:
+    """Put the rows of each key beside each other, its versions in time.
 
     Needs: rows as `version_rows`, `latest_rows`, `change_rows` and `read_rows` give them (no READs: None).
-    Gives: the columns of `in_time`, then those of `in_order`.
+    Gives: the columns of `in_time`.
     Rows: 1:1.
     """
     united = versions.unionByName(latest, allowMissingColumns=True).unionByName(changes, allowMissingColumns=True)
@@ -204,13 +212,12 @@ def timeline(
         united = united.unionByName(reads, allowMissingColumns=True)
     # Sorting by a number first is what Spark does fast; keys are compared only where their hashes are the same.
     hashed_keys = F.xxhash64(*[F.col("key")[name] for name in struct_type(united.schema, "key").names])
-    ordered = united.select(hashed_keys.alias("key_hash"), "key", *KINDS).transform(in_time).transform(in_order)
-    return ordered.transform(traders) if swaps else ordered.withColumns({"given": no_text(), "taken": no_text()})
+    return united.select(hashed_keys.alias("key_hash"), "key", *KINDS).transform(in_time)
 
 
 def no_text() -> Column:
-    """No transactions at all."""
-    return F.lit(None).cast("array<string>")
+    """No text at all."""
+    return F.lit(None).cast("string")
 
 
 def so_far(order: WindowSpec) -> WindowSpec:
@@ -253,7 +260,7 @@ def in_time(rows: DataFrame) -> DataFrame:
 def in_order(rows: DataFrame) -> DataFrame:
     """Tell each change the state it met: a version that begins at its own position is what it left behind.
 
-    Needs: the columns of `in_time`.
+    Needs: key_hash, key, version, change, read, place.
     Gives: the same, then state (the last version before), changes_before, committed (the greatest commit time of
         streamed changes and versions before), previous and following (the rows beside it), read_from and read_low_ts
         (since when READs vouch for the key).
@@ -290,12 +297,15 @@ def in_order(rows: DataFrame) -> DataFrame:
     )
 
 
-def traders(rows: DataFrame) -> DataFrame:
-    """Name the transactions in which a key changed hands.
+def traders(rows: DataFrame, swaps: bool) -> DataFrame:
+    """Name the transactions in which a key changed hands; without `swaps` none did.
 
     Needs: key, change. Gives: the same columns, then given (transactions whose row gave the key up), taken (those whose
     row was inserted under it). Rows: 1:1.
     """
+    if not swaps:
+        none = F.lit(None).cast("array<string>")
+        return rows.select("*", none.alias("given"), none.alias("taken"))
     whole = Window.partitionBy("key_hash", "key")
     is_insert = F.col("change.op") == names.OP_INSERT
     return rows.select(

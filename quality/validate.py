@@ -24,7 +24,7 @@ from quality.catalogue import CHECKS, SUMMARIES
 from quality.docs import build_pages, judge, open_context
 from quality.expected import run_expectations
 from quality.findings import find
-from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, is_acknowledged, updated
+from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
 from quality.outcomes import NO_RUN, found_in_outcomes
 from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
 from quality.scope import Tables
@@ -66,13 +66,13 @@ def run_checks(
     asked = found_by_checks(looks, spec, sums, numbers)
     checked_at = visit.at
     suite = build_suite(spec, asked)
+    known = {check: known_of(check, what, gaps, spec) for check, what in asked.items()}
     with ONE_CONTEXT:
         context = open_context(project.root)
-        passed = verdicts(judge(context, suite, batch(asked), run_id, checked_at).results)
+        passed = verdicts(judge(context, suite, batch(asked, known), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
         own = results_of_own(context, project, spec, tables, run_id, checked_at)
-    known = {check for check, what in asked.items() if is_acknowledged(check, what, gaps, spec)}
-    judged = (result(spec, visit, check, what, passed, check in known) for check, what in asked.items())
+    judged = (result(spec, visit, check, what, passed, known[check].whole) for check, what in asked.items())
     results = (*judged, *own)
     append(spark, project, names.CHECKS, [asdict(one) | {"keys": list(one.keys)} for one in results])
     return results
@@ -198,7 +198,7 @@ def result(
 ) -> CheckResult:
     """One check's result as the ledger keeps it. `is_known`: all that it found is acknowledged."""
     status: Status = NOT_AVAILABLE if found.unavailable else PASSED if passed[check] else FAILED
-    if status == FAILED and is_known:
+    if status == PASSED and is_known:
         status = ACKNOWLEDGED
     return CheckResult(
         run_id=visit.run_id,

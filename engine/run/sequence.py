@@ -190,7 +190,8 @@ class Run:
         if results is None and (status == OK or since < work.folded.batch):
             results = self.run_checks(work, taking, source, since, None, None)
         if results is not None:
-            tell_trust(work, results)
+            with work.phase("checks"):
+                tell_trust(work, results)
         return table_report(work, taking, status, results)
 
     def run_checks(

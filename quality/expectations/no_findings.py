@@ -1,7 +1,8 @@
 """The one expectation that ordering-gap checks need: Spark has found, nothing may have been found.
 
-It reads a small pandas batch with one row a finding (columns check, observed, position_from, position_to, key,
-message); a check without findings has no row there.
+It reads a small pandas batch with one row a finding (columns check, observed, is_known, position_from, position_to,
+key, message, acknowledged); a check without findings has no row there. What a person has acknowledged is shown with the
+reason; a check of which every finding is known does not fail.
 """
 
 from html import escape
@@ -18,7 +19,7 @@ from great_expectations.render.renderer.renderer import renderer
 from great_expectations.render.renderer_configuration import RendererConfiguration, RendererValueType
 
 METRIC = "siltstone.findings"
-SHOWN = ("position_from", "position_to", "key", "message")
+SHOWN = ("position_from", "position_to", "key", "message", "acknowledged")
 
 
 class Findings(TableMetricProvider):  # type: ignore[misc] # Great Expectations has no type information
@@ -39,11 +40,12 @@ class Findings(TableMetricProvider):  # type: ignore[misc] # Great Expectations 
         frame, _, _ = execution_engine.get_compute_domain(metric_domain_kwargs, domain_type=MetricDomainTypes.TABLE)
         found = frame[frame["check"] == metric_value_kwargs["check"]]
         observed = 0 if found.empty else int(found["observed"].iloc[0])
-        return {"observed": observed, "sample": found[list(SHOWN)].to_dict("records")}
+        is_known = not found.empty and bool(found["is_known"].iloc[0])
+        return {"observed": observed, "is_known": is_known, "sample": found[list(SHOWN)].to_dict("records")}
 
 
 class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
-    """Expect that one check found nothing. `check` names it, `expects` says in words what must hold."""
+    """Expect that a check found nothing that is not known. `check` names it, `expects` says in words what must hold."""
 
     check: str
     expects: str
@@ -59,9 +61,9 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         execution_engine: Any = None,  # noqa: ARG002 # same
     ) -> dict[str, Any]:
         found = metrics[METRIC]
-        details = {"findings": found["sample"]}
+        details = {"findings": found["sample"], "acknowledged": found["is_known"]}
         return {
-            "success": found["observed"] == 0,
+            "success": found["observed"] == 0 or found["is_known"],
             "result": {"observed_value": found["observed"], "details": details},
         }
 
@@ -99,7 +101,10 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         **_: Any,
     ) -> str:
         observed = result.result.get("observed_value") if result else None
-        return "--" if observed is None else "1 finding" if observed == 1 else f"{observed} findings"
+        if observed is None:
+            return "--"
+        is_known = (result.result.get("details") or {}).get("acknowledged")
+        return ("1 finding" if observed == 1 else f"{observed} findings") + (", acknowledged" if is_known else "")
 
     @classmethod
     @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)  # type: ignore[untyped-decorator] # same

@@ -36,8 +36,9 @@ from tests.bench.late import halves
 from tests.bench.recipe import Recipe
 from tests.bench.subject import Project
 
-SUBJECTS = ("floor", "recipe", "catch-up", "late")
+SUBJECTS = ("floor", "recipe", "catch-up", "checks", "late")
 GROWTH = "growth"
+CHECKED = "catch-up with checks"
 IN_ORDER, LATE = "half a night, in order", "half a night, 1 % late"
 SMALL = Size(100_000, 30_000, 200_000)
 WARM_UP = Size(20_000, 6_000, 40_000)
@@ -77,6 +78,9 @@ class Bench:
         if "catch-up" in self.only:
             with self._lake("silt") as lake:
                 self._catch_up(given, lake)
+        if "checks" in self.only:
+            with self._lake("checked") as lake:
+                self._checks(given, lake)
         if "late" in self.only:
             with self._lake("late") as lake:
                 self._late(given, lake)
@@ -114,6 +118,17 @@ class Bench:
         self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
         with self._timed("catch-up, nothing new", given.size) as phases:
             phases |= project.catch_up()
+
+    def _checks(self, given: Inputs, lake: Lake) -> None:
+        """The same nights, each with the checks behind it: how many seconds of a run are theirs."""
+        project = Project(self.spark, lake, lake.root / "project", checks=True)
+        project.receive(given.snapshot, "0-snapshot")
+        with self._timed(f"{CHECKED}, initial load", given.size) as phases:
+            phases |= project.catch_up()
+        project.receive(given.events, "1-night")
+        with self._timed(CHECKED, given.size) as phases:
+            phases |= project.catch_up()
+        self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
 
     def _late(self, given: Inputs, lake: Lake) -> None:
         """Half a night after the other half: once in order, once with changes among it that came too late for that."""
@@ -237,6 +252,11 @@ def _print(bench: Bench, size: Size, load: float) -> None:
     if "late" in bench.only:
         ratio = _ratio(bench.seconds(LATE, size), bench.seconds(IN_ORDER, size))
         console.print(f"1 % late changes: {ratio} x the batch in order")
+    for one in bench.measurements:
+        if one.size == size and "checks" in one.phases:
+            own = one.seconds - one.phases["checks"]
+            told = f"{one.phases['checks']:.1f} s beside {own:.1f} s of the run's own"
+            console.print(f"{one.what}: the checks took {told}, {one.phases['checks'] / own:.0%}")
     if any(one.phases for one in bench.measurements):
         console.print(_phases(bench, size))
     if GROWTH in bench.only:

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from engine.run import catch_up
 from engine.spec import load_project, load_specs
+from quality.validate import checks_of_run
 from tests.bench.lake import Lake
 
 PROJECT = """\
@@ -41,7 +42,7 @@ columns:
 class Project:
     """A project folder on a lake: lines arrive in its inbox, `catch_up` takes them."""
 
-    def __init__(self, spark: SparkSession, lake: Lake, root: Path) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, root: Path, checks: bool = False) -> None:
         self.inbox = root / "inbox"
         self.inbox.mkdir(parents=True)
         (root / "specs").mkdir()
@@ -50,6 +51,7 @@ class Project:
         self.spark = spark
         self.project = load_project(root / "siltstone.yaml")
         self.specs = load_specs(None, self.project)
+        self.checks = checks_of_run if checks else None
         self.latest = f"{lake.name}.shop.accounts"
         self.history = f"{lake.name}.shop.accounts_history"
 
@@ -59,8 +61,10 @@ class Project:
             os.link(file, self.inbox / f"{name}-{file.name}")
 
     def catch_up(self) -> dict[str, float]:
-        """The run that is measured, without checks; gives its phases in seconds."""
-        report = catch_up(self.project, self.specs, self.spark)
+        """The run that is measured; gives its phases in seconds."""
+        report = catch_up(self.project, self.specs, self.spark, checks=self.checks)
         if report.exit_code:
-            raise RuntimeError(f"catch-up ended {report.exit_code}: {report.tables[0].error}")
+            raise RuntimeError(
+                f"catch-up ended {report.exit_code}: {report.tables[0].error or report.tables[0].checks}"
+            )
         return dict(report.tables[0].phases)

@@ -89,6 +89,8 @@ def is_of(told: Told, fault: Fault) -> bool:
         return finding.tx_id in fault.txs
     if told.key is not None:
         return told.table in fault.tables and told.key in fault.keys
+    if fault.span is not None and finding.position_from is not None and finding.position_to is not None:
+        return finding.position_from <= fault.span[0] and fault.span[1] <= finding.position_to
     return fault.whole
 
 

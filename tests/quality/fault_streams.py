@@ -42,6 +42,7 @@ class Stream:
     spec: Callable[..., dict[str, Any]]
     grace: timedelta = timedelta(seconds=3)
     has_befores: bool = True
+    names_transactions: bool = False  # others tell of a transaction of which nothing came
 
 
 def texts(values: Iterable[Any]) -> Key:
@@ -66,7 +67,8 @@ def debezium(name: str, recording: str, names: Sequence[str]) -> Stream:
         }
         return declared(table, path, "debezium-json", namespace, keys=list(of.keys), columns=columns)
 
-    return Stream(name, [debezium_event(line) for line in lines(DATA / recording)], list(names), spec)
+    events = [debezium_event(line) for line in lines(DATA / recording)]
+    return Stream(name, events, list(names), spec, names_transactions=True)
 
 
 def debezium_event(line: str) -> Event:

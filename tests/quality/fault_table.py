@@ -27,7 +27,7 @@ from quality.results import Finding
 from tests.conftest import TEST_CONF
 from tests.quality.fault_runs import Told, a_place, deliver, places, scored, unexplained
 from tests.quality.fault_streams import STREAMS, Stream
-from tests.quality.faults import BULK, Faulty, singles
+from tests.quality.faults import BULK, Faulty, losses, singles
 from tests.recordings import DATA
 
 HERE = Path(__file__).parent
@@ -49,6 +49,8 @@ def run_format(
         result = json.loads(file.read_text())
     variants: list[tuple[str, Callable[[], Faulty]]] = [("whole", lambda: Faulty([list(stream.events)]))]
     variants += [(f"singles_{given.seed}_{given.number}", lambda: singles(stream, given.seed, given.number))]
+    if any(event.tx is not None for event in stream.events):
+        variants += [(f"losses_{given.seed}_{given.number}", lambda: losses(stream, given.seed, given.number // 2))]
     variants += [(put.__name__, partial(put, stream, given.seed)) for put in BULK[stream.name]]
     for name, put in variants:
         if name in result["done"]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from tests.quality.fault_streams import Event, Key, Stream
 
 DROP_CHANGE, DROP_END, DROP_CHUNK, SWAP = "drop a change", "drop a transaction's end", "drop a chunk", "swap two events"
+DROP_TX = "drop a transaction"
 REPEAT, DROP_LOG, STOP_BEATS, DELAY = "repeat a file", "drop a log file", "stop a heartbeat", "delay a partition"
 
 
@@ -27,6 +28,7 @@ class Fault:
     txs: frozenset[str] = frozenset()
     why_not: str | None = None
     whole: bool = False  # it concerns the source: findings without a key or a transaction are of it, too
+    span: tuple[str, str] | None = None  # of the log: findings without a key that enclose it are of it, too
 
 
 @dataclass
@@ -148,6 +150,38 @@ class Injector:
                 self.events[n] = None
             number -= 1
 
+    def drop_transactions(self, number: int) -> None:
+        """Take whole transactions out, with all that tells where they begin and end; no two that are neighbours."""
+        of_tx = defaultdict(list)
+        for n, event in enumerate(self.stream.events):
+            if event.tx is not None:
+                of_tx[event.tx].append(n)
+        listed, gone = list(of_tx.values()), set[int]()
+        order = list(range(1, len(listed) - 1))
+        self.random.shuffle(order)
+        for at in order:
+            whole = [self.stream.events[n] for n in listed[at]]
+            if number == 0:
+                return
+            declared = [n for n in listed[at] if self.stream.events[n].table in self.stream.tables]
+            is_free = self.free(whole) and not gone & {at - 1, at + 1}
+            if not declared or whole[-1].at > self.newest or not is_free or any(e.op == "t" for e in whole):
+                continue
+            self.take(self.lost(whole, declared), whole)
+            gone.add(at)
+            for n in listed[at]:
+                self.events[n] = None
+            number -= 1
+
+    def lost(self, whole: Sequence[Event], declared: Sequence[int]) -> Fault:
+        """A transaction that is gone: told of by the others, by the next change of one of its keys, or by nothing."""
+        if self.stream.names_transactions:
+            places = [event.place for event in whole if event.place]
+            return replace(touched(DROP_TX, ("log_gap",), whole), span=(min(places), max(places)))
+        is_told = any(self.is_told_by_next(n) for n in declared)
+        why = None if is_told else "no transaction tells of the one before it, nor does the next change of its keys"
+        return touched(DROP_TX, ("chain_break", "orphan", "double_insert"), whole, why)
+
     def drop_chunks(self, number: int) -> None:
         """Take the READs of single windows out; the markers stay."""
         chunks = defaultdict(list)
@@ -240,6 +274,13 @@ def singles(stream: Stream, seed: int, number: int) -> Faulty:
     injector.drop_ends(number // 3)
     injector.swap(number // 3)
     injector.drop_changes(number)
+    return injector.result()
+
+
+def losses(stream: Stream, seed: int, number: int) -> Faulty:
+    """Some whole transactions are missing."""
+    injector = Injector(stream, seed)
+    injector.drop_transactions(number)
     return injector.result()
 
 

@@ -2,13 +2,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from quality.channels import backward_positions
+from quality.digest import digest_of
+from quality.timeline import Columns
 from tests.quality.stage import Row, Stage, change, place
 
 ROW = T.StructType([T.StructField("k", T.StringType())])
 
 
 def steps_back(spark: SparkSession, changes: list[Row]) -> list[tuple[str, str, str]]:
-    rows = backward_positions(Stage(spark, ROW, ("k",)).changes(changes)).collect()
+    digest = digest_of(Stage(spark, ROW, ("k",)).changes(changes), Columns(("k",), (), {}))
+    rows = backward_positions(digest).collect()
     return sorted((row.position_from, row.position_to, row.message) for row in rows)
 
 

@@ -3,11 +3,13 @@
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from engine.errors import InvariantViolation
 from quality.docs import KEEP_RUNS, build_pages, judge, open_context
-from quality.results import Finding, Found
+from quality.results import Finding, Found, Known
 from quality.suite import batch, build_suite, verdicts
 from tests.unit.spec.cases import spec
 
@@ -19,10 +21,10 @@ FOUND = {
 }
 
 
-def run(root: Path, number: int, found: dict[str, Found]) -> dict[str, bool]:
+def run(root: Path, number: int, found: dict[str, Found], known: dict[str, Known] | None = None) -> dict[str, bool]:
     context = open_context(root)
     suite = build_suite(spec(), found)
-    result = judge(context, suite, batch(found), f"run{number}", BEGAN + timedelta(minutes=number))
+    result = judge(context, suite, batch(found, known), f"run{number}", BEGAN + timedelta(minutes=number))
     build_pages(context, root, suite.name)
     return verdicts(result.results)
 
@@ -31,6 +33,15 @@ def test_a_check_passes_without_findings_and_fails_with_one(tmp_path: Path, capf
     assert run(tmp_path, 1, FOUND) == {"orphan": False, "sums_close": True}
     assert run(tmp_path, 2, {"orphan": Found()}) == {"orphan": True}
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_check_that_could_not_be_judged_is_an_error_and_no_verdict() -> None:
+    told = {"raised_exception": True, "exception_message": "no such column"}
+    config = SimpleNamespace(kwargs={"check": "orphan"})
+    for info in (told, {"('siltstone.findings', '', ())": told}):  # Great Expectations tells it plainly, or by metric
+        result = SimpleNamespace(success=False, exception_info=info, expectation_config=config)
+        with pytest.raises(InvariantViolation, match=r"Cannot judge check orphan: .*no such column"):
+            verdicts([result])
 
 
 def test_a_severity_of_the_spec_is_a_severity_of_the_suite() -> None:
@@ -70,3 +81,19 @@ def test_only_the_newest_runs_of_a_table_are_kept(tmp_path: Path) -> None:
     assert len(list((pages / "validations").rglob("*.html"))) == KEEP_RUNS
     runs = re.findall(r"<td>(run\d+)</td>", (pages / "index.html").read_text())
     assert runs == [f"run{number}" for number in reversed(range(2, KEEP_RUNS + 2))]
+
+
+def test_what_is_acknowledged_does_not_fail_and_stands_there_with_its_reason(tmp_path: Path) -> None:
+    one, other = (Finding("orphan", "10", "10", f'{{"id":{n}}}', "the first change") for n in (1, 2))
+    found = {"orphan": Found(2, "10", "10", (one, other))}
+    half, whole = Known({one: "by hanna: <known>"}), Known({one: "by hanna: <known>", other: "by ines: too"}, True)
+    assert run(tmp_path, 1, found, {"orphan": half}) == {"orphan": False}
+    assert run(tmp_path, 2, found, {"orphan": whole}) == {"orphan": True}
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["passed, 1 acknowledged", "failed"]
+    newest, first = ((pages / link).read_text() for link in re.findall(r"href='([^']+)'", index))
+    assert "2 findings, acknowledged" in newest
+    assert "by hanna: &lt;known&gt;" in newest
+    assert "by ines: too" in newest
+    assert "2 findings, acknowledged" not in first

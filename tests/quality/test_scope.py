@@ -3,6 +3,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from quality.digest import digest_of
 from quality.findings import find
 from quality.results import Found
 from quality.scope import scope_of, unavailable
@@ -17,7 +18,7 @@ BESIDE = {"incomplete_transaction", "log_gap", "stalled_source", "short_snapshot
 
 def missing(spark: SparkSession, changes: list[Row], windows: Any = ()) -> set[str]:
     tables = Stage(spark, ROW, ("k",)).tables(changes, windows)
-    return {check for check, _ in unavailable(scope_of(tables, 0))}
+    return {check for check, _ in unavailable(scope_of(tables, 0, digest_of(tables.changes, tables.columns)))}
 
 
 def test_what_the_changes_carry_decides_which_checks_are_available(spark: SparkSession) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, sealed_up_to
-from quality.gaps import Looked, Visit, covered, found_in_all, is_acknowledged, updated
+from quality.gaps import Looked, Visit, covered, found_in_all, known_of, updated
 from quality.results import Finding, Found
 from tests.unit.spec.cases import spec
 
@@ -78,14 +78,14 @@ def test_what_a_person_knows_of_stays_acknowledged_until_there_is_more_of_it() -
     book = [replace(gap, status=ACKNOWLEDGED) for gap in updated([], [looked(many)], SPEC, visit(1))]
     same = updated(book, [looked(many)], SPEC, visit(2))
     assert set(states(same).values()) == {ACKNOWLEDGED}
-    assert is_acknowledged("chain_break", many, same, SPEC)
+    assert known_of("chain_break", many, same, SPEC).whole
     more = updated(book, [looked(found((KEY, "10", "13"), beyond=6))], SPEC, visit(2))
     assert states(more) == {KEY: ACKNOWLEDGED, "6 more findings of chain_break": OPEN}
-    assert not is_acknowledged("chain_break", many, more, SPEC)
+    assert not known_of("chain_break", many, more, SPEC).whole
 
 
 def test_a_check_that_found_nothing_is_not_acknowledged() -> None:
-    assert not is_acknowledged("chain_break", Found(), [], SPEC)
+    assert not known_of("chain_break", Found(), [], SPEC).whole
 
 
 def test_what_happened_in_one_delivery_is_no_gap() -> None:

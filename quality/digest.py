@@ -1,0 +1,35 @@
+"""The judged changes without their images: read and decoded once, looked at by every check."""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from quality.timeline import Columns, change_facts
+
+PARTITIONED: Final = ("spanner",)  # sources whose channels are partitions, each with an order of its own
+
+
+def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
+    """The changes as the checks look at them at first sight. `columns`: those that before images are compared on.
+
+    Needs: the change schema.
+    Gives: source, key, origin, the columns of `change_facts`, has_before, lane (a hash: what was delivered in one
+        order), at (the place in it; null: there is no such order), file (its name only), line, too_late.
+    Rows: 1:1. Computed.
+    """
+    from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
+    lane = F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file"))
+    is_laned = ~F.col("source").isin(*PARTITIONED) | F.col("channel").isNotNull()  # or partitions lie side by side
+    # A before image has the key: reading that much of it tells whether there is one.
+    has_before = F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
+    return changes.select(
+        *("source", "key", "origin"),
+        *change_facts(columns),
+        has_before.alias("has_before"),
+        F.xxhash64("channel", F.col("channel").isNull(), lane, lane.isNull()).alias("lane"),
+        F.when(is_laned, F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))).alias("at"),
+        F.substring_index("file", "/", -1).alias("file"),
+        "line",
+        F.coalesce("too_late", F.lit(False)).alias("too_late"),
+    ).localCheckpoint()
