@@ -3,6 +3,7 @@
 import importlib
 import os
 import warnings
+from threading import Thread
 from typing import Any
 
 
@@ -12,3 +13,11 @@ def great_expectations() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module("great_expectations")
+
+
+def import_early() -> None:
+    """Import it beside what is done meanwhile: as long as Spark starts, Python only waits.
+
+    Whoever wants it earlier waits for this import, and sees its errors.
+    """
+    Thread(target=great_expectations, name="great_expectations").start()

@@ -51,6 +51,7 @@ def run(folder: Path) -> int:
     from engine.session import spark_session
     from engine.spec import load_project
     from quality.docs import docs_folder
+    from quality.library import import_early
     from quality.report.write import report_after
 
     root, again = make_folder(folder)
@@ -58,6 +59,7 @@ def run(folder: Path) -> int:
     project = load_project(root)
     with progress_line() as progress:
         progress("", "starting Spark")
+        import_early()
         spark = spark_session(project)
     reports = []
     for number, arrival in enumerate(ARRIVALS, 1):
