@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.look import open_catalog
+from engine.look.dismissals import Dismissal, dismiss
 from engine.look.rejects import WAITING, rejects
 from engine.report import EQUAL, FAILED, NOTHING_NEW, REBUILT, TableReport
 from engine.run import plan, rebuild, reread, verify
@@ -175,7 +176,11 @@ def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
     assert tables(shop)[2] != first[2]
     assert shop.taken(micros).status == REBUILT
     assert (tables(shop), waiting(shop, micros)) == (first, rejected)
-    assert shop.taken(micros).status == NOTHING_NEW
+    found = rejects(open_catalog(shop.project.catalog), shop.project, [micros], records=False)
+    dismiss(shop.project, found, Dismissal("Ann", "a typing error", start))
+    assert read_again(shop, millis).status == REBUILT
+    assert waiting(shop, millis) == []
+    assert shop.taken(millis).status == NOTHING_NEW
 
 
 def test_rows_that_history_said_before_stay_recorded_beside_the_new_ones(shop: Shop) -> None:
