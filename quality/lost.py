@@ -132,10 +132,12 @@ def unknown_commits(control: DataFrame, recent: Column) -> DataFrame:
         earlier.alias("earlier"),
         F.max(F.col("is_known") & F.col("is_named")).over(whole).alias("is_proven"),
     )
-    begin = F.lpad(F.hex("earlier"), 16, "0")
+    begin = F.concat(
+        F.lpad(F.hex("earlier"), 16, "0"), F.lit(f"-{0:016X}")
+    )  # its changes can be older than that commit
     lost = F.col("is_named") & ~F.col("is_known") & F.col("earlier").isNotNull() & F.col("is_proven")
     return told.where(lost).select(
-        F.concat_ws("-", F.substring_index("low", "-", 1), begin, begin).alias("position_from"),
+        F.concat_ws("-", F.substring_index("low", "-", 1), begin).alias("position_from"),
         F.col("low").alias("position_to"),
         F.concat(F.lit("nothing came of the transaction that was committed at LSN "), "commit").alias("message"),
         "commit_ts",
