@@ -36,7 +36,7 @@ _ANY_VALUE: Final = f"{_VALUE}, schema struct<type string>, payload struct<{_VAL
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
 _LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
-_TIMELESS: Final = "source.ts_ms, the time of the change, is missing or no time"
+_TIMELESS: Final = "neither source.ts_ms, the time of the change, nor ts_ms, when it was read, is a time"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
 _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
@@ -95,7 +95,7 @@ def _fields_of(struct: Column) -> Column:
 
 
 def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
-    """Where it stands; which control event, if any; what describes the row."""
+    """Where and when it stands; which control event, if any; what describes the row."""
     value = F.col("_value")
     source, schemas = value.getField("source"), F.col("_schemas")
     said_row = F.col("row_schema") if "row_schema" in picked.columns else F.lit(None).cast("string")
@@ -103,6 +103,8 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
     return picked.select(
         "*",
         F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none
+        _commit_ts(value).alias("commit_ts"),
+        _ingest_ts(value).alias("ingest_ts"),
         debezium_places.table(source, declared).alias("table"),
         debezium_places.place(source, value.getField("op"), order).alias("position"),
         F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"))).alias("control_kind"),
@@ -115,6 +117,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
     problem, said_key = (
         F.col(name) if name in judged.columns else F.lit(None).cast("string") for name in ("problem", "key_schema")
     )
+    is_timeless = F.col("commit_ts").isNull() & F.col("ingest_ts").isNull()
     reason = (
         F.when(problem.isNotNull(), problem)
         .when(F.col("_broken"), debezium_kinds.broken_reason(text))
@@ -122,7 +125,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
             control.isNull(),
             F.coalesce(
                 debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order),
-                F.when(_commit_ts(value).isNull() & (value.getField("op") != "r"), _TIMELESS),
+                F.when(is_timeless & (value.getField("op") != "r"), _TIMELESS),
             ),
         )
     )
@@ -141,8 +144,6 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "row_schema_json": F.when(control.isNull(), row_schema),
         "key_schema_json": F.when(control.isNull(), F.coalesce(said_key, key.getField("schema"))),
         "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.xxhash64(row_schema)),
-        "commit_ts": _commit_ts(value),
-        "ingest_ts": _ingest_ts(value),
         "event_id": debezium_kinds.event_id(value, control),
         "tx_id": _transaction_id(value),
         "tx_order": transaction.getField("total_order"),
