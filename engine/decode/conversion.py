@@ -83,7 +83,11 @@ def loosened(text: Column, kind: T.DataType) -> Column:
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
         return F.coalesce(text.try_cast(kind), text.try_cast("boolean").cast(kind))
-    return text.try_cast(kind)
+    return _of_text(text, kind)
+
+
+def _of_text(text: Column, kind: T.DataType) -> Column:
+    return values.decimal(text, kind) if isinstance(kind, T.DecimalType) else text.try_cast(kind)
 
 
 def prepared(value: Column, column: ColumnShape) -> Column:
@@ -171,7 +175,7 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
             return written.set_labels(text, encoding.labels)
         case "written_moment":
             return _written_moment(text, kind, given)
-    return text.try_cast(kind)
+    return _of_text(text, kind)
 
 
 def _marked(text: Column, kind: T.DataType) -> Column:
@@ -202,7 +206,10 @@ def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
         return values.base64_url(value)
     if encoding.kind == "any_text":
         return _digits_or_text(value)
-    return value if kind == _read_type(encoding, kind) else value.try_cast(kind)
+    carried = _read_type(encoding, kind)
+    if kind == carried:
+        return value
+    return _of_text(value, kind) if isinstance(carried, T.StringType) else value.try_cast(kind)
 
 
 def _digits_or_text(text: Column) -> Column:

@@ -135,7 +135,7 @@ def _lacks_scn() -> Column:
     placed = (
         meta["scn"].rlike("^[0-9]{1,18}$")
         & meta["trans"].isNotNull()
-        & F.coalesce(meta["seq"], meta["idx"]).isNotNull()
+        & (meta["seq"].isNotNull() | meta["idx"].isNotNull())
     )
     return is_change & ~F.coalesce(placed, F.lit(False))
 

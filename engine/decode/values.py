@@ -27,6 +27,7 @@ MOST_HEX_DIGITS: Final = 4_096
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
+ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 BARE_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 ZONED: Final = r":[0-9.]+(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
@@ -51,9 +52,14 @@ def unsigned(number: Column) -> Column:
     return F.when(number < 0, turned).otherwise(number)
 
 
+def decimal(text: Column, kind: T.DataType) -> Column:
+    """The decimal that is nearest; null where it has no room. Spark's own cast fails on exponents of many digits."""
+    return F.when(~text.rlike(ENDLESS), text).try_cast(kind)
+
+
 def decimal_text(text: Column, kind: T.DecimalType) -> Column:
     """Plain or scientific digits. Null where digits would be lost, at either end."""
-    value = text.try_cast(kind)
+    value = decimal(text, kind)
     plain = text.rlike(rf"^[+-]?[0-9]+(?:\.[0-9]{{0,{kind.scale}}}0*)?$")
     scientific = text.rlike("[eE]") & (value.cast("double") == text.try_cast("double"))
     return F.when(plain | scientific, value)

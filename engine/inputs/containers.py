@@ -216,7 +216,10 @@ def avro_schema(spark: SparkSession, file: InputFile) -> str:
     while True:
         found = avro_header(read_bytes(spark, file.path, 0, min(file.size, size)))
         if found is not None:
-            return json.dumps(json.loads(found), separators=(",", ":"))
+            try:
+                return json.dumps(json.loads(found), separators=(",", ":"))
+            except ValueError as error:  # no JSON, or no text at all
+                raise SourceError(f"Cannot read {file.path}: the schema in its header is damaged.", NO_FILE) from error
         if size >= min(file.size, LONGEST_HEAD):
             raise SourceError(
                 f"Cannot read {file.path}: it is no Avro file, or was cut short inside its header.",

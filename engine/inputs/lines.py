@@ -87,6 +87,19 @@ def numbered(
     return lines, counted
 
 
+def computed(spark: SparkSession, records: DataFrame, pending: Sequence[PendingFile]) -> DataFrame:
+    """The records, read and kept: counting them has not looked into every file's pages.
+
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    try:
+        return records.localCheckpoint()
+    except UNREADABLE as error:
+        if "FAILED_READ_FILE" not in str(error):
+            raise
+        raise unreadable(spark, pending, error) from error
+
+
 def settled(spark: SparkSession, entry: PendingFile) -> PendingFile:
     """A file as it was listed; if it has grown since, its last line may have been read before its end was there."""
     if entry.half_line or not entry.file.can_grow():

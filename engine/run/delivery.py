@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import FORMATS, envelopes
-from engine.inputs.lines import CountedFile
+from engine.inputs.lines import CountedFile, computed
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
@@ -122,7 +122,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
     # rather than a cache: what is built on it is not planned over the parsing again.
     records = envelopes(lines, delivery.source, delivery.declared)
-    delivery.records = (records.where(after(union)) if whole else records).localCheckpoint()
+    delivery.records = computed(spark, records.where(after(union)) if whole else records, wanted)
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
     delivery.classes = classes_of(delivery.records, form.fans_out)
 

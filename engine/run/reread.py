@@ -19,6 +19,7 @@ from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.errors import SpecError
 from engine.frames import local_frame
+from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, classes_of, control_consumer, source_report, with_masks
@@ -141,7 +142,8 @@ class Rereading:
         delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, specs), declared)
         lines = read_records(self.spark, source, with_context(self.spark, self.project, source, files), self.catalog)[0]
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
-        delivery.records = envelopes(lines, source, declared).transform(within, taken).localCheckpoint()
+        records = envelopes(lines, source, declared).transform(within, taken)
+        delivery.records = computed(self.spark, records, files)
         delivery.classes = classes_of(delivery.records, FORMATS[source.format].fans_out)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)
         self.sources.append(source_report(delivery, specs))

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import decode_rows, discover, envelopes
+from engine.inputs.lines import computed
 from engine.inputs.listing import Look
 from engine.inputs.pending import pending_files
 from engine.run.records import read_records, source_files
@@ -87,8 +88,9 @@ def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: St
 def enveloped(spark: SparkSession, project: ProjectSpec, spec: TableSpec, declared: Mapping[str, Any]) -> DataFrame:
     """The records of a source, computed once."""
     files = source_files(spark, spec.source, project.catalog.name, None)
-    lines, _ = read_records(spark, spec.source, pending_files(Look(spark), files, {}, "kit"), project.catalog.name)
-    return envelopes(lines, spec.source, declared).localCheckpoint()
+    pending = pending_files(Look(spark), files, {}, "kit")
+    lines, _ = read_records(spark, spec.source, pending, project.catalog.name)
+    return computed(spark, envelopes(lines, spec.source, declared), pending)
 
 
 def comparable(rows: DataFrame) -> DataFrame:
