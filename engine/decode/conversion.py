@@ -37,6 +37,7 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
 _CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text", "written_moment"}
 )
+_FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
 _DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
 
 
@@ -83,11 +84,7 @@ def loosened(text: Column, kind: T.DataType) -> Column:
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
         return F.coalesce(text.try_cast(kind), text.try_cast("boolean").cast(kind))
-    return _of_text(text, kind)
-
-
-def _of_text(text: Column, kind: T.DataType) -> Column:
-    return values.decimal(text, kind) if isinstance(kind, T.DecimalType) else text.try_cast(kind)
+    return _as(text, kind, T.StringType)
 
 
 def prepared(value: Column, column: ColumnShape) -> Column:
@@ -148,7 +145,7 @@ def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circums
     if encoding.kind in _DECIMALS:
         return _decimal(value, encoding, kind)
     if encoding.kind.startswith("time"):
-        return _time(value, encoding, given)
+        return _as(_time(value, encoding, given), kind, T.StringType)
     if isinstance(kind, T.StringType) and encoding.kind not in ("any_text", "bits"):
         return value
     if encoding.kind in _CALENDAR:
@@ -160,22 +157,22 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
     """Values that are text whatever their type."""
     match encoding.kind:
         case "written_text":
-            return text
+            return _as(text, kind, T.StringType)
         case "written_boolean":
             return _as(values.boolean(text), kind, T.BooleanType)
         case "written_bits":
-            return written.bits(text, encoding.size or 1)
+            return _as(written.bits(text, encoding.size or 1), kind, T.StringType)
         case "written_bytes":
-            return written.latin_bytes(text, encoding.size)
+            return _as(written.latin_bytes(text, encoding.size), kind, T.BinaryType)
         case "written_time":
-            return written.time_of_day(text)
+            return _as(written.time_of_day(text), kind, T.StringType)
         case "written_enum":
-            return written.enum_label(text, encoding.labels)
+            return _as(written.enum_label(text, encoding.labels), kind, T.StringType)
         case "written_set":
-            return written.set_labels(text, encoding.labels)
+            return _as(written.set_labels(text, encoding.labels), kind, T.StringType)
         case "written_moment":
             return _written_moment(text, kind, given)
-    return _of_text(text, kind)
+    return _as(text, kind, T.StringType)
 
 
 def _marked(text: Column, kind: T.DataType) -> Column:
@@ -197,19 +194,17 @@ def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Col
 def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     if encoding.kind == "unsigned":
         number = values.unsigned(value)
-        return number if kind == T.DecimalType(20, 0) else number.try_cast(kind)
+        return number if kind == T.DecimalType(20, 0) else _as(number, kind, T.DecimalType)
     if encoding.kind == "bits":
-        return values.bits(value, encoding.size or 1)
+        return _as(values.bits(value, encoding.size or 1), kind, T.StringType)
     if encoding.kind == "hex":
-        return F.try_to_binary(value, F.lit("hex"))
+        return _as(F.try_to_binary(value, F.lit("hex")), kind, T.BinaryType)
     if encoding.kind == "base64_url":
-        return values.base64_url(value)
+        return _as(values.base64_url(value), kind, T.BinaryType)
     if encoding.kind == "any_text":
-        return _digits_or_text(value)
+        return _as(_digits_or_text(value), kind, T.StringType)
     carried = _read_type(encoding, kind)
-    if kind == carried:
-        return value
-    return _of_text(value, kind) if isinstance(carried, T.StringType) else value.try_cast(kind)
+    return value if kind == carried else _as(value, kind, type(carried))
 
 
 def _digits_or_text(text: Column) -> Column:
@@ -233,7 +228,7 @@ def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     if isinstance(kind, T.DecimalType):
         decimal = kind
         return values.let(exact, lambda digits: values.decimal_text(digits, decimal))
-    return exact if isinstance(kind, T.StringType) else exact.try_cast(kind)
+    return _as(exact, kind, T.StringType)
 
 
 def _either(text: Column, scale: int, kind: T.DataType) -> Column:
@@ -273,7 +268,9 @@ def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circu
         here = _local(values.local_moment(text), kind, given)
         written = F.when(text.rlike(values.ZONED), written).otherwise(here)
     is_text = text.contains(":") | text.rlike(values.BARE_DATE)
-    return F.when(is_text, _as(written, kind)).otherwise(_local(number.cast("timestamp_ntz"), kind, given))
+    return F.when(is_text, _as(written, kind, T.TimestampNTZType)).otherwise(
+        _local(number.cast("timestamp_ntz"), kind, given)
+    )
 
 
 def unit_of(digits: int) -> str:
@@ -288,8 +285,20 @@ def _local(moment: Column, kind: T.DataType, given: Circumstances) -> Column:
     return _as(moment, kind, T.TimestampNTZType)
 
 
-def _as(value: Column, kind: T.DataType, natural: type[T.DataType] | None = None) -> Column:
-    return value if natural is not None and isinstance(kind, natural) else value.try_cast(kind)
+def _as(value: Column, kind: T.DataType, natural: type[T.DataType]) -> Column:
+    """The value as the stored type, from the type that it has. Null where the one is never the other."""
+    if isinstance(kind, natural) and natural is not T.DecimalType:
+        return value
+    if natural is T.StringType:
+        return _of_text(value, kind)
+    alike = any(issubclass(natural, family) and isinstance(kind, family) for family in _FAMILIES)
+    return value.try_cast(kind) if alike or isinstance(kind, T.StringType) else F.lit(None).cast(kind)
+
+
+def _of_text(text: Column, kind: T.DataType) -> Column:
+    if isinstance(kind, T.DecimalType):
+        return values.decimal(text, kind)
+    return F.lit(None).cast(kind) if isinstance(kind, T.ArrayType) else text.try_cast(kind)
 
 
 def _time(value: Column, encoding: Encoding, given: Circumstances) -> Column:

@@ -217,8 +217,10 @@ def avro_schema(spark: SparkSession, file: InputFile) -> str:
         found = avro_header(read_bytes(spark, file.path, 0, min(file.size, size)))
         if found is not None:
             try:
-                return json.dumps(json.loads(found), separators=(",", ":"))
-            except ValueError as error:  # no JSON, or no text at all
+                schema = json.loads(found)
+                without_logical_types(schema)  # or it is none
+                return json.dumps(schema, separators=(",", ":"))
+            except (ValueError, LookupError, TypeError) as error:  # no JSON, or no text at all, or no schema
                 raise SourceError(f"Cannot read {file.path}: the schema in its header is damaged.", NO_FILE) from error
         if size >= min(file.size, LONGEST_HEAD):
             raise SourceError(
