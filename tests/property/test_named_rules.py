@@ -108,6 +108,26 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [("0000-000000000000001E", NOON - SECOND, None, None)],  # type: ignore[list-item]
         [(2, 0, 11, "update"), (1, 11, None, "read")],
     ),
+    "a chunk that was interrupted is read again, and yields inside the window that closed": (
+        [
+            change("insert", 10, 0, 1),
+            change("read", 50, 11, 1),
+            change("update", 75, 33, 2),
+            change("read", 80, 35, 1),
+        ],
+        [("0000-0000000000000028", NOON + 10 * SECOND, None, None), window(70, 30, 90, 40)],  # type: ignore[list-item]
+        [(1, 0, 33, "insert"), (2, 33, None, "update")],
+    ),
+    "a snapshot that was resumed finds what the stream lost meanwhile": (
+        [change("insert", 10, 0, 1), change("read", 50, 11, 1), change("read", 80, 35, 2)],
+        [("0000-0000000000000028", NOON + 10 * SECOND, None, None), window(70, 30, 90, 40)],  # type: ignore[list-item]
+        [(1, 0, 35, "insert"), (2, 35, None, "read")],
+    ),
+    "of chunks of several tables that interleave the window that closes last holds a READ": (
+        [change("insert", 10, 0, 1), change("read", 50, 40, 3), change("update", 80, 70, 2)],
+        [window(30, 10, 60, 45), window(40, 20, 90, 80)],
+        [(1, 0, 70, "insert"), (2, 70, None, "update")],
+    ),
     "a READ with a time alone yields inside its guard": (
         [change("insert", 10, 0, 2), change("read", None, 14 * 60, 1)],
         [],
