@@ -20,7 +20,7 @@ from engine.decode.shape import Encoding, EncodingKind
 Told = tuple[Column, T.DataType, Encoding]
 Named = dict[str, Mapping[str, Any]]
 
-_PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
+PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "boolean": (T.BooleanType(), "boolean"),
     "int": (T.IntegerType(), "integer"),
     "long": (T.LongType(), "integer"),
@@ -31,7 +31,7 @@ _PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "bytes": (T.BinaryType(), "base64"),
     "fixed": (T.BinaryType(), "base64"),
 }
-_LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
+LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
     ("int", "date"): (T.DateType(), "days"),
     ("int", "time-millis"): (T.StringType(), "time_millis"),
     ("long", "time-micros"): (T.StringType(), "time_micros"),
@@ -42,7 +42,7 @@ _LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
     ("long", "local-timestamp-millis"): (T.TimestampNTZType(), "millis"),
     ("long", "local-timestamp-micros"): (T.TimestampNTZType(), "micros"),
 }
-_IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
+IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
 _VARCHAR: Final = {"value", "length"}
 _INSTANT: Final = {"timestamp", "offset"}
 _NESTED: Final = "nestedArray"
@@ -56,7 +56,7 @@ def avro_columns(schema: Any, record: T.StructType, value: Column, clocks: bool 
 
     `clocks`: dates and times as text, which says what it is to somebody who does not know the column's type.
     """
-    schema = _one(schema)
+    schema = only_type(schema)
     named: Named = {}
     remember(schema, named)
     kinds = {field.name: field.dataType for field in record}
@@ -86,7 +86,7 @@ def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
 def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> list[Column]:
     """What Datastream says around the payload, as its JSON does: times as text in UTC."""
     fields = {field["name"]: field["type"] for field in schema["fields"] if field["name"] in record.names}
-    times = [_clock(value[name], _one(fields[name])).alias(name) for name in _TIMES if name in fields]
+    times = [_clock(value[name], only_type(fields[name])).alias(name) for name in _TIMES if name in fields]
     return [*times, *[value[name].alias(name) for name in _EVENT if name in fields]]
 
 
@@ -111,27 +111,27 @@ def _clock(count: Column, kind: Any) -> Column:
     return F.concat(moment.cast("timestamp_ntz").cast("string"), F.lit("Z"))
 
 
-def _one(kind: Any) -> Any:
+def only_type(kind: Any) -> Any:
     """The one type of a union with null; the union where there are more."""
     parts = [part for part in kind if part != "null"] if isinstance(kind, list) else [kind]
     return parts[0] if len(parts) == 1 else parts
 
 
 def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told:
-    kind = _one(written)
+    kind = only_type(written)
     if isinstance(kind, Mapping) and isinstance(kind["type"], (list, Mapping)):
         return _column(kind["type"], read, value, named)
     if isinstance(kind, str) and kind in named:
         kind = named[kind]
     name = kind["type"] if isinstance(kind, Mapping) else kind
     logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
-    if isinstance(name, str) and (name, logical) in _LOGICAL:
-        stored, encoding = _LOGICAL[name, logical]
+    if isinstance(name, str) and (name, logical) in LOGICAL:
+        stored, encoding = LOGICAL[name, logical]
         return value, stored, Encoding(encoding)
     if logical == "decimal" and name in ("bytes", "fixed"):
         return (value, *decimal(int(kind.get("scale", 0)), int(kind["precision"])))
-    if isinstance(name, str) and name in _PLAIN:
-        stored, encoding = _PLAIN[name]
+    if isinstance(name, str) and name in PLAIN:
+        stored, encoding = PLAIN[name]
         return value, stored, Encoding(encoding)
     return _made_of(kind, read, value, named)
 
@@ -150,8 +150,8 @@ def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
         return value, read, Encoding("integer")
     if isinstance(read, T.DoubleType):
         return value, read, Encoding("floating")
-    if isinstance(kind, Mapping) and kind["type"] == "array" and _one(kind["items"]) in _IN_ARRAYS:
-        stored, encoding = _PLAIN[_one(kind["items"])]
+    if isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in IN_ARRAYS:
+        stored, encoding = PLAIN[only_type(kind["items"])]
         return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
     if isinstance(read, T.StructType | T.ArrayType | T.MapType):
         return F.to_json(value), T.StringType(), Encoding("text")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.avro import _IN_ARRAYS, _LOGICAL, _PLAIN, _one
+from engine.decode.avro import IN_ARRAYS, LOGICAL, PLAIN, only_type
 from engine.decode.connect import decimal
 from engine.decode.look import typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
@@ -199,19 +199,19 @@ def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
     name, logical = (kind["type"], str(kind.get("logicalType"))) if isinstance(kind, Mapping) else (kind, "")
     if isinstance(kind, Mapping) and "name" in kind:
         named[kind["name"]] = named[kind["name"].rpartition(".")[2]] = kind
-    if isinstance(name, str) and (name, logical) in _LOGICAL:
-        return _LOGICAL[name, logical][0]
+    if isinstance(name, str) and (name, logical) in LOGICAL:
+        return LOGICAL[name, logical][0]
     if isinstance(kind, Mapping) and logical == "decimal" and name in ("bytes", "fixed"):
         return decimal(int(kind.get("scale", 0)), int(kind["precision"]))[0]
-    if isinstance(name, str) and name in _PLAIN:
-        return _PLAIN[name][0]
+    if isinstance(name, str) and name in PLAIN:
+        return PLAIN[name][0]
     if isinstance(kind, Mapping) and name == "record":
         fields = {field["name"]: field["type"] for field in kind["fields"]}
         single = "value" if set(fields) == _VARCHAR else "timestamp" if set(fields) == _INSTANT_FIELDS else None
         return T.StringType() if single is None else _avro_type(fields[single], named)
     if isinstance(kind, Mapping) and name == "array":
         item = _avro_type(kind["items"], named)
-        return T.ArrayType(item) if _one(kind["items"]) in _IN_ARRAYS else T.StringType()
+        return T.ArrayType(item) if only_type(kind["items"]) in IN_ARRAYS else T.StringType()
     return _of_union(parts)
 
 
