@@ -40,13 +40,19 @@ RECORDED_FROM: Final = "_recorded_from"  # when the table began to say a row
 RECORDED_TO: Final = "_recorded_to"  # when it ceased to
 SOURCE: Final = "_source"  # of a table of several sources: which of them a row is from
 COPY: Final = "_copy"  # of a keyless table: which of the equal rows
+
+# Beside the columns of versions while a difference is written.
+ACTION: Final = "_action"
+CHANGE: Final = "_change"
+WAS_OPEN: Final = "_was_open"
+
 OWN_COLUMNS: Final = frozenset(
     (
         *(VALID_FROM, VALID_TO, IS_CURRENT, OP, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN),
-        *(RESCUED, BATCH, RECORDED_FROM, RECORDED_TO, SOURCE, COPY),
+        *(RESCUED, BATCH, RECORDED_FROM, RECORDED_TO, SOURCE, COPY, ACTION, CHANGE, WAS_OPEN),
     )
 )
-"""What a source's column cannot be called. Names that no event has yet are kept from specs by the prefix alone."""
+"""What a column that events bring cannot be called; specs keep the whole prefix free."""
 
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"

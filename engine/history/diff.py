@@ -20,25 +20,26 @@ def version_rows(judged: DataFrame, batch: int) -> DataFrame:
     """History rows out of judged changes.
 
     Needs: what `reconcile` gives.
-    Gives: history's columns, then action.
+    Gives: history's columns, then _action.
     Rows: one a version.
     """
-    return judged.where(F.col("action").isNotNull()).select("version.*", F.lit(batch).alias(names.BATCH), "action")
+    stamped, action = F.lit(batch).alias(names.BATCH), F.col("action").alias(names.ACTION)
+    return judged.where(F.col("action").isNotNull()).select("version.*", stamped, action)
 
 
 def open_diff(judged: DataFrame, batch: int) -> DataFrame:
     """What versions folded over open ones ask of the table.
 
     Needs: what `reconcile` gives with `existing`.
-    Gives: history's columns, then change (insert, update), was_open (true for updates: they concern open rows).
+    Gives: history's columns, then _change (insert, update), _was_open (true for updates: they concern open rows).
     Rows: one a version written; kept ones are gone.
     """
-    written = version_rows(judged, batch).where(F.col("action") != KEEP)
-    is_new = F.col("action") == OPEN
+    written = version_rows(judged, batch).where(F.col(names.ACTION) != KEEP)
+    is_new = F.col(names.ACTION) == OPEN
     return written.select(
-        *[column for column in written.columns if column != "action"],
-        F.when(is_new, INSERT).otherwise(UPDATE).alias("change"),
-        (~is_new).alias("was_open"),
+        *[F.col(quoted(column)) for column in written.columns if column != names.ACTION],
+        F.when(is_new, INSERT).otherwise(UPDATE).alias(names.CHANGE),
+        (~is_new).alias(names.WAS_OPEN),
     )
 
 
@@ -47,7 +48,7 @@ def full_diff(judged: DataFrame, existing: DataFrame, identity: Sequence[str], b
 
     Needs: judged: what `reconcile` gives without `existing`; existing: all history rows of the same keys;
         identity: the columns that a row of the tables is known by.
-    Gives: history's columns, then change (insert, update, delete), was_open.
+    Gives: history's columns, then _change (insert, update, delete), _was_open.
     Rows: one a version that is new, differs or is gone.
 
         should be        is               change
@@ -56,7 +57,7 @@ def full_diff(judged: DataFrame, existing: DataFrame, identity: Sequence[str], b
         C [9, )          C [9, )          (nothing)
                          R [7, 9)         delete: a READ that a late change superseded
     """
-    wanted = version_rows(judged, batch).drop("action")
+    wanted = version_rows(judged, batch).drop(names.ACTION)
     same = same_version(identity, "w", "e")
     both = wanted.alias("w").join(existing.alias("e"), on=same, how="full_outer")  # one row a version
     is_wanted, is_there = side("w", names.VALID_FROM).isNotNull(), side("e", names.VALID_FROM).isNotNull()
@@ -67,9 +68,9 @@ def full_diff(judged: DataFrame, existing: DataFrame, identity: Sequence[str], b
     return both.select(
         *[column.alias(name) for column, name in zip(columns, compared, strict=True)],
         F.lit(batch).alias(names.BATCH),
-        change.alias("change"),
-        (is_there & side("e", names.VALID_TO).isNull()).alias("was_open"),
-    ).where(F.col("change").isNotNull())
+        change.alias(names.CHANGE),
+        (is_there & side("e", names.VALID_TO).isNull()).alias(names.WAS_OPEN),
+    ).where(F.col(names.CHANGE).isNotNull())
 
 
 def picked(name: str, is_wanted: Column) -> Column:

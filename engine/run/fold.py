@@ -200,13 +200,13 @@ def write_history(work: Folding, difference: Difference) -> Branch:
     branch = history_branch(work)
     for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
         if any(change != INSERT and there == was_open for change, there in changes):
-            source = diff.where((F.col("change") != INSERT) & (F.col("was_open") == was_open))
+            source = diff.where((F.col(names.CHANGE) != INSERT) & (F.col(names.WAS_OPEN) == was_open))
             view = temporary_view(source)
             branch.execute(
                 history_merge(branch.identifier, view, work.identity, columns, rows, work.keyless, branch.layout)
             )
             work.spark.catalog.dropTempView(view)
-    is_added = F.col("change") != DELETE if branch.layout.recorded else F.col("change") == INSERT
+    is_added = F.col(names.CHANGE) != DELETE if branch.layout.recorded else F.col(names.CHANGE) == INSERT
     branch.append(diff.where(is_added).select(*[F.col(quoted(name)) for name in columns]))
     work.versions = {
         "opened": sum(n for (change, _), n in changes.items() if change == INSERT),

@@ -246,8 +246,8 @@ def table_plan(work: Folding, difference: Difference | None, new: New | None) ->
 
 def version_counts(work: Folding, difference: Difference) -> Mapping[str, int]:
     """How many versions the run would open, close, change in place, splice, withdraw and remove."""
-    is_gone, is_new = F.col("change") == DELETE, F.col("change") == INSERT
-    closes = F.col("was_open") & F.col(names.VALID_TO).isNotNull()
+    is_gone, is_new = F.col(names.CHANGE) == DELETE, F.col(names.CHANGE) == INSERT
+    closes = F.col(names.WAS_OPEN) & F.col(names.VALID_TO).isNotNull()
     what = (
         F.when(is_gone & (F.col(names.OP) == names.OP_READ), "withdrawn")
         .when(is_gone, "removed")
@@ -265,10 +265,10 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     """How many of the new versions come before one that the table has already, and keeps."""
     if refolded is None:
         return 0
-    is_new = F.col("change") == INSERT
+    is_new = F.col(names.CHANGE) == INSERT
     keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
     there = versions_of(work, work.rows.history, keys).alias("h")
-    gone = refolded.where(F.col("change") == DELETE).alias("g")
+    gone = refolded.where(F.col(names.CHANGE) == DELETE).alias("g")
     kept = there.join(gone, on=same_version(work.identity, "h", "g"), how="left_anti")
     newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias("_newest"))
     opened = refolded.where(is_new).join(newest, on=list(work.identity), how="inner")  # newest: one row a key
@@ -286,6 +286,6 @@ def statements(work: Folding) -> tuple[str, ...]:
     return (
         history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, layout),
         history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, layout),
-        f"INSERT INTO {history} ({stored})\nSELECT {listed} FROM `versions` WHERE change = 'insert'",
+        f"INSERT INTO {history} ({stored})\nSELECT {listed} FROM `versions` WHERE {names.CHANGE} = 'insert'",
         latest_merge(latest, "open_versions", work.identity, latest_schema(work.stored).names, work.keyless),
     )

@@ -69,9 +69,9 @@ def tally_changes(work: Folding, diff: DataFrame) -> Counter[tuple[str, bool]]:
     """The changes of a difference, by (change, was_open); the versions that READs had opened and that go are told."""
     changes: Counter[tuple[str, bool]] = Counter()
     of_read = F.col(names.OP).eqNullSafe(names.OP_READ).alias("of_read")
-    for row in diff.groupBy("change", "was_open", of_read).count().collect():
-        changes[row["change"], row["was_open"]] += row["count"]
-        if row["change"] == DELETE and row["of_read"]:
+    for row in diff.groupBy(names.CHANGE, names.WAS_OPEN, of_read).count().collect():
+        changes[row[names.CHANGE], row[names.WAS_OPEN]] += row["count"]
+        if row[names.CHANGE] == DELETE and row["of_read"]:
             work.withdrawn += row["count"]
     return changes
 

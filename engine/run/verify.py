@@ -165,12 +165,12 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
     """
     columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
     rows = difference.rows.localCheckpoint()
-    gone = rows.where(F.col("change") != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
+    gone = rows.where(F.col(names.CHANGE) != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
     is_open = side("h", names.VALID_TO).isNull()
-    written = F.when(F.col("g.was_open"), is_open).otherwise(~is_open & same_opening("h", "g"))
+    written = F.when(side("g", names.WAS_OPEN), is_open).otherwise(~is_open & same_opening("h", "g"))
     same = same_key(work.identity, "h", "g") & written
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
-    return kept.unionByName(rows.where(F.col("change") != DELETE).select(*columns)).localCheckpoint()
+    return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).localCheckpoint()
 
 
 def has_followed(work: Folding) -> bool:

@@ -40,7 +40,7 @@ def history_merge(
         return ended(target, source, same, layout)
     return (
         f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {' AND '.join(same)}\n"
-        f"WHEN MATCHED AND s.change = 'delete' THEN DELETE\n"
+        f"WHEN MATCHED AND s.{names.CHANGE} = 'delete' THEN DELETE\n"
         f"WHEN MATCHED THEN UPDATE SET {assignments(columns, layout)}"
     )
 
