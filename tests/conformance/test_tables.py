@@ -21,7 +21,8 @@ QUICK = list({BY_NAME[name].format: name for name in WANTED[::-1]}.values())
 REST = [name for name in WANTED if name not in QUICK]
 
 
-@pytest.mark.parametrize("told_by", [QUICK, pytest.param(REST, marks=pytest.mark.slow)], ids=["quick", "rest"])
+@pytest.mark.slow
+@pytest.mark.parametrize("told_by", [QUICK, REST], ids=["quick", "rest"])
 def test_every_format_ends_in_the_same_tables(told_by: list[str], spark: SparkSession, project: ProjectSpec) -> None:
     specs: dict[tuple[str, str], TableSpec] = {}
     for name in told_by:
