@@ -44,6 +44,10 @@ def sqlserver(change: str | None, lsn: str | None, place: Any = None) -> str:
 ORDERED = [
     (mysql("INSERT", "mysql-bin.999999", 9), mysql("INSERT", "mysql-bin.1000000", 4)),
     (mysql("INSERT", "b.000001", 9), mysql("INSERT", "b.000001", 10)),
+    # Compared as texts, as others do, the second of these would stand first.
+    (mysql("UPDATE", "b.000001", 23), mysql("UPDATE", "b.000001", 123)),
+    (mysql("UPDATE", "b.09", 4), mysql("UPDATE", "b.10", 4)),
+    (postgresql("UPDATE", "9/FF"), postgresql("UPDATE", "10/00")),
     (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9)),
     (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9, "2024-05-06T12:16:02")),
     (postgresql("UPDATE", "5E30A78/3B9ACA00"), postgresql("UPDATE", "16000000/2")),

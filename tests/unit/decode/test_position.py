@@ -10,6 +10,7 @@ def test_postgresql_positions_sort_by_the_transaction_before_then_by_lsn(spark: 
     given = [  # (lsn, sequence), in the order of the log
         (7, '["5","7"]'),
         (9, '["5","9"]'),
+        (9, '["6","9"]'),  # one lsn, another transaction before it
         (8, '["10","8"]'),
         (4096, '["99","4096"]'),
         (2**62, f'["{2**61}","{2**62}"]'),
