@@ -29,8 +29,9 @@ def fold(changes, windows, rules):
     return history, [row for row in history if row["_is_current"]]
 
 
-def unique(changes):
-    """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all."""
+def unique(changes, skew):
+    """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all: of
+    READs the earliest, of what is left the one that was processed first."""
 
     def identity(c):
         return (
@@ -41,7 +42,10 @@ def unique(changes):
             c["position"] is None and (c["commit_ts"] or 0),
         )
 
-    ordered = sorted(changes, key=lambda c: (identity(c), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0))
+    def first(c):
+        return c["op"] == "read" and time_of(c, skew), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
+
+    ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
     return [next(same) for _, same in groupby(ordered, identity)]
 
 
@@ -128,7 +132,7 @@ class Source:
     """All changes of one table; keys depend on each other by truncates and key changes only."""
 
     def __init__(self, changes, windows, rules):
-        self.windows, self.rules, self.own, changes = windows, rules, {}, unique(changes)
+        self.windows, self.rules, self.own, changes = windows, rules, {}, unique(changes, rules.skew)
         for change in changes:
             if change["key"] is not None:
                 self.own.setdefault(change["key"], []).append(change)
