@@ -106,6 +106,7 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
         update  a=2, b=null    [a]      a=2, b=x         b was not sent
         update  a=2, b=null             a=2, b=null      b was sent, and is null
         delete                          gone
+        read    a=2, b=y                gone             where a is superseded: what is left tells nothing of a gone row
         insert  a=3, b=null    [a]      a=3, b unknown   a new row owes nothing to the old one
     """
     gone = is_gone()
@@ -118,9 +119,15 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
         counts = counts & (~is_truncate | F.max(counts & ~is_truncate).over(so_far()))
     if not rules.reads and not rules.followed and not rules.truncates:
         return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
-    states = {"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]}
+    rows = rows.withColumns(
+        {"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]}
+    )
+    states = {}
     for index, name in enumerate(rules.followed):
-        told = carries(name) & (~F.col(f"superseded_{index}") if rules.reads else F.lit(True))
+        told = carries(name)
+        if rules.reads:
+            of_gone_row = F.col("is_superseded") & ~F.coalesce("is_live", F.lit(True))
+            told = told & ~F.col(f"superseded_{index}") & ~of_gone_row
         states[f"state_{index}"] = F.coalesce(latest_known(own_state(name), told), never_told(name))
     return rows.withColumns(states)
 

@@ -98,6 +98,22 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [window(30, 9, 60, 12)],
         [(1, 0, 10, "insert"), (None, 10, None, "delete")],
     ),
+    "what is left of a superseded READ tells nothing of a row that is gone": (
+        [
+            change("insert", 10, 0, 1, b="before"),
+            change("update", 30, 100, 2, present={"case", "k", "a"}),
+            change("truncate", 31, 50),  # its clock went back: the READ's window does not reach it
+            change("read", 40, 105, 3, b="of the read"),
+            change("update", 41, 110, 4, present={"case", "k", "a"}),
+        ],
+        [],
+        [
+            (1, 0, 100, "insert", "before"),
+            (2, 100, 100, "update", "before"),
+            (None, 100, 110, "delete", None),
+            (4, 110, None, "update", None),
+        ],
+    ),
     "of two snapshots at once the window that closes last holds a READ": (
         [change("update", 40, 15, 2), change("read", 70, 40, 1)],
         [window(30, 10, 90, 60), window(50, 20, 60, 25)],
