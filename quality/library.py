@@ -3,20 +3,22 @@
 import importlib
 import os
 import warnings
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
+
+ONE_IMPORTS = Lock()  # what warnings are shown is the process's, not a thread's
 
 
 def great_expectations() -> Any:
     """The library, with usage statistics off and without the deprecation warnings of its own imports."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
-    with warnings.catch_warnings():
+    with ONE_IMPORTS, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return importlib.import_module("great_expectations")
 
 
 def import_early() -> None:
-    """Import it beside what is done meanwhile: as long as Spark starts, Python only waits.
+    """Import it beside what is done meanwhile: while Spark starts or looks, Python only waits.
 
     Whoever wants it earlier waits for this import, and sees its errors.
     """

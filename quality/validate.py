@@ -1,7 +1,6 @@
 """Run the checks of one table: Spark finds, Great Expectations judges, ledger and Data Docs keep the verdicts."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -26,7 +25,7 @@ from quality.docs import build_pages, judge, open_context
 from quality.expected import run_expectations
 from quality.findings import find
 from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
-from quality.library import great_expectations
+from quality.library import import_early
 from quality.outcomes import NO_RUN, found_in_outcomes
 from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
 from quality.scope import Tables
@@ -63,10 +62,8 @@ def run_checks(
     gaps: Sequence[Gap] = ()
     if has_tables(spark, project, spec):
         tables = read_tables(spark, project, spec, history_ref, latest_ref, since_batch, numbers)
-        with ThreadPoolExecutor(1, thread_name_prefix="library") as beside:
-            loaded = beside.submit(great_expectations)  # seconds, in which Spark looks and Python waits
-            looks = look(spark, project, spec, tables, since_batch)
-            loaded.result()
+        import_early()
+        looks = look(spark, project, spec, tables, since_batch)
         gaps = record(spark, project, spec, tables, looks, visit)
     asked = found_by_checks(looks, spec, sums, numbers)
     checked_at = visit.at

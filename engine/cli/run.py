@@ -36,7 +36,7 @@ def catch_up(
 ) -> None:
     """Take all that is new into the tables, exactly once, and check them."""
     bound = parse_time(until) if until else None
-    with spark_work(specs, project, checking=True) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from engine.run import catch_up as run_catch_up
         from quality.validate import checks_of_run
 
@@ -57,7 +57,7 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
     from engine.errors import QualityError
 
     results: list[tuple[str, CheckResult]] = []
-    with spark_work(specs, project, checking=True) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from quality.validate import run_checks
 
         run_id = uuid.uuid4().hex[:16]

@@ -22,12 +22,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def spark_work(
-    specs: list[Path] | None, project: Path | None, checking: bool = False
+    specs: list[Path] | None, project: Path | None
 ) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
-    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start.
-
-    `checking`: checks will run, and what judges them takes seconds to start, too.
-    """
+    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start."""
     from engine.spec import load_specs
 
     found_project = open_project(project)
@@ -35,11 +32,6 @@ def spark_work(
     with progress_line() as progress:
         progress("", "starting Spark")
         from engine.session import spark_session
-
-        if checking:
-            from quality.library import import_early
-
-            import_early()
 
         yield found_project, found_specs, spark_session(found_project), progress
 
