@@ -56,6 +56,7 @@ OWN_COLUMNS: Final = frozenset(
 
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
+OF_REJECT: Final = ("consumer", "batch", "file", "line")  # what tells one reject from all others
 REPLAYS: Final = "replays"
 INPUTS: Final = "inputs"
 RUNS: Final = "runs"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import CommitConflictError, SpecError
-from engine.look.gaps import ATTEMPTS, writable_catalog
+from engine.errors import SpecError
 from engine.look.reading import Reader
-from engine.names import DISMISSALS, REJECTS
+from engine.look.writing import until_committed, writable_catalog
+from engine.names import DISMISSALS, OF_REJECT, REJECTS
 
 if TYPE_CHECKING:
     from engine.look.rejects import Place, Reject
@@ -80,23 +80,20 @@ def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", said: Dismissal)
     Raises: CommitConflictError: others wrote each time.
     """
     import pyarrow as pa
-    from pyiceberg.exceptions import CommitFailedException, ValidationException
 
     told: dict[str, Any] = {"dismissed_by": said.by, "reason": said.reason, "dismissed_at": said.at}
     places = sorted({each.place for each in chosen})
-    rows = [dict(zip(("consumer", "batch", "file", "line"), place, strict=True)) | told for place in places]
+    rows = [dict(zip(OF_REJECT, place, strict=True)) | told for place in places]
     catalog, name = writable_catalog(project.catalog), f"{project.namespace}.{DISMISSALS}"
-    for _ in range(ATTEMPTS):
-        try:
-            if not catalog.table_exists(name):
-                beside = catalog.load_table(f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
-                options: dict[str, Any] = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
-                catalog.create_table_if_not_exists(name, _schema(), **options)
-            catalog.load_table(name).append(pa.Table.from_pylist(rows, schema=_schema()))
-        except (CommitFailedException, ValidationException):  # somebody has written since it was read
-            continue
-        return
-    raise CommitConflictError(f"Cannot dismiss rejects: others wrote {name} each time.", "run again")
+
+    def attempt() -> None:
+        if not catalog.table_exists(name):
+            beside = catalog.load_table(f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
+            options: dict[str, Any] = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
+            catalog.create_table_if_not_exists(name, _schema(), **options)
+        catalog.load_table(name).append(pa.Table.from_pylist(rows, schema=_schema()))
+
+    until_committed(attempt, "dismiss rejects", name)
 
 
 def _schema() -> Any:
@@ -106,5 +103,5 @@ def _schema() -> Any:
     texts, longs = ("consumer", "file", "reason", "dismissed_by"), ("batch", "line")
     kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(longs, pa.int64())
     kinds["dismissed_at"] = pa.timestamp("us", "UTC")
-    order = ("consumer", "batch", "file", "line", "reason", "dismissed_by", "dismissed_at")
+    order = (*OF_REJECT, "reason", "dismissed_by", "dismissed_at")
     return pa.schema([(column, kinds[column]) for column in order])

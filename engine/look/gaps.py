@@ -3,20 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from engine import names
-from engine.errors import CommitConflictError, SpecError
-from engine.look.reading import Reader, open_catalog
+from engine.errors import SpecError
+from engine.look.reading import Reader
+from engine.look.writing import until_committed, writable_catalog
 from engine.schema.gap import ACKNOWLEDGED, HEALED, Gap, gap_of
-from engine.session import sqlite_file
-from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
-    from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
-
-ATTEMPTS = 20
 
 
 def gaps_of(catalog: Reader, namespace: str) -> list[Gap]:
@@ -39,22 +36,19 @@ def acknowledge(project: ProjectSpec, gap_id: str, reason: str, who: str, at: da
     Raises: SpecError: there is no such gap, there are several, or it is healed.
         CommitConflictError: others wrote each time.
     """
-    from pyiceberg.exceptions import CommitFailedException, ValidationException
-
     catalog = writable_catalog(project.catalog)
     name = f"{project.namespace}.{names.GAPS}"
     told: dict[str, Any] = {"acknowledged_by": who, "acknowledged_reason": reason, "acknowledged_at": at}
-    for _ in range(ATTEMPTS):
+
+    def attempt() -> Gap:
         table = catalog.load_table(name) if catalog.table_exists(name) else None
         gaps = rows_of(table) if table is not None else []
         known = replace(the_one(gaps, gap_id), status=ACKNOWLEDGED, **told)
         assert table is not None  # it holds the gap
-        try:
-            put(table, [known if gap.gap_id == known.gap_id else gap for gap in gaps if gap.table == known.table])
-        except (CommitFailedException, ValidationException):  # somebody has written since it was read
-            continue
+        put(table, [known if gap.gap_id == known.gap_id else gap for gap in gaps if gap.table == known.table])
         return known
-    raise CommitConflictError(f"Cannot acknowledge {gap_id}: others wrote {name} each time.", "run again")
+
+    return until_committed(attempt, f"acknowledge {gap_id}", name)
 
 
 def the_one(gaps: Sequence[Gap], gap_id: str) -> Gap:
@@ -82,17 +76,3 @@ def put(table: "Table", gaps: Sequence[Gap]) -> None:
 
     rows = pa.Table.from_pylist([asdict(gap) for gap in gaps], schema=table.schema().as_arrow())
     table.overwrite(rows, overwrite_filter=EqualTo("table", gaps[0].table))
-
-
-def writable_catalog(spec: CatalogSpec) -> "Catalog":
-    """The project's catalog for writing: PyIceberg's own.
-
-    Raises: SpecError where nothing has been written yet, or the kind of catalog needs a JVM.
-    """
-    from pyiceberg.catalog.sql import SqlCatalog
-
-    reader = open_catalog(spec)
-    database = sqlite_file(spec)
-    if database is None:
-        return cast("Catalog", reader)  # all but the embedded one are PyIceberg's
-    return SqlCatalog(spec.name, uri=f"sqlite:///{database}", init_catalog_tables="false", **spec.properties)

@@ -16,7 +16,6 @@ from engine.spec.model import ProjectSpec
 from engine.table.catalog import create, exists, identifier
 from engine.table.commit import one_boundary
 
-OF_REJECT = ("consumer", "batch", "file", "line")
 ONE_APPENDS = Lock()  # tables of one run write side by side, and share these
 
 SCHEMAS: Mapping[str, str] = {
@@ -103,16 +102,16 @@ def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFr
 def closed_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
     """The rejects that nobody waits for any more: closed by a replay, or dismissed. None where there are none.
 
-    Gives: the columns of OF_REJECT.
+    Gives: the columns of names.OF_REJECT.
     Rows: without duplicates.
     """
     replays, dismissed = (read_ledger(spark, project, table) for table in (names.REPLAYS, names.DISMISSALS))
     parts = []
     if replays is not None:
         of = {"consumer": "of_consumer", "batch": "of_batch"}
-        parts.append(replays.select(*[F.col(of.get(name, name)).alias(name) for name in OF_REJECT]))
+        parts.append(replays.select(*[F.col(of.get(name, name)).alias(name) for name in names.OF_REJECT]))
     if dismissed is not None:
-        parts.append(dismissed.select(*OF_REJECT))
+        parts.append(dismissed.select(*names.OF_REJECT))
     return reduce(DataFrame.unionByName, parts).distinct() if parts else None  # a set of places, no fan-out
 
 
@@ -121,7 +120,7 @@ def open_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
     rejects, closed = read_ledger(spark, project, names.REJECTS), closed_rejects(spark, project)
     if rejects is None or closed is None:
         return rejects
-    return rejects.join(closed, on=list(OF_REJECT), how="left_anti").select(*rejects.columns)
+    return rejects.join(closed, on=list(names.OF_REJECT), how="left_anti").select(*rejects.columns)
 
 
 def taken_inputs(
