@@ -76,8 +76,6 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
 
 def loosened(text: Column, kind: T.DataType) -> Column:
     """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags."""
-    if isinstance(kind, T.StringType):
-        return text
     if isinstance(kind, T.BinaryType):
         return F.try_to_binary(text, F.lit("base64"))
     if isinstance(kind, T.BooleanType):
@@ -193,8 +191,7 @@ def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Col
 
 def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     if encoding.kind == "unsigned":
-        number = values.unsigned(value)
-        return number if kind == T.DecimalType(20, 0) else _as(number, kind, T.DecimalType)
+        return _as(values.unsigned(value), kind, T.DecimalType)
     if encoding.kind == "bits":
         return _as(values.bits(value, encoding.size or 1), kind, T.StringType)
     if encoding.kind == "hex":

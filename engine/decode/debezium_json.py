@@ -36,7 +36,6 @@ _ANY_VALUE: Final = f"{_VALUE}, schema struct<type string>, payload struct<{_VAL
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
 _LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
-_TIMELESS: Final = "neither source.ts_ms, the time of the change, nor ts_ms, when it was read, is a time"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
 _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
@@ -118,16 +117,11 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         F.col(name) if name in judged.columns else F.lit(None).cast("string") for name in ("problem", "key_schema")
     )
     is_timeless = F.col("commit_ts").isNull() & F.col("ingest_ts").isNull()
+    refused = debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), is_timeless, order)
     reason = (
         F.when(problem.isNotNull(), problem)
         .when(F.col("_broken"), debezium_kinds.broken_reason(text))
-        .when(
-            control.isNull(),
-            F.coalesce(
-                debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), order),
-                F.when(is_timeless & (value.getField("op") != "r"), _TIMELESS),
-            ),
-        )
+        .when(control.isNull(), refused)
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     row_schema, key = F.col("_row_schema"), F.col("_key")

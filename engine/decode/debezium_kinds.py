@@ -104,7 +104,7 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the envelope has a type that Debezium does not give it")
 
 
-def reject_reason(value: Column, table: Column, position: Column, order: str) -> Column:
+def reject_reason(value: Column, table: Column, position: Column, is_timeless: Column, order: str) -> Column:
     """Why an event that is no control event cannot be a change either; null where it can."""
     code, source = value.getField("op"), value.getField("source")
     before, after = value.getField("before"), value.getField("after")
@@ -126,4 +126,8 @@ def reject_reason(value: Column, table: Column, position: Column, order: str) ->
         .when(~before.startswith("{"), "before is not an object")
         .when((code != "r") & misplaced.isNotNull(), misplaced)
         .when((code != "r") & position.isNull(), "a streamed change without a position")
+        .when(
+            (code != "r") & is_timeless,
+            "neither source.ts_ms, the time of the change, nor ts_ms, when it was read, is a time",
+        )
     )
