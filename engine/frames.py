@@ -1,5 +1,6 @@
-"""Small DataFrames from Python values, without a Python worker."""
+"""DataFrames of small Python values, and under a name for statements."""
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,3 +21,10 @@ def local_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: 
     arrow = to_arrow_schema(types)
     columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in arrow]
     return spark.createDataFrame(pa.Table.from_arrays(columns, schema=arrow), types)
+
+
+def temporary_view(rows: DataFrame) -> str:
+    """A name under which a statement can use the rows."""
+    name = f"siltstone_{uuid.uuid4().hex[:12]}"
+    rows.createOrReplaceTempView(name)
+    return name

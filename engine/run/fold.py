@@ -1,6 +1,5 @@
 """From `changes` to `history` to `latest`: what is not folded yet, each table in one published step."""
 
-import uuid
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import temporary_view
 from engine.history.diff import DELETE, INSERT, UPDATE, open_diff
 from engine.history.links import owed_keys
 from engine.history.reconcile import reconcile
@@ -248,10 +248,3 @@ def latest_rows(work: Folding, history: DataFrame) -> DataFrame:
     """The rows of `latest` that a history gives: the open versions of live keys."""
     columns = [F.col(quoted(name)) for name in latest_schema(work.stored).names]
     return history.where(F.col(names.VALID_TO).isNull() & F.col(names.IS_CURRENT)).select(*columns)
-
-
-def temporary_view(rows: DataFrame) -> str:
-    """A name under which a statement can use the rows."""
-    name = f"siltstone_{uuid.uuid4().hex[:12]}"
-    rows.createOrReplaceTempView(name)
-    return name

@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.errors import SpecError
+from engine.frames import temporary_view
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
@@ -26,7 +27,6 @@ from engine.run.fold import (
     history_marker,
     latest_marker,
     latest_rows,
-    temporary_view,
 )
 from engine.run.folding import (
     TOTAL_RECORDS,

@@ -62,15 +62,19 @@ def create(
     `partitioning` is SQL (``months(_valid_to)``); the table starts without a snapshot.
     """
     columns = ", ".join(f"{quoted(field.name)} {ddl(field.dataType)}" for field in schema)
-    partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
-    settings = {**MERGE_ON_READ, **(properties or {})}
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
     with ONE_CREATES:
         create_namespace(spark, catalog, name)
         spark.sql(
-            f"CREATE TABLE IF NOT EXISTS {identifier(catalog, name)} ({columns}) USING iceberg{partitioned}"
-            f" TBLPROPERTIES ({listed})"
+            f"CREATE TABLE IF NOT EXISTS {identifier(catalog, name)} ({columns}) {clauses(partitioning, properties)}"
         )
+
+
+def clauses(partitioning: str = "", properties: Mapping[str, str] | None = None) -> str:
+    """What a statement that makes a table says after its columns."""
+    partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
+    settings = {**MERGE_ON_READ, **(properties or {})}
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
+    return f"USING iceberg{partitioned} TBLPROPERTIES ({listed})"
 
 
 def create_namespace(spark: SparkSession, catalog: str, name: str) -> None:

@@ -1,14 +1,14 @@
 """A table with other columns in the place of one that is there, in one commit."""
 
-import uuid
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.frames import temporary_view
 from engine.names import quoted
-from engine.table.catalog import MERGE_ON_READ, create_namespace, identifier
+from engine.table.catalog import clauses, create_namespace, identifier
 from engine.table.commit import one_boundary, summarised
 
 
@@ -26,15 +26,12 @@ def remake(
 
     `summary`: what the commit carries. `properties` are set beside those that the table has. `partitioning` is SQL.
     """
-    view = f"siltstone_{uuid.uuid4().hex[:12]}"
     columns = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in schema]
-    rows.select(*columns).createOrReplaceTempView(view)
-    partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted({**MERGE_ON_READ, **properties}.items()))
+    view = temporary_view(rows.select(*columns))
     create_namespace(spark, catalog, name)
     with one_boundary(name), summarised(spark, summary):
         spark.sql(
-            f"CREATE OR REPLACE TABLE {identifier(catalog, name)} USING iceberg{partitioned}"
-            f" TBLPROPERTIES ({listed}) AS SELECT * FROM {view}"
+            f"CREATE OR REPLACE TABLE {identifier(catalog, name)} {clauses(partitioning, properties)}"
+            f" AS SELECT * FROM {view}"
         )
     spark.catalog.dropTempView(view)
