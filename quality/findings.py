@@ -71,9 +71,8 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
         missing[catalogue.LATE_CHANGES] = found_late(scope.late)
     asked = [check for check in checks if check not in missing]
     in_time = digest.where(~F.col("too_late"))
-    seen = findings(
-        tables, spec, scope, asked, in_time
-    ).localCheckpoint()  # for the keys of a closer look, planned once
+    # Kept for the keys of a closer look, so that it is planned once.
+    seen = findings(tables, spec, scope, asked, in_time).localCheckpoint()
     found = collected(seen, asked)
     doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
     if doubtful:

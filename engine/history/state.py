@@ -119,9 +119,7 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
         counts = counts & (~is_truncate | F.max(counts & ~is_truncate).over(so_far()))
     if not rules.reads and not rules.followed and not rules.truncates:
         return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
-    rows = rows.withColumns(
-        {"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]}
-    )
+    rows = rows.withColumns({"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]})
     states = {}
     for index, name in enumerate(rules.followed):
         told = carries(name)

@@ -55,14 +55,16 @@ def context_of(
     """The files before new ones that their meaning can depend on: as many as their format needs, up to LOOK_BACK."""
     reads_on = FORMATS[source.format].reads_on
     found: list[PendingFile] = []
-    for most in LOOK_BACK if reads_on is not None else ():
+    if reads_on is None:
+        return found
+    for most in LOOK_BACK:
         before = files_before(files, new, most)
         if len(before) == len(found):
             break  # there are no more
         found = before
         # Numbers of one piece of a file grow, and that is all that is asked of them here.
         lines = scan(spark, [entry.file.path for entry in found]).select("file", F.col("row").alias("line"), "text")
-        if reads_on is not None and reads_on(lines):
+        if reads_on(lines):
             break
     return found
 

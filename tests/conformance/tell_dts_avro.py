@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -38,6 +39,7 @@ class DtsAvro(LineTeller):
     database: str
     born: bool
     misnamed: frozenset[str]
+    charset: str
 
     def record(self, step: Step, operation: str, place: str, **more: Any) -> Row:
         """What every record has, whatever it tells."""
@@ -123,17 +125,17 @@ class DtsAvro(LineTeller):
         seconds, fraction = divmod(rest, SECOND)
         return [*wire.civil(days), seconds // 3600, seconds // 60 % 60, seconds % 60, fraction * self.fraction]
 
-    charset: str
-
+    @abstractmethod
     def special(self, kind: str, value: Any) -> Any:
-        raise NotImplementedError
+        """A value of a type that databases write in ways of their own."""
 
+    @abstractmethod
     def placed(self, story: Story) -> Iterator[tuple[Step, list[str]]]:
         """Every step with the positions of its events."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transaction(self, step: Step) -> Row:
-        raise NotImplementedError
+        """What a record says of its transaction."""
 
 
 class DtsMysql(DtsAvro):
