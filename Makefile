@@ -1,6 +1,7 @@
-# make demo    the whole story on bundled events          make test    all tests but the slow ones
+# make demo    the whole story on bundled events          make test    all tests but the long ones
 # make check   lint, format, types                        make bench   measure catch-up against the usual recipe
 # make faults  put faults into the recorded streams, and write what the checks find of them (half an hour)
+# make test-long  the tests that take minutes each; the result goes to tests/LONG.md
 # make property  thousands of drawn cases (half an hour); the result goes to tests/property/RESULT.md
 # Each works from a clean clone: the first run makes .venv and installs everything into it.
 
@@ -9,7 +10,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-all property check faults bench java clean
+.PHONY: demo test test-long property check faults bench java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -18,11 +19,11 @@ demo: java $(READY)
 test: java $(READY)
 	@$(VENV)/bin/python -m pytest
 
-test-all: java $(READY)
-	@$(VENV)/bin/python -m pytest -m "slow or not slow"
+test-long: java $(READY)
+	@$(VENV)/bin/python -m tests.long
 
 property: java $(READY)
-	@$(VENV)/bin/python tests/property/full.py
+	@$(VENV)/bin/python -m tests.property.full
 
 check: $(READY)
 	@$(VENV)/bin/ruff check .

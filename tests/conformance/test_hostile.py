@@ -20,6 +20,7 @@ from tests.conformance.decoded import enveloped, spec_of
 from tests.conformance.formats import BY_NAME
 from tests.conformance.hostile import hostile_lines, spoilt
 from tests.conformance.malformed import THINGS, a_story
+from tests.conformance.quick import ways
 from tests.conformance.story import Story
 from tests.conformance.story import a_story as a_long_story
 from tests.conformance.tell_rows import Rows
@@ -33,8 +34,7 @@ NAMES = [
     "spanner_new_row_text", "shareplex", "datastream_json_postgresql", "datastream_json_sqlserver", "rows_json",
     "postgresql_framed", "dts_mysql", "dts_postgresql",
 ]  # fmt: skip
-QUICK = list({BY_NAME[name].format: name for name in NAMES[::-1]}.values())
-WAYS = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in NAMES]
+FILES = ("datastream_avro_mysql", "rows_avro", "rows_parquet", "rows_csv", "postgresql_bare")
 
 
 def hostile(teller: Teller, folder: Path, seed: int = SEED, many: int = MANY) -> list[bytes]:
@@ -76,7 +76,7 @@ def test_no_bytes_break_init(name: str, tmp_path: Path) -> None:
     assert refused
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", ways(NAMES))
 def test_no_bytes_break_a_decoder(name: str, spark: SparkSession, project: ProjectSpec) -> None:
     """Every line is a change, a control event or a reject with its reason, and each row fits or is told not to."""
     teller, folder = BY_NAME[name], project.root / "told" / name
@@ -100,7 +100,7 @@ def judged(mine: DataFrame, spec: TableSpec) -> None:
     assert good.where("op != 'read' AND (position IS NULL OR coalesce(commit_ts, ingest_ts) IS NULL)").isEmpty()
 
 
-@pytest.mark.parametrize("name", ["datastream_avro_mysql", "rows_avro", "rows_parquet", "rows_csv", "postgresql_bare"])
+@pytest.mark.parametrize("name", ways(FILES, ("datastream_avro_mysql", "rows_parquet")))
 def test_no_damaged_file_ends_in_another_error(name: str, spark: SparkSession, project: ProjectSpec) -> None:
     """Files that say how they are to be read, with bytes changed: read as far as they can be, or refused as such."""
     teller, whole, outcomes = BY_NAME[name], project.root / "whole", []

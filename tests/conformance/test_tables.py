@@ -11,13 +11,13 @@ from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance.decoded import spec_of, stored_rows, told
 from tests.conformance.formats import BY_NAME
+from tests.conformance.quick import one_a_format
 from tests.conformance.story import Key, Row, Table, a_story
 
 STORY = a_story()
 TABLES = {table.name: table for table in STORY.tables}
 WANTED = [name for name in BY_NAME if any(part in name for part in os.environ.get("SILTSTONE_FORMATS", "").split(","))]
-QUICK = list({BY_NAME[name].format: name for name in WANTED[::-1]}.values())
-"""One way of telling for each format."""
+QUICK = one_a_format(WANTED)
 REST = [name for name in WANTED if name not in QUICK]
 
 

@@ -9,20 +9,27 @@ from engine.spec.model import ProjectSpec
 from tests.conformance.decoded import decoded, kit_value, single
 from tests.conformance.extremes import column, fits, zoo
 from tests.conformance.formats import BY_NAME
+from tests.conformance.quick import ways
 from tests.conformance.story import Row
 
 ALIKE = ("canal_swapped", "spanner_new_row_and_old_values_array")  # values as in canal, and in the other array
 OTHERS = {name: teller for name, teller in BY_NAME.items() if name not in ALIKE}
-QUICK = ("postgresql_schemas", "canal", "spanner_new_values_array", "datastream_avro_mysql", "rows_parquet")
 CARRIED = [name for name, teller in OTHERS.items() if teller.can.types]
-WAYS = [pytest.param(name, True, id=f"{name}-declared") for name in OTHERS]
-WAYS += [
-    pytest.param(name, False, id=f"{name}-carried", marks=() if name in QUICK else pytest.mark.slow) for name in CARRIED
-]
 
 
-@pytest.mark.parametrize(("name", "typed"), WAYS)
-def test_no_value_is_wrong(name: str, typed: bool, spark: SparkSession, project: ProjectSpec) -> None:
+@pytest.mark.parametrize("name", ways(list(OTHERS)))
+def test_no_value_of_a_declared_type_is_wrong(name: str, spark: SparkSession, project: ProjectSpec) -> None:
+    no_value_is_wrong(name, True, spark, project)
+
+
+@pytest.mark.parametrize("name", ways(CARRIED, ("postgresql_schemas", "canal", "rows_parquet")))
+def test_no_value_of_a_type_that_the_events_carry_is_wrong(
+    name: str, spark: SparkSession, project: ProjectSpec
+) -> None:
+    no_value_is_wrong(name, False, spark, project)
+
+
+def no_value_is_wrong(name: str, typed: bool, spark: SparkSession, project: ProjectSpec) -> None:
     story, held = zoo(BY_NAME[name], typed)
     found = decoded(spark, project, BY_NAME[name], story, typed)
     by_id = {(change["row"] or {}).get("id"): change for change in found.changes["zoo"]}

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.report import RunReport
@@ -62,6 +63,7 @@ def delivered(
     return reports, [{k: v for k, v in found.items() if k != "_batch"} for found in sorted(rows, key=chronological)]
 
 
+@pytest.mark.slow
 def test_a_file_that_grows_gives_what_the_whole_file_gives(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:
@@ -90,6 +92,7 @@ def test_what_was_sent_again_in_the_next_file_is_known(spark: SparkSession, proj
     assert [report.tables[0].changes for report in (first, second)] == [4, 4]
 
 
+@pytest.mark.slow
 def test_batches_that_go_over_many_files_are_known_when_they_come_again(
     spark: SparkSession, project: ProjectSpec
 ) -> None:

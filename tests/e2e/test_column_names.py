@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.look import load_table, matching, open_catalog, timeline
@@ -12,6 +13,8 @@ from engine.spec import table_spec
 from engine.spec.model import ProjectSpec
 from quality.validate import checks_of_run
 from tests.e2e.streams import Shop, delete, insert, read, update
+
+pytestmark = pytest.mark.slow
 
 KEY = "key"
 OURS = (

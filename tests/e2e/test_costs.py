@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.spec.model import ProjectSpec
@@ -74,6 +75,7 @@ def test_a_batch_in_order_opens_no_older_changes_and_no_closed_versions(
     assert [name for _, name, _ in shop.latest()] == names
 
 
+@pytest.mark.slow
 def test_the_measure_is_right_a_late_change_does_read_them(spark: SparkSession, project: ProjectSpec) -> None:
     shop = folded(spark, project)
     with hidden(old_files(shop)):

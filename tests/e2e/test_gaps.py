@@ -95,6 +95,7 @@ def test_a_dropped_change_is_a_gap_until_it_arrives(shop: Shop) -> None:
     assert (told(shop)["complete-through-by"], told(shop)["open-gaps"]) == ("transaction end", "0")
 
 
+@pytest.mark.slow
 def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
     shop: Shop, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +144,7 @@ def dies(*_: Any) -> None:
     raise Killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("place", "step"), [(validate, "record"), (sequence, "tell_trust")])
 def test_a_run_that_dies_before_the_gaps_are_written_is_completed_by_the_next(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: Any, step: str

@@ -150,6 +150,7 @@ def test_a_table_of_which_nobody_says_the_key_is_refused(spark: SparkSession, pr
     assert (table.exit_code, "keys: []" in str(table.error)) == (2, True), table.error
 
 
+@pytest.mark.slow
 def test_a_table_without_a_key_through_the_commands(spark: SparkSession, project: ProjectSpec) -> None:
     """Equal rows of one statement, a redelivery of it, an update, and a late delete."""
     shop = Shop(spark, project)

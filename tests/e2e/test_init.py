@@ -103,6 +103,7 @@ def apart(spec: TableSpec, project: ProjectSpec) -> TableSpec:
     return replace(spec, target=replace(spec.target, latest=latest, history=history))
 
 
+@pytest.mark.slow
 def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, project: ProjectSpec) -> None:
     folder = project.root / "specs"
     for extract in ("postgresql.noschema", "mariadb.schema"):

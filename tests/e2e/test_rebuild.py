@@ -122,6 +122,7 @@ def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> Non
     assert verified(shop, sample=3, seed=8).status == EQUAL
 
 
+@pytest.mark.slow
 def test_a_column_that_came_later_is_folded_again_as_it_was_then(spark: SparkSession, project: ProjectSpec) -> None:
     shop, types = Shop(spark, project), {"extra": "string"}
     spec = shop.spec(columns=None)
@@ -139,6 +140,7 @@ def test_a_column_that_came_later_is_folded_again_as_it_was_then(spark: SparkSes
     assert tables(shop)[1] == before
 
 
+@pytest.mark.slow
 def test_other_settings_are_refused_until_a_rebuild_folds_with_them(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:

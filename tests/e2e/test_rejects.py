@@ -102,6 +102,7 @@ def decimals(shop: Shop, how: str) -> TableSpec:
     return table_spec(mapping, shop.project)
 
 
+@pytest.mark.slow
 def test_a_replay_that_crashes_is_done_once_by_the_next_and_reads_masked_records_from_their_file(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_replay_that_crashes_is_done_once_by_the_next_and_reads_masked_records
     assert [status for *_, status in told(shop, mended)] == ["applied"]
 
 
+@pytest.mark.slow
 def test_rejects_whose_file_is_gone_and_that_were_not_kept_stay(shop: Shop) -> None:
     spec, mended = decimals(shop, "precise"), decimals(shop, "string")
     file = shop.write("a.jsonl", [insert(1, row(1, "Alice", "AZA=")), insert(2, row(2, "Bob", "3.02"))])

@@ -78,6 +78,7 @@ def events(shop: Shop) -> list[str]:
     return sorted(repr(sorted(found.items())).replace(str(shop.project.root), "") for found in rows)
 
 
+@pytest.mark.slow
 def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_from_the_beginning(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
@@ -139,6 +140,7 @@ class Dying:
         remake(spark, catalog, name, rows, *more)
 
 
+@pytest.mark.slow
 def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +199,7 @@ def test_rows_that_history_said_before_stay_recorded_beside_the_new_ones(shop: S
     assert shop.taken(recorded("timestamp(3)")).status == NOTHING_NEW
 
 
+@pytest.mark.slow
 def test_a_table_can_lose_its_key(shop: Shop) -> None:
     keyed = replace(spec_of(shop), keys=("id",))
     same = (insert(1, row(1, "Alice")), insert(2, row(1, "Alice")), insert(3, row(2, "Bob")))

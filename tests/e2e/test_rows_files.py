@@ -13,6 +13,8 @@ from engine.spec import table_spec
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.e2e.truth_runs import a_project
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = (
     "id int, name string, price decimal(38,10), seen timestamp, at timestamp_ntz, born date, photo binary,"
     " ok boolean, share double, tags array<string>, op string, moment timestamp, n bigint"

@@ -44,6 +44,7 @@ def versions(rows: Sequence[dict[str, Any]], source: str | None) -> list[tuple[A
     return sorted(told, key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turns", [[0, 1], [1, 0]])
 def test_shards_are_folded_as_each_of_them_alone(spark: SparkSession, project: ProjectSpec, turns: list[int]) -> None:
     both = Shop(spark, project)
@@ -65,6 +66,7 @@ def test_shards_are_folded_as_each_of_them_alone(spark: SparkSession, project: P
         assert versions(together, name) == versions(alone.rows("shop_things_h"), None)
 
 
+@pytest.mark.slow
 def test_sources_with_keys_of_their_own_need_no_setting(spark: SparkSession, project: ProjectSpec) -> None:
     """A truncate of one ends no row of the other, whether the rows come before it or after."""
     shop = Shop(spark, project)

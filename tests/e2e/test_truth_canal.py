@@ -14,7 +14,7 @@ from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, nee
 from tests.recorded_tables import MARIADB, Table
 from tests.recordings import DATA, lines
 
-pytestmark = needs_recordings
+pytestmark = [pytest.mark.slow, needs_recordings]
 RECORDING = "mariadb/canal.flat.jsonl.gz"
 TABLES = tuple(MARIADB.values())
 FROM_THE_START = ("", 0, 0)

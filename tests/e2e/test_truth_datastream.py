@@ -18,7 +18,7 @@ from tests.recordings import DATA
 
 STREAMS = DATA / "datastream"
 Row = dict[str, Any]
-pytestmark = pytest.mark.skipif(not STREAMS.is_dir(), reason=f"the files are not there: {STREAMS}")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not STREAMS.is_dir(), reason=f"the files are not there: {STREAMS}")]
 
 # Keys of tables whose events name none. Two rows of LOCATIONS were given one row id when the file was made public.
 KEYS = {

@@ -16,7 +16,7 @@ from tests.e2e.truth_runs import Run, a_project, needs_recordings
 from tests.recorded_tables import POSTGRESQL, Table
 from tests.recordings import DATA, lines
 
-pytestmark = needs_recordings
+pytestmark = [pytest.mark.slow, needs_recordings]
 RECORDING, SCHEMAS = DATA / "postgresql/events.avro.jsonl.gz", DATA / "postgresql/events.avro.schemas.json.gz"
 TABLES = tuple(POSTGRESQL.values())
 # What the recordings of other days do not have: columns added since, and a table dropped.

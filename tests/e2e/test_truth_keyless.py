@@ -118,6 +118,7 @@ def test_canal(spark: SparkSession, project: ProjectSpec, final: Counter[Image])
     check_latest(spark, spec, final)
 
 
+@pytest.mark.slow
 def test_postgresql(spark: SparkSession, project: ProjectSpec) -> None:
     """A column of it was dropped while recording: the image is of those that stay."""
     table = Table("inventory.nopk", (), {"k": TEXT, "v": INTEGER})

@@ -30,6 +30,7 @@ def test_history_holds_the_images_every_key_went_through(plain: Run, table: Tabl
     check_images(plain, table, PLAIN)
 
 
+@pytest.mark.slow
 def test_events_with_schemas_give_the_same_truth(spark: SparkSession, project: ProjectSpec) -> None:
     run = whole(spark, project, TABLES, SCHEMA)
     for table in TABLES:
@@ -37,6 +38,7 @@ def test_events_with_schemas_give_the_same_truth(spark: SparkSession, project: P
         check_images(run, table, SCHEMA)
 
 
+@pytest.mark.slow
 def test_batches_in_any_order_with_lines_delivered_twice_give_the_same_rows(
     spark: SparkSession, project: ProjectSpec, plain: Run
 ) -> None:

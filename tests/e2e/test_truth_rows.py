@@ -146,6 +146,7 @@ def live(rows: Sequence[Case], columns: Sequence[str]) -> list[Version]:
     return sorted((tuple(row[name] for name in columns) for row in rows), key=repr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["value", "value_any_tie", "value_upsert_tie", "score", "place"])
 def test_every_case_has_the_history_and_the_latest_rows_it_expects(
     engine: Autocdc, told: dict[str, TableSpec], kind: str
@@ -177,6 +178,7 @@ def _state(versions: Sequence[Case], at: int) -> Any:
     return valid[0]["value"] if valid else "<deleted>"
 
 
+@pytest.mark.slow
 def test_a_bad_batch_is_refused_as_a_whole_and_says_the_sequence_before_the_key(engine: Autocdc) -> None:
     types = {"id": "int", "value": "string"}
     bad = [case for case in cases() if "expected" in case]
@@ -193,6 +195,7 @@ def test_a_bad_batch_is_refused_as_a_whole_and_says_the_sequence_before_the_key(
         assert versions(history, ["id", "value"]) == versions(case["expected_history"], ["id", "value"])
 
 
+@pytest.mark.slow
 def test_a_long_shuffled_stream_with_undeclared_columns_in_two_runs(engine: Autocdc) -> None:
     story = json.loads((SCD2 / "random_shuffled_seed1.json").read_text())
     spec = engine.spec(

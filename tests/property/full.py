@@ -1,26 +1,26 @@
 """The property tests with thousands of cases, and their result written down in RESULT.md: `make property`.
 
-    python tests/property/full.py [--seed N] [--part NAME ...]
+    python -m tests.property.full [--seed N] [--part NAME ...]
 
 Without a seed, one that was never drawn before; without parts, all. What RESULT.md says of other parts stays.
 """
 
 import argparse
 import os
-import platform
 import random
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-RESULT = HERE / "RESULT.md"
+from tests.results import ROOT, kept, when_and_commit, write
+
+RESULT = ROOT / "tests" / "property" / "RESULT.md"
 COLUMNS = ("part", "seed", "cases", "result", "seconds", "when (UTC)", "commit")
+HEADING = "The last full run of the property tests"
+WORDS = """`make property`, profile full; one line a part of them. Engine against oracle, row for row; simulated
+databases against what was true in them as well."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class Part:
 def parts() -> Mapping[str, Part]:
     """All parts by name."""
     os.environ["SILTSTONE_PROPERTY"] = "full"
-    sys.path.insert(0, str(ROOT))
     from tests.property.profile import BATCHED, DRAWN, DRIFTING, KEYLESS, SIMULATED, SPLITS
 
     split = len(SPLITS) * sum(BATCHED)
@@ -58,11 +57,11 @@ def main() -> int:
     asked.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     asked.add_argument("--part", action="append", choices=list(known))
     given = asked.parse_args()
-    rows, worst = kept(known), 0
+    rows, worst = kept(RESULT, known), 0
     for name in given.part or known:
         rows[name], code = run(name, known[name], given.seed)
         worst = max(worst, code)
-        RESULT.write_text(page(rows, known), encoding="utf-8")
+        write(RESULT, HEADING, WORDS, COLUMNS, rows, list(known))
     sys.stdout.write(RESULT.read_text(encoding="utf-8"))
     return worst
 
@@ -74,38 +73,9 @@ def run(name: str, part: Part, seed: int) -> tuple[Sequence[str], int]:
     command = [sys.executable, "-m", "pytest", f"tests/property/{part.file}", "-q", "-p", "no:cacheprovider"]
     command += ["-o", "timeout=3600", *(["-k", part.which] if part.which else [])]
     code = subprocess.run(command, cwd=ROOT, env=settings, check=False).returncode
-    ended = ["git", "describe", "--always", "--dirty"]
-    commit = subprocess.run(ended, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
     took = f"{time.monotonic() - began:.0f}"
     result = "FAILED" if code else "passed"
-    return (name, str(seed), f"{part.cases:,}", result, took, f"{datetime.now(UTC):%Y-%m-%d %H:%M}", commit), code
-
-
-def kept(known: Mapping[str, Part]) -> dict[str, Sequence[str]]:
-    """The lines of the page as it is."""
-    lines = RESULT.read_text(encoding="utf-8").splitlines() if RESULT.exists() else []
-    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines if line.startswith("| ")]
-    return {row[0]: row for row in rows if row[0] in known}
-
-
-def page(rows: Mapping[str, Sequence[str]], known: Mapping[str, Part]) -> str:
-    """The page that is checked in."""
-    told = [f"| {' | '.join(rows[name])} |" for name in known if name in rows]
-    return "\n".join(
-        [
-            "# The last full run of the property tests",
-            "",
-            "`make property`, profile full; one line a part of them. Engine against oracle, row for row; simulated",
-            "databases against what was true in them as well.",
-            "",
-            f"Last on {os.cpu_count()} cores, Python {platform.python_version()}.",
-            "",
-            f"| {' | '.join(COLUMNS)} |",
-            "|" + "---|" * len(COLUMNS),
-            *told,
-            "",
-        ]
-    )
+    return (name, str(seed), f"{part.cases:,}", result, took, *when_and_commit()), code
 
 
 if __name__ == "__main__":

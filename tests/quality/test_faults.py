@@ -26,6 +26,7 @@ def test_single_faults_are_found_where_they_are_and_nothing_else_is(
     assert scores[DROP_CHANGE].detectable == 4
 
 
+@pytest.mark.slow
 def test_a_stream_without_faults_raises_nothing_and_a_partition_that_stays_behind_is_found(
     spark: SparkSession, project: ProjectSpec, tmp_path: Path
 ) -> None:

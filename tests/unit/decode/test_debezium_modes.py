@@ -52,6 +52,7 @@ TIMES: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_all_handling_modes_of_times_give_the_same_times(spark: SparkSession) -> None:
     for mode, (sent, kinds) in TIMES.items():
         image = {"id": 1, **dict(zip(list(COLUMNS)[1:], sent, strict=True))}
