@@ -71,7 +71,8 @@ def of_silence(told: Told) -> Iterator[DataFrame]:
     """Heartbeats that stopped, partitions that stayed behind."""
     seen, grace = told.evidence, told.spec.quality.grace
     if seen.heartbeats:
-        yield silent_heartbeats(told.control, seen.since, seen.taken_before, seen.taken_newest, grace, told.key)
+        first = seen.first_heartbeat(grace)
+        yield silent_heartbeats(told.control, seen.since, first, seen.taken_newest, grace, told.key)
     if seen.watermarks:
         yield stalled_partitions(told.control, seen.marks_before, grace, told.key)
 

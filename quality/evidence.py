@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -19,7 +19,8 @@ from quality.snapshots import SCAN_ENDED, SNAPSHOT_REQUEST
 class Evidence:
     """Numbers of control rows by what they are; times of the newest ones, before the judged batches and with them.
 
-    `ended_scans` are of the judged batches. `commit`: by commit times; `taken`: by processing times.
+    `ended_scans` are of the judged batches, `beats_from` is the earliest heartbeat of them. `commit`: by commit times;
+    `taken`: by processing times.
     """
 
     since: int
@@ -36,7 +37,18 @@ class Evidence:
     commit_newest: datetime | None = None
     taken_before: datetime | None = None
     taken_newest: datetime | None = None
+    beats_from: datetime | None = None
     marks_before: datetime | None = None
+
+    def first_heartbeat(self, grace: timedelta) -> datetime | None:
+        """From when on heartbeats can tell of a silence that ended, or lasts; None: all can.
+
+        A file that is delivered again brings old ones: between them and now stand those that came before.
+        """
+        if self.taken_before is None:
+            return None
+        lasting = self.taken_before - grace
+        return lasting if self.beats_from is None else min(lasting, self.beats_from)
 
     def unavailable(self) -> Iterator[tuple[str, str]]:
         """The checks that need control rows which are not there."""
@@ -98,6 +110,7 @@ def evidence_of(
             F.max(F.when(of_ledger, F.col("commit_ts"))).alias("commit_newest"),
             F.max(F.when(old, F.col("ingest_ts"))).alias("taken_before"),
             F.max("ingest_ts").alias("taken_newest"),
+            F.min(F.when(counted["heartbeats"] & ~old, F.col("ingest_ts"))).alias("beats_from"),
             F.max(F.when(is_mark & old, F.col("commit_ts"))).alias("marks_before"),
         )
         .collect()[0]

@@ -15,22 +15,24 @@ ENDS: Final = (CHILD_PARTITIONS, PARTITION_END)
 
 
 def silent_heartbeats(
-    control: DataFrame, since: int, before: datetime | None, newest: datetime | None, grace: timedelta, key: T.DataType
+    control: DataFrame, since: int, first: datetime | None, newest: datetime | None, grace: timedelta, key: T.DataType
 ) -> DataFrame:
     """Where no heartbeat came for longer than `grace` although the source went on.
 
-    Needs: control rows of one source. `before`, `newest`: the greatest processing time before these batches and now.
+    Needs: control rows of one source. `first`: the time from which on heartbeats matter (None: all); `newest`: the
+        greatest processing time.
     Gives: check, position_from, position_to, key (all null), message.
-    Rows: one a silence: between two heartbeats of one channel, or after its last one. A look at all batches passes over
-        those that have ended: what the source held back has come since.
+    Rows: one a silence: between two heartbeats of one channel, or after its last one. Those between two older
+        heartbeats were told before. A look at all batches passes over those that have ended: what the source held back
+        has come since.
     """
-    recent = F.col("batch") > since
-    if before is not None:
-        recent = recent | (F.col("ingest_ts") >= F.lit(before - grace))
-    beats = control.where((F.col("kind") == HEARTBEAT) & F.col("ingest_ts").isNotNull() & recent).coalesce(1)
-    following = F.lead("ingest_ts").over(Window.partitionBy("source", "channel").orderBy("ingest_ts"))
+    is_new = F.col("batch") > since
+    matters = F.lit(True) if first is None else F.col("ingest_ts") >= F.lit(first)
+    beats = control.where((F.col("kind") == HEARTBEAT) & F.col("ingest_ts").isNotNull() & matters).coalesce(1)
+    in_time = Window.partitionBy("source", "channel").orderBy("ingest_ts")
+    following = F.lead("ingest_ts").over(in_time)
     until = F.coalesce(following, F.lit(newest))
-    is_told = following.isNull() | F.lit(since >= 0)
+    is_told = following.isNull() | (F.lit(since >= 0) & (is_new | F.lead(is_new).over(in_time)))
     silences = beats.select("channel", "ingest_ts", until.alias("until"), is_told.alias("is_told"))
     silences = silences.where(F.col("is_told") & longer_than(grace))
     # Without its end: a silence that goes on is the same finding in the next run.

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 from engine.decode import control_rows, envelopes, watermark_rows
 from engine.spec.model import SourceSpec
 from engine.table.ledger import ledger_schema
+from quality.evidence import evidence_of
 from quality.logs import skipped_logs
 from quality.watermarks import silent_heartbeats, stalled_partitions
 from tests.quality.stage import NOON, SECOND, at
@@ -43,24 +44,36 @@ def test_a_file_of_the_log_that_is_left_out_is_found_when_its_neighbours_come(sp
     assert messages(skipped_logs(frame(spark, rows), 2, T.StructType())) == []  # told before
 
 
+def beats(*seconds: int, batch: int = 1, channel: str = "hb") -> list[dict[str, Any]]:
+    beat = {"kind": "heartbeat", "channel": channel, "batch": batch}
+    return [beat | {"ingest_ts": at(NOON + s * SECOND)} for s in seconds]
+
+
+def silences(spark: SparkSession, rows: list[dict[str, Any]], newest: int, since: int = 0) -> list[str]:
+    control, now = frame(spark, rows), at(NOON + newest * SECOND)
+    seen = evidence_of(control, ["mysql:shop"], since, None, None)
+    return messages(silent_heartbeats(control, since, seen.first_heartbeat(GRACE), now, GRACE, T.StructType()))
+
+
 def test_a_heartbeat_that_stops_is_found(spark: SparkSession) -> None:
-    def beats(*seconds: int, batch: int = 1, channel: str = "hb") -> list[dict[str, Any]]:
-        beat = {"kind": "heartbeat", "channel": channel, "batch": batch}
-        return [beat | {"ingest_ts": at(NOON + s * SECOND)} for s in seconds]
-
-    def silences(rows: list[dict[str, Any]], newest: int, since: int = 0, before: int | None = None) -> list[str]:
-        known = None if before is None else at(NOON + before * SECOND)
-        return messages(
-            silent_heartbeats(frame(spark, rows), since, known, at(NOON + newest * SECOND), GRACE, T.StructType())
-        )
-
-    assert silences(beats(0, 5, 10, 15), 20) == []
-    paused, stopped = silences(beats(0, 5, 20) + beats(0, 4, channel="other"), 21)
+    assert silences(spark, beats(0, 5, 10, 15), 20) == []
+    others = beats(0, 4, channel="other")
+    paused, stopped = silences(spark, beats(0, 5, 20) + others, 21)
     assert paused.startswith("no heartbeat came on hb for long after 2026-")
     assert stopped.startswith("no heartbeat came on other for long after 2026-")
-    assert silences(beats(0, 5, 20) + beats(0, 4, channel="other"), 21, since=-1) == [stopped]  # the other one is over
-    assert silences(beats(0, 5) + beats(20, batch=2), 21, since=1, before=6) == [paused]
-    assert silences(beats(0, 5, 20) + beats(25, batch=2), 26, since=1, before=21) == []  # told before
+    assert silences(spark, beats(0, 5, 20) + others, 21, since=-1) == [stopped]  # the other one is over
+    assert silences(spark, beats(0, 5) + beats(20, batch=2), 21, since=1) == [paused]
+    assert silences(spark, beats(0, 5, 20) + beats(25, batch=2), 26, since=1) == []  # told before
+
+
+def test_heartbeats_that_come_once_more_tell_of_no_silence(spark: SparkSession) -> None:
+    """Old ones in a new batch: between them and now stand those of the batches before."""
+    steady, again = beats(*range(0, 121, 5)), beats(*range(30, 51, 5), batch=2)
+    assert silences(spark, steady + again, 125, since=1) == []
+    holed = beats(*range(0, 71, 5), 120)
+    assert len(silences(spark, holed, 125)) == 1
+    assert silences(spark, holed + again, 125, since=1) == []  # told before
+    assert len(silences(spark, holed + beats(75, 80, batch=2), 125, since=1)) == 1  # what is left of it
 
 
 def spanner(spark: SparkSession, values: list[Any]) -> DataFrame:
