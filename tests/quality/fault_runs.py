@@ -17,7 +17,7 @@ from quality.gaps import Looked
 from quality.results import Finding, Found
 from quality.validate import found_by_checks, read_tables
 from tests.quality.fault_streams import Event, Stream
-from tests.quality.faults import Fault, Faulty
+from tests.quality.faults import REPEAT, Fault, Faulty
 
 SUMMARIES = ("duplicates", "late_changes", "snapshot_reads", "rejects")
 Findings = dict[str, dict[str, Found]]
@@ -130,7 +130,7 @@ def scored(faulty: Faulty, found: Sequence[Findings], baseline: Sequence[Told]) 
         score.why_not = score.why_not or fault.why_not
         if fault.why_not is None:
             score.detectable += 1
-            score.found += any(is_found(fault, run) for run in found[-1 if "duplicates" in fault.checks else 0 :][:1])
+            score.found += any(is_found(fault, run) for run in found[-1 if fault.kind == REPEAT else 0 :][:1])
     for told in seen:
         mine = {fault.kind for fault in faulty.faults if is_of(told, fault)}
         for kind, score in scores.items():

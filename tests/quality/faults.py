@@ -14,6 +14,7 @@ from tests.quality.fault_streams import Event, Key, Stream
 
 DROP_CHANGE, DROP_END, DROP_CHUNK, SWAP = "drop a change", "drop a transaction's end", "drop a chunk", "swap two events"
 DROP_TX = "drop a transaction"
+CONTRADICTIONS = ("chain_break", "orphan", "double_insert")
 REPEAT, DROP_LOG, STOP_BEATS, DELAY = "repeat a file", "drop a log file", "stop a heartbeat", "delay a partition"
 
 
@@ -109,7 +110,7 @@ class Injector:
             if not alone:
                 return ("incomplete_transaction",), None
         if self.is_told_by_next(n):
-            return ("chain_break", "orphan", "double_insert"), None
+            return CONTRADICTIONS, None
         return (), "no transaction tells of it, nor does the next change of its key"
 
     def is_told_by_next(self, n: int) -> bool:
@@ -180,7 +181,7 @@ class Injector:
             return replace(touched(DROP_TX, ("log_gap",), whole), span=(min(places), max(places)))
         is_told = any(self.is_told_by_next(n) for n in declared)
         why = None if is_told else "no transaction tells of the one before it, nor does the next change of its keys"
-        return touched(DROP_TX, ("chain_break", "orphan", "double_insert"), whole, why)
+        return touched(DROP_TX, CONTRADICTIONS, whole, why)
 
     def drop_chunks(self, number: int) -> None:
         """Take the READs of single windows out; the markers stay."""
@@ -285,15 +286,17 @@ def losses(stream: Stream, seed: int, number: int) -> Faulty:
 
 
 def repeat_file(stream: Stream, seed: int) -> Faulty:
-    """A third of the stream comes once more, in a file of its own."""
+    """A third of the stream comes once more, in a file of its own.
+
+    Canal's order is where events stand: in another place the same event is another one, and contradicts what was. What is
+    truncated once more takes the rows of all keys with it.
+    """
     events, third = list(stream.events), len(stream.events) // 3
     again = events[third : 2 * third]
-    why = (
-        "the order is where events stand: in another place the same event is another one"
-        if stream.name == "canal"
-        else None
-    )
-    found = touched(REPEAT, ("duplicates",), again, why)
+    is_known = stream.name != "canal"
+    emptied = set() if is_known else {event.table for event in again if event.op == "t"}
+    meant = [*again, *(event for event in events if event.table in emptied)]
+    found = touched(REPEAT, ("duplicates",) if is_known else (*CONTRADICTIONS, "time_against_order"), meant)
     return Faulty([events, again], [replace(found, tables=frozenset(stream.tables))])
 
 
