@@ -288,8 +288,8 @@ def losses(stream: Stream, seed: int, number: int) -> Faulty:
 def repeat_file(stream: Stream, seed: int) -> Faulty:
     """A third of the stream comes once more, in a file of its own.
 
-    Canal's order is where events stand: in another place the same event is another one, and contradicts what was. What is
-    truncated once more takes the rows of all keys with it.
+    Canal's order is where events stand: in another place the same event is another one, and contradicts what was.
+    What is truncated once more takes the rows of all keys with it.
     """
     events, third = list(stream.events), len(stream.events) // 3
     again = events[third : 2 * third]
