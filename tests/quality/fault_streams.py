@@ -130,11 +130,14 @@ def canal() -> Stream:
         if op is None or table not in names:
             return Event(line)
         keys = MARIADB[table].keys
-        rows, old = message["data"] or [], (message["old"] or [{}])[0] or {}
-        key = texts(rows[0][k] for k in keys) if len(rows) == 1 else None
+        rows, olds = message["data"] or [], [row or {} for row in message["old"] or [{}]]
+        old, before = olds[0], [row | then for row, then in zip(rows, olds, strict=False)]  # a key change tells two
+        told = [texts(row[k] for k in keys) for row in [*rows, *before]]
+        key = told[0] if len(rows) == 1 else None
         alone = key is not None and op != "t" and not set(keys) & set(old) and message["id"] not in repeated
         alone = alone and (op != "u" or bool(old))
-        return Event(line, "change", table, key, op, at=message["es"] / 1000, lane="file", alone=alone)
+        at, others = message["es"] / 1000, tuple(one for one in dict.fromkeys(told) if one != key)
+        return Event(line, "change", table, key, op, at=at, lane="file", others=others, alone=alone)
 
     def spec(table: str, path: str, namespace: str) -> dict[str, Any]:
         of = MARIADB[table]
