@@ -108,6 +108,7 @@ def told(found: Any) -> list[tuple[Any, ...]]:
     return sorted(rows, key=lambda v: (v[0], v[2], v[3] is None, v[3] or 0))
 
 
+@pytest.mark.slow
 def test_rebuild_renames_the_columns(spark: SparkSession, project: ProjectSpec) -> None:
     shop = Shop(spark, project)
     folded(shop, named(shop), FIRST)
@@ -130,7 +131,7 @@ def test_a_name_that_the_source_has_a_column_of_is_refused(spark: SparkSession, 
     assert (table.exit_code, "history.names" in str(table.error)) == (2, True), table.error
 
 
-@pytest.mark.parametrize("track", [["name"], {"except": ["n"]}])
+@pytest.mark.parametrize("track", [["name"], pytest.param({"except": ["n"]}, marks=pytest.mark.slow)])
 def test_only_tracked_columns_open_versions(spark: SparkSession, project: ProjectSpec, track: Any) -> None:
     """A, B, A are three versions, and so are null, value, null; what is not tracked changes in place."""
     shop = Shop(spark, project)

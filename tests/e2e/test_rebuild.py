@@ -163,6 +163,7 @@ def test_other_settings_are_refused_until_a_rebuild_folds_with_them(
     assert refused.exit_code == 2
 
 
+@pytest.mark.slow
 def test_what_changes_cannot_undo_is_refused(shop: Shop) -> None:
     before, spec = tables(shop), shop.spec()
     assert spec.columns is not None
@@ -183,6 +184,7 @@ class Killed(BaseException):
     """The process is gone: nobody handles this."""
 
 
+@pytest.mark.slow
 def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_run(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

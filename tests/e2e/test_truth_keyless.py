@@ -95,7 +95,7 @@ def truth_rows(table: Table) -> list[Row]:
     return [table.canonical(json.loads(line, parse_float=Decimal), "truth") for line in lines(path)]
 
 
-@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("parts", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_debezium(spark: SparkSession, project: ProjectSpec, final: Counter[Image], parts: int) -> None:
     """In three parts the last one comes first, and some lines twice."""
     events = [line for line in lines(DATA / DEBEZIUM) if '"table":"nopk_log"' in line]
@@ -112,6 +112,7 @@ def test_debezium(spark: SparkSession, project: ProjectSpec, final: Counter[Imag
     assert again.status == EQUAL, again
 
 
+@pytest.mark.slow
 def test_canal(spark: SparkSession, project: ProjectSpec, final: Counter[Image]) -> None:
     spec = spec_of(project, DATA / CANAL, "canal-json")
     run(spark, project, spec)

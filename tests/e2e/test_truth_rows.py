@@ -156,6 +156,7 @@ def test_every_case_has_the_history_and_the_latest_rows_it_expects(
     assert wrong(engine, told[kind], base, "expected_latest", live) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "stays"), [("value", 0), ("value_upsert_tie", 1)])
 def test_a_row_and_a_delete_at_one_place_end_as_the_setting_says(
     engine: Autocdc, told: dict[str, TableSpec], kind: str, stays: int
@@ -163,6 +164,7 @@ def test_a_row_and_a_delete_at_one_place_end_as_the_setting_says(
     assert sum(row["case"].endswith(A_TIE) for row in engine.rows(told[kind])) == stays
 
 
+@pytest.mark.slow
 def test_partial_rows_take_the_rest_from_before_but_not_across_a_deletion(
     engine: Autocdc, told: dict[str, TableSpec]
 ) -> None:

@@ -38,7 +38,9 @@ def versions(history: list[dict[str, Any]], key: str, value: Any, columns: tuple
     return [None if row["_op"] == "delete" else tuple(row[c] for c in columns) for row in mine]
 
 
-@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize(
+    "capture", [name if name == "NEW_VALUES" else pytest.param(name, marks=pytest.mark.slow) for name in CAPTURES]
+)
 def test_every_capture_type_gives_the_same_tables(spark: SparkSession, project: ProjectSpec, capture: str) -> None:
     file = DATA / f"spanner/derived_emulator_{capture}.jsonl"
     latest, history, _ = rows_of(spark, project, "Users", file, "users")
@@ -52,7 +54,7 @@ def test_every_capture_type_gives_the_same_tables(spark: SparkSession, project: 
     assert last["_valid_to"] is None
 
 
-@pytest.mark.parametrize("shape", ["", "_pg_jsonb"])
+@pytest.mark.parametrize("shape", ["", pytest.param("_pg_jsonb", marks=pytest.mark.slow)])
 def test_the_documented_history_in_any_order_of_lines(spark: SparkSession, project: ProjectSpec, shape: str) -> None:
     file = DATA / f"spanner/derived_beam_ordered_within_key{shape}.jsonl"
     latest, history, source = rows_of(spark, project, "Singers", file, "singers")
