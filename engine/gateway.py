@@ -1,12 +1,15 @@
-"""Names of the JVM looked up once.
+"""What PySpark asks the JVM again and again, asked once.
 
-PySpark asks the JVM what `functions` and `functions.col` are each time a column function is called: two questions
-before each call. Building a fold's expressions calls thousands of them, and the questions took a sixth of a small run.
+Building the expressions of a run takes tens of thousands of questions through a socket, a third of a millisecond each,
+and half of them need not be asked: what `functions` and `functions.col` are, before each call of a column function; the
+same columns of the same names; and one question for each item of a list.
 """
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from py4j.java_gateway import JavaClass, JavaMember, JavaPackage, JVMView
+from py4j.java_gateway import JavaClass, JavaMember, JavaObject, JavaPackage, JVMView
+from py4j.protocol import DEFAULT_JVM_ID
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,7 +23,48 @@ ASKED = (
     "org.apache.spark.sql.classic.SparkSession",
     "org.apache.spark.sql.expressions.Window",
     "py4j",
+    "org",
+    "java",
 )
+COLUMN_MAKERS = ("col", "lit")
+REMEMBERED = 4096
+"""So many columns and literals are kept: more than a run of many tables has."""
+ITEMS = 10
+"""So many items `java.util.List.of` takes one by one; more of them would have to be an array of the JVM's."""
+
+
+class ColumnMaker:
+    """`functions.col` or `functions.lit`, which gives the same column, that nothing can change, for the same value."""
+
+    def __init__(self, member: JavaMember) -> None:
+        self.member = member
+        self.remembered = lru_cache(REMEMBERED, typed=True)(self.made)
+
+    def made(self, value: Any) -> Any:
+        """A column that the JVM makes."""
+        return self.member(value)
+
+    def __call__(self, value: Any) -> Any:
+        return self.remembered(value) if type(value) in (str, int, bool) else self.made(value)
+
+
+class SeqMaker:
+    """`PythonUtils.toSeq`, which is told ten items in one question."""
+
+    def __init__(self, member: JavaMember, java_util: Any) -> None:
+        self.member = member
+        self.java_util = java_util
+
+    def __call__(self, items: Any) -> Any:
+        if not isinstance(items, list) or not all(isinstance(item, JavaObject | str) for item in items):
+            return self.member(items)
+        tens = [self.java_util.List.of(*items[at : at + ITEMS]) for at in range(0, len(items), ITEMS)]
+        if len(tens) == 1:
+            return self.member(tens[0])
+        whole = self.java_util.ArrayList()
+        for ten in tens:
+            whole.addAll(ten)
+        return self.member(whole)
 
 
 class KnownClass(JavaClass):  # type: ignore[misc]  # py4j has no types
@@ -28,8 +72,13 @@ class KnownClass(JavaClass):  # type: ignore[misc]  # py4j has no types
 
     def __getattr__(self, name: str) -> Any:
         member = super().__getattr__(name)
-        if isinstance(member, JavaMember):
-            self.__dict__[name] = member
+        if not isinstance(member, JavaMember):
+            return member
+        if name in COLUMN_MAKERS and self._fqn.endswith(".functions"):
+            member = ColumnMaker(member)
+        elif name == "toSeq":
+            member = SeqMaker(member, KnownPackage("java.util", self._gateway_client, DEFAULT_JVM_ID))
+        self.__dict__[name] = member
         return member
 
 

@@ -20,7 +20,7 @@ from engine.run.take import newest_commit_us
 from engine.run.watermarks import own_control, partitions_through
 from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END
 from engine.schema.gap import OPEN, Gap, iso, sealed_up_to
-from engine.table.catalog import load, set_properties
+from engine.table.catalog import properties_of, set_properties
 from engine.table.gaps import read_gaps
 
 LAST_COMMIT: Final = "last commit"
@@ -32,7 +32,7 @@ VOUCHERS: Final[Mapping[str, Mapping[str, str]]] = {"debezium-json": _OF_DEBEZIU
 
 def checked_batch(work: Folding) -> int:
     """The batch up to which the checks have looked at the table; 0 before they ever did."""
-    return int(properties_of(work).get(names.CHECKED_BATCH, "0"))
+    return int(properties_of(work.spark, work.catalog, work.spec.target.history).get(names.CHECKED_BATCH, "0"))
 
 
 def tell_trust(work: Folding, results: Sequence[CheckReport]) -> None:
@@ -65,7 +65,8 @@ def complete_through(work: Folding) -> tuple[datetime | None, str | None]:
     Never later than now: a commit time in the future is a clock that is wrong.
     """
     last = newest_commit_us(work.spark, work.catalog, work.spec.target.changes)
-    told, known = properties_of(work), [(moment_of(us), by) for by, us in vouched(work).items()]
+    told = properties_of(work.spark, work.catalog, work.spec.target.history)
+    known = [(moment_of(us), by) for by, us in vouched(work).items()]
     if names.COMPLETE_THROUGH in told:
         known.append((datetime.fromisoformat(told[names.COMPLETE_THROUGH]), told[names.COMPLETE_THROUGH_BY]))
     moments = [one for one in known if one[1] == PARTITIONS]
@@ -88,12 +89,6 @@ def vouched(work: Folding) -> dict[str, int]:
     at = F.coalesce("commit_ts", "ingest_ts")
     rows = told.agg(F.unix_micros(F.max(at)).alias("at")).where(F.col("at").isNotNull()).collect()
     return {kinds[row["kind"]]: row["at"] for row in rows}
-
-
-def properties_of(work: Folding) -> dict[str, str]:
-    """The properties of `history`."""
-    found = load(work.spark, work.catalog, work.spec.target.history).properties()
-    return {str(name): str(value) for name, value in dict(found).items()}
 
 
 def moment_of(micros: int) -> datetime:

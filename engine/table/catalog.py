@@ -1,5 +1,6 @@
 """Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
 
+import json
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -47,6 +48,17 @@ def load(spark: SparkSession, catalog: str, name: str) -> Any:
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, identifier(catalog, name))
+
+
+def plain(spark: SparkSession, texts: Any) -> Any:
+    """A map or a collection of texts of the JVM as Python's own, in one question instead of three for each text."""
+    jvm: Any = spark._jvm
+    return json.loads(jvm.org.apache.iceberg.util.JsonUtil.mapper().writeValueAsString(texts))
+
+
+def properties_of(spark: SparkSession, catalog: str, name: str) -> dict[str, str]:
+    """The table's properties."""
+    return dict(plain(spark, load(spark, catalog, name).properties()))
 
 
 def create(
@@ -130,7 +142,7 @@ def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, 
 
 def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
     """Let columns of history be called as `wanted` says; the table's own property tells how they are called now."""
-    kept = stored_names(dict(load(spark, catalog, name).properties()))
+    kept = stored_names(properties_of(spark, catalog, name))
     if kept == dict(wanted):
         return
     for own in sorted({*kept, *wanted}):

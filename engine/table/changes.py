@@ -15,7 +15,7 @@ from engine.table.catalog import (
     create,
     exists,
     identifier,
-    load,
+    properties_of,
     read,
     set_properties,
     widen_column,
@@ -123,11 +123,9 @@ def tell_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
 
 def column_dates(spark: SparkSession, catalog: str, name: str) -> dict[str, int]:
     """The batch in which each column that was added later appeared."""
-    properties = dict(load(spark, catalog, name).properties())
+    properties = properties_of(spark, catalog, name)
     return {
-        str(key).removeprefix(SINCE_PREFIX): int(str(value))
-        for key, value in properties.items()
-        if str(key).startswith(SINCE_PREFIX)
+        key.removeprefix(SINCE_PREFIX): int(value) for key, value in properties.items() if key.startswith(SINCE_PREFIX)
     }
 
 

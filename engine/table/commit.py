@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
-from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
+from engine.table.catalog import MAIN, identifier, load, plain, read, snapshot_id
 from engine.table.layout import PLAIN, Layout
 from engine.table.merge import all_recorded
 
@@ -105,7 +105,7 @@ class Branch:
     def newest_count(self, key: str) -> int:
         """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``)."""
         snapshot = load(self.spark, self.catalog, self.table).snapshot(self.name)
-        return int(str(dict(snapshot.summary()).get(key, "0")))
+        return int(plain(self.spark, snapshot.summary()).get(key, "0"))
 
     def publish(self) -> None:
         """Make the branch the table, and the branch go.
@@ -131,8 +131,8 @@ class Branch:
 def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
     """Remove what runs that died have left: nobody else writes while this run holds the lock."""
     java = load(spark, catalog, table)
-    for name in list(java.refs()):
-        if str(name).startswith(BRANCH_PREFIX):
+    for name in plain(spark, java.refs().keySet()):
+        if name.startswith(BRANCH_PREFIX):
             java.manageSnapshots().removeBranch(name).commit()
 
 
@@ -144,7 +144,7 @@ def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = nam
     java = load(spark, catalog, table)
     snapshot = java.currentSnapshot()
     while snapshot is not None:
-        summary = {str(name): str(value) for name, value in dict(snapshot.summary()).items()}
+        summary = dict(plain(spark, snapshot.summary()))
         if key in summary:
             return summary
         parent = snapshot.parentId()
@@ -157,7 +157,7 @@ def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, 
     java = load(spark, catalog, table)
     snapshot = java.currentSnapshot()
     while snapshot is not None:
-        summary = {str(name): str(value) for name, value in dict(snapshot.summary()).items()}
+        summary = dict(plain(spark, snapshot.summary()))
         if key in summary and int(summary.get(names.SUMMARY_BATCH, "0")) <= batch:
             return summary
         parent = snapshot.parentId()

@@ -4,9 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -58,11 +57,11 @@ class Layout:
             return told
         return told.withColumns({names.RECORDED_FROM: self.moment(), names.RECORDED_TO: self.never()})
 
-    def moment(self) -> Any:
+    def moment(self) -> Column:
         """The run's moment, to the microsecond."""
         return F.timestamp_micros(F.lit(self.micros()))
 
-    def never(self) -> Any:
+    def never(self) -> Column:
         """No moment."""
         return F.lit(None).cast("timestamp")
 
@@ -79,7 +78,7 @@ class Layout:
 PLAIN = Layout()
 
 
-def stored_names(properties: Mapping[Any, Any]) -> dict[str, str]:
+def stored_names(properties: Mapping[str, str]) -> dict[str, str]:
     """The columns that are called otherwise, read back from a table's properties."""
-    found = {str(key): str(value) for key, value in properties.items()}.get(names.PROPERTY_NAMES, "{}")
+    found = properties.get(names.PROPERTY_NAMES, "{}")
     return {str(own): str(stored) for own, stored in json.loads(found).items()}
