@@ -175,7 +175,7 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
 
 def _marked(text: Column, kind: T.DataType) -> Column:
     """Text, or bytes as base64 behind a mark; text is no bytes, but bytes can be kept as their base64."""
-    is_bytes, base64 = text.startswith(BYTES_MARK), F.substring(text, len(BYTES_MARK) + 1, 2**31 - 1)
+    is_bytes, base64 = text.startswith(BYTES_MARK), F.substring(text, len(BYTES_MARK) + 1, values.LONGEST)
     if isinstance(kind, T.BinaryType):
         return F.when(is_bytes, F.try_to_binary(base64, F.lit("base64")))
     return _as(F.when(is_bytes, base64).otherwise(text), kind, T.StringType)
@@ -264,7 +264,7 @@ def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circu
     if isinstance(kind, T.TimestampType) and given.time_zone != "UTC":
         here = _local(values.local_moment(text), kind, given)
         written = F.when(text.rlike(values.ZONED), written).otherwise(here)
-    is_text = text.contains(":") | text.rlike(values.BARE_DATE)
+    is_text = text.contains(":") | values.is_bare_date(text)
     return F.when(is_text, _as(written, kind, T.TimestampNTZType)).otherwise(
         _local(number.cast("timestamp_ntz"), kind, given)
     )

@@ -202,10 +202,10 @@ def _unsure(shape: TableShape) -> Column:
         null & ~json.contains(_json_name(column.name) + ":null")
         for null, column in zip(nulls, shape.columns, strict=True)
     )
-    is_plain = (F.locate("{", json, 2) == 0) & ~json.contains('\\"')
+    is_plain = ~F.ltrim(json, F.lit("{")).contains("{") & ~json.contains('\\"')
     if shape.closed:
         return outcome.some(nulls) & (absent | ~is_plain)
-    fields = F.length(json) - F.length(F.replace(json, F.lit('":'), F.lit('"')))
+    fields = F.octet_length(json) - F.octet_length(F.replace(json, F.lit('":'), F.lit('"')))
     return absent | ~is_plain | (fields != len(shape.columns))
 
 

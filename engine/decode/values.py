@@ -24,11 +24,11 @@ MOST_PLACES: Final = 32_767
 """Behind a decimal point, or zeros before it: PostgreSQL has 16,383 at most. What says more is no number."""
 MOST_HEX_DIGITS: Final = 4_096
 """Of a number: some 4,900 decimal digits. The time that it takes to write them out grows with their square."""
+LONGEST: Final = 2**31 - 1  # characters of a text
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
-BARE_DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 ZONED: Final = r":[0-9.]+(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
 OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
 
@@ -213,15 +213,26 @@ def moment(number: Column, unit: str) -> Column:
 
 def zoned_moment(text: Column) -> Column:
     """2020-12-31T23:59:59.999999Z or with an offset as an instant; without either it is UTC."""
-    value = F.when(_has_calendar_date(text), text.try_cast("timestamp"))
+    value = text.try_cast("timestamp")
     first, last = F.lit("0001-01-01T00:00:00Z"), F.lit("9999-12-31T23:59:59.999999Z")
-    return F.when(value.between(first.cast("timestamp"), last.cast("timestamp")), value)
+    at_the_edge = F.when(value.between(first.cast("timestamp"), last.cast("timestamp")), value)
+    # No offset leads out of the calendar from elsewhere: what is met every day is parsed once.
+    is_inside = text.between("0001-01-03", "9999-12-30")
+    return F.when(_has_calendar_date(text), F.when(is_inside, value).otherwise(at_the_edge))
 
 
 def local_moment(text: Column) -> Column:
     """2020-12-31T23:59:59.999999 as a time of no zone; a Z or offset behind it is left out."""
+    clock = F.substring(text, len("2020-12-31T") + 1, LONGEST)
+    has_zone = clock.contains("Z") | clock.contains("+") | clock.contains("-")
     bare = F.regexp_replace(text, r"(?<=:[0-9.]{2,13})(?:Z|[+-][0-9]{2}:?[0-9]{2})$", "")
-    return F.when(_has_calendar_date(text), bare.try_cast("timestamp_ntz"))
+    written = F.when(has_zone, bare).otherwise(text)
+    return F.when(_has_calendar_date(text), written.try_cast("timestamp_ntz"))
+
+
+def is_bare_date(text: Column) -> Column:
+    """Whether a text that may be a number is 2020-12-31."""
+    return (F.length(text) == len("2020-12-31")) & _has_calendar_date(text)
 
 
 def time_of_day(number: Column, unit: str) -> Column:
@@ -251,5 +262,10 @@ def _padded(number: Column, width: int) -> Column:
 
 
 def _has_calendar_date(text: Column) -> Column:
-    """Four digits of a year from 1 on, then a date: not infinity, no era, no year beyond 9999, and no bare time."""
-    return text.rlike("^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}")
+    """Four characters of a year from 1 on, then a date: not infinity, no year beyond 9999, and no bare time.
+
+    Whether the other characters are digits is for the cast to see, which takes fewer of them otherwise. Not a regular
+    expression: it would turn every text into Java's before it looks at ten characters.
+    """
+    begins, ends = (F.substring(text, at, 1).between("0", "9") for at in (1, 10))
+    return (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & begins & ends & (text >= "0001")
