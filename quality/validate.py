@@ -1,6 +1,7 @@
 """Run the checks of one table: Spark finds, Great Expectations judges, ledger and Data Docs keep the verdicts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from threading import Lock
@@ -180,10 +181,15 @@ def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> 
 
 
 def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int) -> list[Looked]:
-    """Look at what the batches after `since` did, then at the gaps that are open from before."""
-    book = read_gaps(spark, project, spec.table)
-    first = Looked(find(tables, spec, since, spec.quality.checks), since, covered(book, since))
-    return [first, *look_again(tables, spec, book, since, spec.quality.checks)]
+    """Look at what the batches after `since` did, and again at the gaps that are open from before.
+
+    The two ask different rows, and planning is the work of one thread: they are planned side by side.
+    """
+    book, checks = read_gaps(spark, project, spec.table), spec.quality.checks
+    with ThreadPoolExecutor(1, thread_name_prefix="again") as pool:
+        again = pool.submit(look_again, tables, spec, book, since, checks)
+        first = Looked(find(tables, spec, since, checks), since, covered(book, since))
+        return [first, *again.result()]
 
 
 def record(
