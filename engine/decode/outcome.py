@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -17,6 +18,9 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
+
+WRITTEN_OUT: Final = r"^[+-]?[0-9]+\.[0-9]+$"
+WRITTEN_OUT_HINT: Final = " (its digits are written out: source.decimals: string in the spec reads them)"
 
 
 def some(conditions: Iterable[Column]) -> Column:
@@ -115,15 +119,20 @@ def _other_fields(shape: TableShape) -> Column:
 
 def reason(shape: TableShape) -> Column:
     """What is wrong, all of it; null where nothing is. Names columns and types, never values."""
-    kinds = {column.name: column.value_type.simpleString() for column in shape.columns}
-    unfit = [
-        F.when(F.array_contains("_unfit", name), f'column "{name}": the value does not fit {kind}')
-        for name, kind in kinds.items()
-    ]
+    unfit = [F.when(F.array_contains("_unfit", column.name), _misfit(column)) for column in shape.columns]
     keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
     problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
     wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
     return F.when((F.col("op") != names.OP_TRUNCATE) & wrong & (problems != ""), problems)
+
+
+def _misfit(column: ColumnShape) -> Column:
+    """That the value is none of the column's type, and what setting would read it, where one would."""
+    problem = F.lit(f'column "{column.name}": the value does not fit {column.value_type.simpleString()}')
+    if not any(encoding.kind == "decimal_base64" for _, encoding in column.encodings):
+        return problem
+    is_written_out = F.col("_text")[column.name].rlike(WRITTEN_OUT)
+    return F.when(is_written_out, F.concat(problem, F.lit(WRITTEN_OUT_HINT))).otherwise(problem)
 
 
 def _key_problem(column: ColumnShape) -> Column:

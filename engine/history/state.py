@@ -121,10 +121,10 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
         return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
     rows = rows.withColumns({"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]})
     states = {}
+    of_gone_row = F.col("is_superseded") & ~F.coalesce("is_live", F.lit(True))
     for index, name in enumerate(rules.followed):
         told = carries(name)
         if rules.reads:
-            of_gone_row = F.col("is_superseded") & ~F.coalesce("is_live", F.lit(True))
             told = told & ~F.col(f"superseded_{index}") & ~of_gone_row
         states[f"state_{index}"] = F.coalesce(latest_known(own_state(name), told), never_told(name))
     return rows.withColumns(states)

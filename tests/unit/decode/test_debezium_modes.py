@@ -112,6 +112,14 @@ def test_bytes_that_are_none_are_refused_and_unavailable_ones_are_absent(spark: 
     assert (absent.reason, absent.present, absent.row.b) == (None, ["id"], None)
 
 
+def test_a_number_written_out_where_bytes_are_expected_names_the_setting(spark: SparkSession) -> None:
+    lines = [event("c", after={"id": 1, "b": "12.50"}), event("c", after={"id": 1, "b": "no!"})]
+    written, wrong = decoded(spark, lines, spec({"id": "int", "b": "decimal(12,2)"}, decimals="precise"))
+    assert written.reason.startswith('column "b": the value does not fit decimal(12,2)')
+    assert "source.decimals: string" in written.reason
+    assert wrong.reason == 'column "b": the value does not fit decimal(12,2)'
+
+
 def test_bare_values_without_keys_and_fields_beside_the_event_change_nothing(spark: SparkSession) -> None:
     whole = event("u", before={"id": 1, "n": 1}, after={"id": 1, "n": 2}, rec={"at": 3, "by": "a recorder"}, seen=[1])
     value = json.loads(whole)["value"]
