@@ -61,7 +61,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
         F.col("_json")["_line"].alias("_event"),
-        _payload(F.col("text"), F.col("_json")["_line"]["payload"]).alias("_payload"),
+        _payload(F.col("text"), F.col("_json")["_line"]["payload"], schemas.isNull()).alias("_payload"),
         F.col("_json")["_line"]["source_metadata"].alias("_meta"),
         (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
     )
@@ -75,14 +75,15 @@ def _parsed(lines: DataFrame) -> DataFrame:
     )
 
 
-def _payload(text: Column, read: Column) -> Column:
+def _payload(text: Column, read: Column, is_line: Column) -> Column:
     """The payload as it stands in the line, where it is the last field of it and a number in it is long.
 
-    The JSON reader makes doubles of fractions inside a value that it hands on as text.
+    The JSON reader makes doubles of fractions inside a value that it hands on as text. In what was no line (`is_line`)
+    but a record of an Avro file, they are doubles already, or text.
     """
     behind = F.regexp_replace(text, _UNTIL_PAYLOAD, "")
     cut = F.regexp_replace(behind, r"\}\s*$", "")
-    return F.when(fractions.has_long_number(text) & whole(cut).startswith("{"), cut).otherwise(read)
+    return F.when(is_line & fractions.has_long_number(text) & whole(cut).startswith("{"), cut).otherwise(read)
 
 
 def _source_kind(event: Column, meta: Column) -> Column:
