@@ -61,7 +61,9 @@ def _parsed(lines: DataFrame) -> DataFrame:
     picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
         F.col("_json")["_line"].alias("_event"),
-        _payload(F.col("text"), F.col("_json")["_line"]["payload"], schemas.isNull()).alias("_payload"),
+        _payload(F.col("text"), F.col("_json")["_line"]["payload"], F.col("row_schema_json").isNull()).alias(
+            "_payload"
+        ),
         F.col("_json")["_line"]["source_metadata"].alias("_meta"),
         (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
     )
