@@ -1,8 +1,9 @@
 """The columns of one decoded change, from the structs of text and of values that `rows` has made.
 
 `_image` and `_row` are the row as carried and as stored, `_old_image` and `_before` an update's before image, `_key`
-and `_key_values` the key where the image lacks it. `_unavailable`, `_unkept` and `_unfit` name columns carried but not
-stored: the source did not send it; no stored type holds it; it is not of the column's type.
+and `_key_values` the key where the image lacks it. `_losses` has the texts of what was carried, and names the columns
+carried but not stored: `unavailable`, the source did not send it; `unkept`, no stored type holds it; `unfit`, it is not
+of the column's type. It is null where none is lost.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def present(shape: TableShape) -> Column:
     only_keys = (F.col("op") == names.OP_DELETE) & ~F.col("_full")
     fields = F.when(only_keys, keys).otherwise(F.array_union(F.col("_fields"), keys))
     nothing = F.array().cast("array<string>")
-    carried = F.array_except(F.array_intersect(all_names, fields), F.coalesce(F.col("_unavailable"), nothing))
+    carried = F.array_except(F.array_intersect(all_names, fields), F.coalesce(F.col("_losses")["unavailable"], nothing))
     partial = only_keys | F.col("_fields").isNotNull()
     return F.when((F.col("op") != names.OP_TRUNCATE) & partial & (F.size(carried) < len(shape.columns)), carried)
 
@@ -78,7 +79,7 @@ def before(shape: TableShape) -> Column:
     """The image before, where it is whole: PostgreSQL may send the keys alone, the rest null or unavailable."""
     if not shape.images:
         return F.lit(None).cast(shape.row_type)
-    whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_or_none("_unavailable")) == 0)
+    whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_or_none("unavailable")) == 0)
     whole_update = F.col("_before_full") & ~F.col("_before_spoilt")
     return F.when(whole_delete, F.col("_stored")).when(whole_update, masked_struct("_before", shape.columns))
 
@@ -96,14 +97,15 @@ def content_hash(shape: TableShape) -> Column:
 
 def rescued(shape: TableShape) -> Column:
     """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns."""
+    losses = F.col("_losses")
     kept = [
         F.when(
-            F.array_contains("_unkept", column.name),
-            F.struct(F.lit(column.name).alias("key"), masked_text(F.col("_text")[column.name], column).alias("value")),
+            F.array_contains(losses["unkept"], column.name),
+            F.struct(F.lit(column.name).alias("key"), masked_text(losses["text"][column.name], column).alias("value")),
         )
         for column in shape.columns
     ]
-    unkept = F.when(F.size(_or_none("_unkept")) > 0, F.array_compact(F.array(*kept)))
+    unkept = F.when(F.size(_or_none("unkept")) > 0, F.array_compact(F.array(*kept)))
     parts = [unkept] if shape.closed else [unkept, _other_fields(shape)]
     nothing = F.array().cast("array<struct<key:string,value:string>>")
     entries = F.concat(*[F.coalesce(part, nothing) for part in parts])
@@ -119,7 +121,9 @@ def _other_fields(shape: TableShape) -> Column:
 
 def reason(shape: TableShape) -> Column:
     """What is wrong, all of it; null where nothing is. Names columns and types, never values."""
-    unfit = [F.when(F.array_contains("_unfit", column.name), _misfit(column)) for column in shape.columns]
+    unfit = [
+        F.when(F.array_contains(F.col("_losses")["unfit"], column.name), _misfit(column)) for column in shape.columns
+    ]
     keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
     problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
     wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
@@ -131,7 +135,7 @@ def _misfit(column: ColumnShape) -> Column:
     problem = F.lit(f'column "{column.name}": the value does not fit {column.value_type.simpleString()}')
     if not any(encoding.kind == "decimal_base64" for _, encoding in column.encodings):
         return problem
-    is_written_out = F.col("_text")[column.name].rlike(WRITTEN_OUT)
+    is_written_out = F.col("_losses")["text"][column.name].rlike(WRITTEN_OUT)
     return F.when(is_written_out, F.concat(problem, F.lit(WRITTEN_OUT_HINT))).otherwise(problem)
 
 
@@ -145,9 +149,9 @@ def _key_problem(column: ColumnShape) -> Column:
         .when(there, f'key column "{name}" is null')
         .otherwise(f'key column "{name}" is missing')
     )
-    unfit = F.coalesce(F.array_contains("_unfit", name), F.lit(False))
+    unfit = F.coalesce(F.array_contains(F.col("_losses")["unfit"], name), F.lit(False))
     return F.when(F.col("_stored_key")[name].isNull() & ~unfit, problem)
 
 
-def _or_none(names_column: str) -> Column:
-    return F.coalesce(F.col(names_column), F.array().cast("array<string>"))
+def _or_none(kind: str) -> Column:
+    return F.coalesce(F.col("_losses")[kind], F.array().cast("array<string>"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from json import dumps
 
 from pyspark.sql import Column, DataFrame
@@ -23,11 +23,13 @@ from engine.decode.conversion import (
 )
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
+from engine.decode.values import let
 from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
 
 BINLOG_CONNECTORS = ("mysql", "mariadb")
 REFUSED = "_refused"
+UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
 _ENVELOPE = (
     "source", "table", "op", "position", "commit_ts", "ingest_ts", "event_id", "tx_id", "tx_order", "origin",
     "channel", "kafka_partition", "kafka_offset", "file", "line", "text",
@@ -51,15 +53,16 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
     images = envelopes.transform(_images, shape)
     if spec.source.format in fractions.FORMATS:
         images = images.transform(_whole_fractions, shape)
-    values = images.transform(_values, shape, spec.source.time_zone)
-    return values.transform(_findings, shape).transform(_details, shape).transform(_changes, shape)
+    given = Circumstances(spec.source.time_zone, F.col("schema_hash"), F.col("_mysql"))
+    values = images.transform(_prepared, shape).transform(_values, shape, given)
+    return values.transform(_findings, shape, given).transform(_details, shape).transform(_changes, shape)
 
 
 def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
-    """The images as the JSON reader gives them; as text, too, where it refuses a value."""
+    """The images as the JSON reader gives them; it says which of them it refuses."""
     image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
-    parsed = envelopes.select(
+    return envelopes.select(
         *_ENVELOPE,
         "schema_hash",
         F.col("connector").isin(*BINLOG_CONNECTORS).alias("_mysql"),
@@ -70,8 +73,6 @@ def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
         _read(image, shape.columns).alias("_read"),
         _read(before, shape.columns).alias("_read_before"),
     )
-    refused = F.col("_read")[REFUSED].isNotNull()
-    return parsed.select("*", _texts(F.when(refused, F.col("_image_json")), shape.columns).alias("_loose"))
 
 
 def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
@@ -108,40 +109,31 @@ def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
     return F.from_json(json, T.StructType([T.StructField(column.name, T.StringType()) for column in columns]))
 
 
-def _values(images: DataFrame, shape: TableShape, time_zone: str) -> DataFrame:
-    """Structs of stored values beside those of what the event carried. Masks come later."""
-    given = Circumstances(time_zone, F.col("schema_hash"), F.col("_mysql"))
-    ready = images.select(
-        "*",
-        F.coalesce(_ready(F.col("_read"), shape.columns), _ready_texts(F.col("_loose"), shape.columns)).alias("_image"),
-        _ready(F.col("_read_before"), shape.columns).alias("_old_image"),
+def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
+    """Structs of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
+    refused = F.coalesce(F.col("_read")[REFUSED].isNotNull(), F.lit(False))
+    image = F.when(refused, _from_texts(F.col("_image_json"), shape.columns)).otherwise(
+        _ready(F.col("_read"), shape.columns)
     )
+    kept = [name for name in images.columns if name not in ("_read", "_read_before")]
+    before = _ready(F.col("_read_before"), shape.columns)
+    return images.select(*kept, refused.alias("_refused"), image.alias("_image"), before.alias("_old_image"))
+
+
+def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
+    """Structs of stored values beside those of what the event carried, and the keys beside the images. Masks come
+    later."""
     lacking = outcome.some(F.col("_image")[name].isNull() for name in shape.keys) | F.col("_image").isNull()
-    completed = ready.select(
-        "*",
-        *[
-            _texts(json, shape.key_columns).alias(f"{name}_text")
-            for name, json in (
-                ("_key", F.when(lacking, F.col("_key_json"))),
-                ("_old_key", F.col("_old_key_json")),
-                ("_new_key", F.col("_new_key_json")),
-            )
-        ],
-    )
-    keyed = completed.select(
-        "*",
-        *[
-            _ready_texts(F.col(f"{name}_text"), shape.key_columns).alias(name)
-            for name in ("_key", "_old_key", "_new_key")
-        ],
-    )
-    return keyed.select(
+    keys = {
+        "_key": F.when(lacking, _from_texts(F.col("_key_json"), shape.key_columns)),
+        "_old_key": _from_texts(F.col("_old_key_json"), shape.key_columns),
+        "_new_key": _from_texts(F.col("_new_key_json"), shape.key_columns),
+    }
+    return prepared.select(
         "*",
         _converted("_image", shape.columns, given).alias("_row"),
         _converted("_old_image", shape.columns, given).alias("_before"),
-        _converted("_key", shape.key_columns, given).alias("_key_values"),
-        _converted("_old_key", shape.key_columns, given).alias("_old_key_values"),
-        _converted("_new_key", shape.key_columns, given).alias("_new_key_values"),
+        *[key.alias(name) for name, key in keys.items()],
     )
 
 
@@ -151,10 +143,13 @@ def _ready(read: Column, columns: Iterable[ColumnShape]) -> Column:
     return F.when(read.isNotNull() & read[REFUSED].isNull(), F.struct(*fields))
 
 
-def _ready_texts(texts: Column, columns: Iterable[ColumnShape]) -> Column:
-    """The same of texts."""
-    fields = [prepared(loosened(texts[c.name], read_type(c)), c).alias(c.name) for c in columns]
-    return F.when(texts.isNotNull(), F.struct(*fields))
+def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
+    """The same of an image all of whose values are read as texts; few are."""
+
+    def ready(texts: Column) -> Column:
+        return F.struct(*[prepared(loosened(texts[c.name], read_type(c)), c).alias(c.name) for c in columns])
+
+    return F.when(json.isNotNull(), let(_texts(json, columns), ready))
 
 
 def _converted(struct: str, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
@@ -169,9 +164,9 @@ def _value(value: Column, column: ColumnShape, given: Circumstances) -> Column:
     return F.when(~is_unavailable(value, read_type(column)), converted)
 
 
-def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
+def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
     """What is seldom so: a value that could not be stored, fields that are not those of the table; and whether images
-    carry more than keys."""
+    carry more than keys. The values of the keys beside the images."""
     others = [column.name for column in shape.columns if column.name not in shape.keys] or list(shape.keys)
     # A row of nulls alone is whole where no key stands beside it.
     any_image = F.lit(not shape.keys)
@@ -181,11 +176,15 @@ def _findings(values: DataFrame, shape: TableShape) -> DataFrame:
 
     return values.select(
         "*",
-        (F.col("_loose").isNotNull() | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
+        (F.col("_refused") | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
         outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
         _unsure(shape).alias("_unsure"),
         (told(F.col("_image")) | (any_image & F.col("_image").isNotNull())).alias("_full"),
         (told(F.col("_old_image")) | (any_image & F.col("_old_image").isNotNull())).alias("_before_full"),
+        *[
+            _converted(name, shape.key_columns, given).alias(f"{name}_values")
+            for name in ("_key", "_old_key", "_new_key")
+        ],
     )
 
 
@@ -219,33 +218,40 @@ def _lost(carried: str, values: str, column: ColumnShape) -> Column:
 
 
 def _details(findings: DataFrame, shape: TableShape) -> DataFrame:
-    """The names behind the findings, looked for only where there are any."""
-    text = {c.name: F.coalesce(F.col("_loose")[c.name], as_text(F.col("_image")[c.name], c)) for c in shape.columns}
-    texts = F.struct(*[text[c.name].alias(c.name) for c in shape.columns])
-
-    def fate(column: ColumnShape, texts: str, values: str) -> Column:
-        carried = F.col(texts)[column.name]
-        unavailable = is_unavailable(carried) if can_be_unavailable(column) else F.lit(False)
-        kind = F.when(unavailable, "unavailable").when(unkept(carried, column), "unkept").otherwise("unfit")
-        return F.when(_lost(texts, values, column), kind).alias(column.name)
-
-    def named(kind: str) -> Column:
-        return F.when(
-            F.col("_lost"), outcome.names_where((c.name, F.col("_fate")[c.name] == kind) for c in shape.columns)
-        )
-
-    fated = findings.select("*", F.when(F.col("_lost"), texts).alias("_text")).select(
-        "*", F.when(F.col("_lost"), F.struct(*[fate(c, "_text", "_row") for c in shape.columns])).alias("_fate")
-    )
+    """What is behind the findings, looked for only where there are any; the row and the key as they are stored."""
     look = F.col("_lost") | F.col("_unsure")
-    return fated.select(
+    return findings.select(
         "*",
         F.when(F.col("_image").isNotNull() & look, _told(shape)).alias("_fields"),
-        named("unavailable").alias("_unavailable"),
-        named("unkept").alias("_unkept"),
-        named("unfit").alias("_unfit"),
+        F.when(F.col("_lost"), _losses(shape)).alias("_losses"),
         (F.col("_before_lost") & _spoilt(shape)).alias("_before_spoilt"),
+        outcome.row(shape).alias("_stored"),
+        outcome.key(shape).alias("_stored_key"),
     )
+
+
+def _losses(shape: TableShape) -> Column:
+    """The texts of all values, and of which columns the value is lost, by why. Few rows have any: interpreted."""
+    columns = shape.columns
+
+    def texts(loose: Column) -> Column:
+        carried = F.col("_image")
+        return F.struct(*[F.coalesce(loose[c.name], as_text(carried[c.name], c)).alias(c.name) for c in columns])
+
+    def fate(column: ColumnShape, text: Column) -> Column:
+        unavailable = is_unavailable(text) if can_be_unavailable(column) else F.lit(False)
+        kind = F.when(unavailable, UNAVAILABLE).when(unkept(text, column), UNKEPT).otherwise(UNFIT)
+        return F.when(text.isNotNull() & F.col("_row")[column.name].isNull(), kind)
+
+    def sorted_out(texts: Column) -> Column:
+        fates = F.struct(*[fate(column, texts[column.name]).alias(column.name) for column in columns])
+        return let(fates, lambda found: F.struct(texts.alias("text"), *[named(found, kind) for kind in FATES]))
+
+    def named(fates: Column, kind: str) -> Column:
+        return outcome.names_where((c.name, fates[c.name] == kind) for c in columns).alias(kind)
+
+    loose = _texts(F.when(F.col("_refused"), F.col("_image_json")), columns)
+    return let(let(loose, texts), sorted_out)
 
 
 def _told(shape: TableShape) -> Column:
@@ -271,7 +277,6 @@ def _spoilt(shape: TableShape) -> Column:
 
 def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
     """The columns of a change, the reason against it, and its text."""
-    stored = details.select("*", outcome.row(shape).alias("_stored"), outcome.key(shape).alias("_stored_key"))
     made = {
         "key": F.col("_stored_key"),
         "row": F.col("_stored"),
@@ -283,7 +288,7 @@ def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
         "rescued": outcome.rescued(shape),
     }
     fields = change_fields(shape.key_type, shape.row_type)
-    return stored.select(
+    return details.select(
         *[made.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name) for field in fields],
         outcome.reason(shape).alias("reason"),
         "text",

@@ -113,7 +113,8 @@ def steps(
     yield "from_avro", bodies.select(from_avro(ended(F.col("body")), schema).alias("read"))
     events = envelopes(lines, spec.source, {spec.table: spec.keys})
     yield "envelopes", events
-    changes = events.where((F.col("kind") == "change") & (F.col("table") == spec.table)).localCheckpoint()
+    # Stored first, as a run does: Spark would push the filter below the decoding, written out in full.
+    changes = events.localCheckpoint().where((F.col("kind") == "change") & (F.col("table") == spec.table))
     yield "rows", decode_rows(changes, discover(changes, spec), spec)
 
 
@@ -132,6 +133,7 @@ def main() -> None:
     given.add_argument("--work", type=Path)
     options = given.parse_args()
     folder = options.work or Path(tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
     project = load_project(start=folder)
     project = ProjectSpec(
         folder, None, project.catalog, "silt", SparkSpec("local[1]", {"spark.driver.memory": "3g"}), project.quality
