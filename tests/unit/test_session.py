@@ -14,6 +14,7 @@ from engine.session import (
     ICEBERG_EXTENSIONS,
     catalog_conf,
     default_driver_gigabytes,
+    garbage_collector,
     needed_jars,
     session_conf,
     spark_session,
@@ -52,6 +53,15 @@ def test_the_project_wins_over_every_default(project: ProjectSpec) -> None:
     conf = session_conf(chosen)
     assert (conf["spark.master"], conf["spark.driver.memory"], conf["spark.log.level"]) == ("local[1]", "3g", "INFO")
     assert conf["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_the_collector_is_one_that_the_environment_does_not_name_another_of(project: ProjectSpec) -> None:
+    said = {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
+    assert garbage_collector({}) == {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
+    assert garbage_collector(said) == {}
+    options = "-Xmn800m"
+    chosen = replace(project, spark=SparkSpec("local[1]", {"spark.driver.extraJavaOptions": options}))
+    assert session_conf(chosen)["spark.driver.extraJavaOptions"] == options
 
 
 @pytest.mark.parametrize(("machine", "driver"), [(1, 1), (3, 1), (4, 2), (9, 4), (16, 8), (256, 8)])
