@@ -182,7 +182,9 @@ def verdict(facts: Facts) -> Verdict:
         ]
         return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))
     whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"
-    return Verdict(Level.GOOD, "Yes, the data can be trusted", f"{whole}; no gap is open.")
+    known = sum(gap.findings for table in facts.tables for gap in table.gaps if gap.status == ACKNOWLEDGED)
+    others = f", {known:,} {'is' if known == 1 else 'are'} acknowledged" if known else ""
+    return Verdict(Level.GOOD, "Yes, the data can be trusted", f"{whole}; no gap is open{others}.")
 
 
 def distrust(bad: int, number: int) -> str:

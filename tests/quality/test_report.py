@@ -141,6 +141,8 @@ def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
     assert verdict(facts([warned])).headline == "Yes, with remarks"
     known = replace(table, gaps=(gap(table.table, 1, status="acknowledged"), gap(table.table, 2, status="healed")))
     assert (level_of(known), troubles(known)) == (Level.GOOD, ())
+    assert verdict(facts([known])).detail == "The table passed its checks; no gap is open, 1 is acknowledged."
+    assert "no gap is open, 1 is acknowledged" in markdown(facts([known]))
     old = verdict(replace(facts([table]), at=NOW + timedelta(days=3)))
     assert (old.level, old.headline) == (Level.LOOK, "The data is old")
 
