@@ -147,7 +147,8 @@ def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     """The same of an image all of whose values are read as texts; few are."""
 
     def ready(texts: Column) -> Column:
-        return F.struct(*[prepared(loosened(texts[c.name], read_type(c)), c).alias(c.name) for c in columns])
+        fields = [prepared(loosened(texts[c.name], read_type(c)), c).alias(c.name) for c in columns]
+        return F.when(texts.isNotNull(), F.struct(*fields))
 
     return F.when(json.isNotNull(), let(_texts(json, columns), ready))
 
