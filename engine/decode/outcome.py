@@ -20,6 +20,7 @@ from engine import names
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
 
+UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
 WRITTEN_OUT: Final = r"^[+-]?[0-9]+\.[0-9]+$"
 WRITTEN_OUT_HINT: Final = " (its digits are written out: source.decimals: string in the spec reads them)"
 
@@ -69,8 +70,7 @@ def present(shape: TableShape) -> Column:
     keys = F.array(*[F.lit(name) for name in shape.keys]).cast("array<string>")
     only_keys = (F.col("op") == names.OP_DELETE) & ~F.col("_full")
     fields = F.when(only_keys, keys).otherwise(F.array_union(F.col("_fields"), keys))
-    nothing = F.array().cast("array<string>")
-    carried = F.array_except(F.array_intersect(all_names, fields), F.coalesce(F.col("_losses")["unavailable"], nothing))
+    carried = F.array_except(F.array_intersect(all_names, fields), _fated(UNAVAILABLE))
     partial = only_keys | F.col("_fields").isNotNull()
     return F.when((F.col("op") != names.OP_TRUNCATE) & partial & (F.size(carried) < len(shape.columns)), carried)
 
@@ -79,7 +79,7 @@ def before(shape: TableShape) -> Column:
     """The image before, where it is whole: PostgreSQL may send the keys alone, the rest null or unavailable."""
     if not shape.images:
         return F.lit(None).cast(shape.row_type)
-    whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_or_none("unavailable")) == 0)
+    whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_fated(UNAVAILABLE)) == 0)
     whole_update = F.col("_before_full") & ~F.col("_before_spoilt")
     return F.when(whole_delete, F.col("_stored")).when(whole_update, masked_struct("_before", shape.columns))
 
@@ -97,15 +97,15 @@ def content_hash(shape: TableShape) -> Column:
 
 def rescued(shape: TableShape) -> Column:
     """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns."""
-    losses = F.col("_losses")
+    texts = F.col("_losses")["text"]
     kept = [
         F.when(
-            F.array_contains(losses["unkept"], column.name),
-            F.struct(F.lit(column.name).alias("key"), masked_text(losses["text"][column.name], column).alias("value")),
+            _has_fate(column.name, UNKEPT),
+            F.struct(F.lit(column.name).alias("key"), masked_text(texts[column.name], column).alias("value")),
         )
         for column in shape.columns
     ]
-    unkept = F.when(F.size(_or_none("unkept")) > 0, F.array_compact(F.array(*kept)))
+    unkept = F.when(F.size(_fated(UNKEPT)) > 0, F.array_compact(F.array(*kept)))
     parts = [unkept] if shape.closed else [unkept, _other_fields(shape)]
     nothing = F.array().cast("array<struct<key:string,value:string>>")
     entries = F.concat(*[F.coalesce(part, nothing) for part in parts])
@@ -121,9 +121,7 @@ def _other_fields(shape: TableShape) -> Column:
 
 def reason(shape: TableShape) -> Column:
     """What is wrong, all of it; null where nothing is. Names columns and types, never values."""
-    unfit = [
-        F.when(F.array_contains(F.col("_losses")["unfit"], column.name), _misfit(column)) for column in shape.columns
-    ]
+    unfit = [F.when(_has_fate(column.name, UNFIT), _misfit(column)) for column in shape.columns]
     keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
     problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
     wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
@@ -149,9 +147,15 @@ def _key_problem(column: ColumnShape) -> Column:
         .when(there, f'key column "{name}" is null')
         .otherwise(f'key column "{name}" is missing')
     )
-    unfit = F.coalesce(F.array_contains(F.col("_losses")["unfit"], name), F.lit(False))
+    unfit = F.coalesce(_has_fate(name, UNFIT), F.lit(False))
     return F.when(F.col("_stored_key")[name].isNull() & ~unfit, problem)
 
 
-def _or_none(kind: str) -> Column:
-    return F.coalesce(F.col("_losses")[kind], F.array().cast("array<string>"))
+def _fated(fate: str) -> Column:
+    """The names of the columns with this fate; none where nothing is lost."""
+    return F.coalesce(F.col("_losses")[fate], F.array().cast("array<string>"))
+
+
+def _has_fate(name: str, fate: str) -> Column:
+    """Whether a column has this fate; null where nothing is lost."""
+    return F.array_contains(F.col("_losses")[fate], name)

@@ -21,6 +21,7 @@ from engine.decode.conversion import (
     read_type,
     unkept,
 )
+from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.decode.values import let
@@ -29,7 +30,7 @@ from engine.spec.model import TableSpec
 
 BINLOG_CONNECTORS = ("mysql", "mariadb")
 REFUSED = "_refused"
-UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
+_BESIDE = ("_key", "_old_key", "_new_key")  # the keys beside the images; behind _json their text
 _ENVELOPE = (
     "source", "table", "op", "position", "commit_ts", "ingest_ts", "event_id", "tx_id", "tx_order", "origin",
     "channel", "kafka_partition", "kafka_offset", "file", "line", "text",
@@ -111,7 +112,7 @@ def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
 
 def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
     """Structs of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
-    refused = F.coalesce(F.col("_read")[REFUSED].isNotNull(), F.lit(False))
+    refused = F.col("_read")[REFUSED].isNotNull()
     image = F.when(refused, _from_texts(F.col("_image_json"), shape.columns)).otherwise(
         _ready(F.col("_read"), shape.columns)
     )
@@ -124,11 +125,8 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     """Structs of stored values beside those of what the event carried, and the keys beside the images. Masks come
     later."""
     lacking = outcome.some(F.col("_image")[name].isNull() for name in shape.keys) | F.col("_image").isNull()
-    keys = {
-        "_key": F.when(lacking, _from_texts(F.col("_key_json"), shape.key_columns)),
-        "_old_key": _from_texts(F.col("_old_key_json"), shape.key_columns),
-        "_new_key": _from_texts(F.col("_new_key_json"), shape.key_columns),
-    }
+    keys = {name: _from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
+    keys["_key"] = F.when(lacking, keys["_key"])
     return prepared.select(
         "*",
         _converted("_image", shape.columns, given).alias("_row"),
@@ -182,10 +180,7 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
         _unsure(shape).alias("_unsure"),
         (told(F.col("_image")) | (any_image & F.col("_image").isNotNull())).alias("_full"),
         (told(F.col("_old_image")) | (any_image & F.col("_old_image").isNotNull())).alias("_before_full"),
-        *[
-            _converted(name, shape.key_columns, given).alias(f"{name}_values")
-            for name in ("_key", "_old_key", "_new_key")
-        ],
+        *[_converted(name, shape.key_columns, given).alias(f"{name}_values") for name in _BESIDE],
     )
 
 
