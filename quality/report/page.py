@@ -9,7 +9,7 @@ from engine.report import BLOCKED, FAILED, NOTHING_NEW
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
 from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from quality.report.pictures import OUTCOMES, drawn, duration
-from quality.report.verdict import GRAVITY, Level, Trouble, counted, level_of, troubles, verdict
+from quality.report.verdict import GRAVITY, Level, Trouble, counted, findings, level_of, troubles, verdict
 
 TROUBLES_SHOWN = 12
 PICTURED = 24  # the page stays small and quick to make, however many tables there are
@@ -169,8 +169,7 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
         return []
     last = max(ran, key=lambda table: table.runs[-1].at).runs[-1]
     of_last = [run for table in ran for run in table.runs if run.run_id == last.run_id]
-    open_gaps = sum(gap.findings for table in ran for gap in table.gaps if gap.status == OPEN)
-    known = sum(gap.findings for table in ran for gap in table.gaps if gap.status == ACKNOWLEDGED)
+    open_gaps, known = findings(ran, OPEN), findings(ran, ACKNOWLEDGED)
     through = [table.complete_through for table in ran if table.complete_through is not None]
     sealed = [table.sealed_up_to for table in ran]
     whole = [one for one in sealed if one is not None]

@@ -1,6 +1,6 @@
 """The verdict: can last night's data be trusted, and if not, which keys, which range of the log, and what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -182,9 +182,14 @@ def verdict(facts: Facts) -> Verdict:
         ]
         return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))
     whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"
-    known = sum(gap.findings for table in facts.tables for gap in table.gaps if gap.status == ACKNOWLEDGED)
+    known = findings(facts.tables, ACKNOWLEDGED)
     others = f", {known:,} {'is' if known == 1 else 'are'} acknowledged" if known else ""
     return Verdict(Level.GOOD, "Yes, the data can be trusted", f"{whole}; no gap is open{others}.")
+
+
+def findings(tables: Iterable[TableFacts], status: str) -> int:
+    """What the gaps of one status hold, counted."""
+    return sum(gap.findings for table in tables for gap in table.gaps if gap.status == status)
 
 
 def distrust(bad: int, number: int) -> str:
