@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import interleave, interval, is_guarded, never_null, place_reads
-from engine.ordering.chronology import chronology, mark_redeliveries, so_far, whole_key
+from engine.ordering.chronology import chronology, look_back, mark_redeliveries, so_far, whole_key
 
 ALL = 1 << 40  # more rows than a truncate can meet
 
@@ -34,7 +34,7 @@ def number_copies(changes: DataFrame, rules: FoldRules) -> DataFrame:
     timeline = interleave(None, changes, rules)
     if rules.guarded:
         timeline = place_reads(timeline, rules)
-    told = mark_redeliveries(timeline).transform(_evidence, rules).transform(_counted)
+    told = look_back(timeline).transform(mark_redeliveries).transform(_evidence, rules).transform(_counted)
     copy = F.when(F.col("op") == names.OP_TRUNCATE, F.sequence(F.lit(1), F.greatest(F.lit(1), "_before")))
     numbered = told.withColumn("_of", F.explode(F.coalesce(copy, F.array("_about"))))
     image = changes.schema["key"].dataType

@@ -6,7 +6,6 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.state import carries, is_gone
-from engine.ordering.chronology import chronology
 
 OPENED = "opened"
 HEALED = "healed"
@@ -32,8 +31,6 @@ def judge(rows: DataFrame, rules: FoldRules) -> DataFrame:
         a=1, b ?      READ a=1, b=x    no     updated      the READ tells what was unknown
         gone          delete           no     absorbed     (a key never seen: yes, a tombstone)
     """
-    states = ["is_live", "solid", *(f"state_{index}" for index in range(len(rules.followed)))]
-    before = F.lag(F.struct(*states)).over(chronology())
     was_live = F.col("before_state.is_live")
     never_seen = was_live.isNull()
     appears = never_seen | ~was_live | differs(rules)
@@ -44,7 +41,7 @@ def judge(rows: DataFrame, rules: FoldRules) -> DataFrame:
         .when(F.col("op") == names.OP_TRUNCATE, ~never_seen & was_live)
         .otherwise(alive)
     )
-    return rows.withColumn("before_state", before).withColumn("opens", opens).withColumn("outcome", outcome(rules))
+    return rows.withColumn("opens", opens).withColumn("outcome", outcome(rules))
 
 
 def differs(rules: FoldRules) -> Column:

@@ -4,7 +4,8 @@ A table's history is a fold of its changes, key by key, in the order of the sour
 
 1. `interleave`        the key's open version, then its new changes, in one timeline
    `place_reads`       READs that carry only a time find their place in it
-2. `mark_late`         keys whose changes reach behind what is folded: they are folded again from all their changes
+   `look_back`         each row sees the first of its key and the one before it
+2. `mark_late`         changes that reach behind what is folded: their keys are folded again from all their changes
 3. `mark_redeliveries` the same change delivered twice counts once
 4. `supersede_reads`   a streamed change supersedes every snapshot READ of its key in whose window it falls
 5. `carry_state`       what is known of the row after each change; partial rows take the rest from before
@@ -23,10 +24,10 @@ from pyspark.sql import functions as F
 from engine.history.copies import number_copies
 from engine.history.judge import judge
 from engine.history.rules import Folded, FoldRules
-from engine.history.state import carry_state, supersede_reads
+from engine.history.state import carry_state, row_before, supersede_reads
 from engine.history.tile import tile
-from engine.history.timeline import interleave, mark_late, place_reads, undo_key_swaps
-from engine.ordering.chronology import mark_redeliveries
+from engine.history.timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
+from engine.ordering.chronology import look_back, mark_redeliveries
 
 
 def reconcile(
@@ -45,7 +46,8 @@ def reconcile(
     timeline = interleave(existing, rows, rules)
     if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)
-    marked = timeline.withColumn("is_late", F.lit(False)) if folded is None else mark_late(timeline, folded, rules)
+    seeing = look_back(timeline, () if folded is None else first_row(rules), row_before(rules))
+    marked = seeing.withColumn("reaches_back", F.lit(False)) if folded is None else mark_late(seeing, folded, rules)
     return (
         marked.transform(mark_redeliveries)
         .transform(supersede_reads, rules)

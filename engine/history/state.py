@@ -1,17 +1,19 @@
 """What is known of a row after each of its changes."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, is_guarded, never_null
-from engine.ordering.chronology import latest_known, per_key, so_far, whole_key
+from engine.ordering.chronology import latest_known, per_key, so_far, until_before, whole_key
 
 
-def is_gone() -> Column:
-    """True for a change (or a tombstone) after which there is no row."""
-    return F.col("op").isin(names.OP_DELETE, names.OP_TRUNCATE)
+def is_gone(of: str = "") -> Column:
+    """True for a change (or a tombstone) after which there is no row; of another one than the row's own: `of` it."""
+    return F.col(f"{of}op").isin(names.OP_DELETE, names.OP_TRUNCATE)
 
 
 def is_streamed() -> Column:
@@ -93,12 +95,23 @@ def inside(streamed_ts: str, streamed_position: str) -> Column:
     return by_time | never_null(F.col(streamed_position) >= F.col("low_position"))
 
 
-def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
-    """Say what is known of the row after each change.
+def row_before(rules: FoldRules) -> list[str]:
+    """What `carry_state` asks of the row before: its own state, where each change says all of it."""
+    return ["op", "row", "rescued"] if tells_all(rules) else []
 
-    Needs: the columns of `supersede_reads`.
-    Gives: the same columns, then is_live, solid (struct of the solid columns and rescued; null when gone), and for
-        each followed column state_<i> (struct known, value).
+
+def tells_all(rules: FoldRules) -> bool:
+    """Whether each change alone says all that is known of the row after it."""
+    return not rules.reads and not rules.followed and not rules.truncates
+
+
+def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
+    """Say what is known of the row after each change, and before it.
+
+    Needs: the columns of `supersede_reads`; _previous as `look_back` gives it.
+    Gives: the same columns, then is_live, solid (struct of the solid columns and rescued; null when gone), for
+        each followed column state_<i> (struct known, value), and before_state (struct of the same before the change,
+        null for the first row of a key).
     Rows: 1:1.
 
         op      row            present  state after
@@ -109,25 +122,50 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
         read    a=2, b=y                gone             where a is superseded: what is left tells nothing of a gone row
         insert  a=3, b=null    [a]      a=3, b unknown   a new row owes nothing to the old one
     """
-    gone = is_gone()
-    solid = F.struct(*[F.col("row")[name].alias(name) for name in rules.solid], F.col("rescued").alias(names.RESCUED))
-    own_solid = F.struct(F.when(~gone, solid).alias("held"))
+    if tells_all(rules):
+        before = {"is_live": ~is_gone("_previous."), "solid": own_solid(rules, "_previous.")["held"]}
+        return with_state_before(rows.withColumns({"is_live": ~is_gone(), "solid": own_solid(rules)["held"]}), before)
     counts = ~F.col("is_superseded") if rules.reads else F.lit(True)
     if rules.truncates:
         # A truncate is nothing to a key never seen: the key stays unseen.
         is_truncate = F.col("op") == names.OP_TRUNCATE
-        counts = counts & (~is_truncate | F.max(counts & ~is_truncate).over(so_far()))
-    if not rules.reads and not rules.followed and not rules.truncates:
-        return rows.withColumns({"is_live": ~gone, "solid": own_solid["held"]})
-    rows = rows.withColumns({"is_live": latest_known(~gone, counts), "solid": latest_known(own_solid, counts)["held"]})
-    states = {}
+        rows = rows.withColumn("_seen", F.max(counts & ~is_truncate).over(so_far()))
+        counts = counts & (~is_truncate | F.col("_seen"))
+    known = {"is_live": (~is_gone(), counts), "solid": (own_solid(rules), counts)}
+    rows = rows.withColumns(now_and_before(known))
+    rows = rows.withColumns({name: F.col(name)["held"] for name in ("solid", "_before_solid")})
+    told = {}
     of_gone_row = F.col("is_superseded") & ~F.coalesce("is_live", F.lit(True))
     for index, name in enumerate(rules.followed):
-        told = carries(name)
+        is_told = carries(name)
         if rules.reads:
-            told = told & ~F.col(f"superseded_{index}") & ~of_gone_row
-        states[f"state_{index}"] = F.coalesce(latest_known(own_state(name), told), never_told(name))
-    return rows.withColumns(states)
+            is_told = is_told & ~F.col(f"superseded_{index}") & ~of_gone_row
+        told[f"state_{index}"] = (own_state(name), is_told)
+    states = rows.withColumns(now_and_before(told))
+    for index, name in enumerate(rules.followed):
+        each = (f"state_{index}", f"_before_state_{index}")
+        states = states.withColumns({column: F.coalesce(column, never_told(name)) for column in each})
+    return with_state_before(states, {name: F.col(f"_before_{name}") for name in [*known, *told]})
+
+
+def now_and_before(known: Mapping[str, tuple[Column, Column]]) -> dict[str, Column]:
+    """The newest value of each, up to the current row and up to the one before it: in one window. By value and when it
+    counts."""
+    now = {name: latest_known(value, when) for name, (value, when) in known.items()}
+    return now | {f"_before_{name}": latest_known(*each, until_before()) for name, each in known.items()}
+
+
+def with_state_before(rows: DataFrame, state: Mapping[str, Column]) -> DataFrame:
+    """The state before each row as one struct; null where there is no row before."""
+    fields = F.struct(*[value.alias(name) for name, value in state.items()])
+    return rows.withColumn("before_state", F.when(F.col("_previous").isNotNull(), fields))
+
+
+def own_solid(rules: FoldRules, of: str = "") -> Column:
+    """The solid columns as a change gives them, boxed: null inside when the row is gone."""
+    row = F.col(f"{of}row")
+    solid = F.struct(*[row[name].alias(name) for name in rules.solid], F.col(f"{of}rescued").alias(names.RESCUED))
+    return F.struct(F.when(~is_gone(of), solid).alias("held"))
 
 
 def never_told(name: str) -> Column:

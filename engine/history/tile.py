@@ -7,7 +7,7 @@ from engine import names
 from engine.history.judge import UPDATED
 from engine.history.rules import FoldRules
 from engine.history.state import is_gone, is_streamed
-from engine.ordering.chronology import chronology, latest_known, so_far
+from engine.ordering.chronology import chronology, latest_known, so_far, whole_key
 
 KEEP = "keep"
 CLOSE = "close"
@@ -19,10 +19,10 @@ def tile(rows: DataFrame, rules: FoldRules) -> DataFrame:
     """Give every version its interval and its final state.
 
     Needs: the columns of `judge`.
-    Gives: key, is_late, is_base, is_copy, is_read, op, place, position, own_position, content_hash, batch, new_key,
-        outcome, given_up (the followed columns' state that a key change takes along), action (null, or at the last
-        row of a version: keep, close, touch, open) and version (a history row's columns as a struct, null where action
-        is).
+    Gives: key, is_late (the same on all rows of a key), is_base, is_copy, is_read, op, place, position, own_position,
+        content_hash, batch, new_key, outcome, given_up (the followed columns' state that a key change takes along),
+        action (null, or at the last row of a version: keep, close, touch, open) and version (a history row's columns
+        as a struct, null where action is).
     Rows: 1:1.
 
         position  commit time  opens   valid_from  valid_to
@@ -31,8 +31,7 @@ def tile(rows: DataFrame, rules: FoldRules) -> DataFrame:
         30        12:05        yes     12:05       12:05     zero width: kept, never seen by an as-of query
         40        12:01        yes     12:05       null      order wins over time: clamped to its predecessor
     """
-    moved = rows.withColumns(running())
-    ended = moved.withColumn("_next", F.lead(F.struct("opens", "_valid_from")).over(chronology()))
+    ended = rows.withColumns(around())
     is_last = F.col("_opening").isNotNull() & F.coalesce(F.col("_next.opens"), F.lit(True))
     return ended.select(
         "key",
@@ -54,9 +53,9 @@ def tile(rows: DataFrame, rules: FoldRules) -> DataFrame:
     )
 
 
-def running() -> dict[str, Column]:
-    """What accumulates over a key's rows: the opening change of the current version, its clamped start, what the
-    version has seen."""
+def around() -> dict[str, Column]:
+    """What the rows around each one say, in one window: the opening change of the current version, its clamped start,
+    what the version has seen; the row after it; and whether any row of the key reaches back."""
     window = so_far()
     opens = F.col("opens")
     # A truncate that finds no live row leaves no trace on the key: the table's marker remembers it for all keys.
@@ -74,6 +73,8 @@ def running() -> dict[str, Column]:
         "_last_position": F.max(seen).over(window),
         "_last_stream_ts": F.max(streamed_ts).over(window),
         "_touched": F.max(touches).over(window),
+        "_next": F.lead(F.struct("opens", "ts")).over(chronology()),
+        "is_late": F.max("reaches_back").over(whole_key()),
     }
 
 
@@ -98,7 +99,8 @@ def version(rules: FoldRules) -> Column:
         *[column_value(name, rules).alias(name) for name in rules.columns],
         *([F.col("key")[names.COPY].alias(names.COPY)] if rules.keyless else []),
         F.col("_valid_from").alias(names.VALID_FROM),
-        F.when(~is_open, F.col("_next._valid_from")).alias(names.VALID_TO),
+        # The next version begins when its change was made, but never before this one.
+        F.when(~is_open, F.greatest("_valid_from", "_next.ts")).alias(names.VALID_TO),
         (is_open & live).alias(names.IS_CURRENT),
         F.col("_opening.op").alias(names.OP),
         F.col("_opening.commit_ts").alias(names.COMMIT_TS),

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
-from engine.ordering.chronology import chronology, chronology_columns, per_key, so_far, sortable, whole_key
+from engine.ordering.chronology import chronology, chronology_columns, per_key, sortable
 
 EPOCH_DIGITS = 4  # of a position: its first segment
 
@@ -125,11 +125,17 @@ def truncate_rows(truncates: DataFrame, keys: DataFrame) -> DataFrame:
     return ended.select(*named)
 
 
-def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
-    """Tell the keys whose changes all lie beyond what is folded from those that need their whole history.
+def first_row(rules: FoldRules) -> list[str]:
+    """What `mark_late` asks of the first row of a key: the open version, where there is one."""
+    own = ["is_base", "is_read", "op", "position", "commit_ts", "base_last", "base_stream_ts"]
+    return [*own, "row"] if rules.swaps else own
 
-    Needs: the columns of `interleave`, one base row at most a key.
-    Gives: the same columns, then is_late (the same on all rows of a key).
+
+def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
+    """Tell the changes that reach behind what is folded: their keys need their whole history.
+
+    Needs: the columns of `interleave`, one base row at most a key; _first as `look_back` gives it.
+    Gives: the same columns, then reaches_back.
     Rows: 1:1.
 
         open version's last position 50, last folded window closed at 40
@@ -141,27 +147,19 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         READ of 12:00 without a position, streamed up to 11:50: late; up to 11:40: in order (guard 15 minutes)
         any change of a key never seen: in order, unless a folded truncate lies beyond it
     """
-    base = F.first(
-        F.struct("is_base", "is_read", "op", "position", "commit_ts", "base_last", "base_stream_ts", "row")
-    ).over(so_far())
     behind_truncate = never_null(F.col("position") <= F.lit(folded.truncate))
     late = F.when(
-        ~rows["is_base"],
+        ~F.col("is_base"),
         behind_truncate
-        | (F.col("_base.is_base") & late_for_base(folded, rules))
-        | (rows["is_read"] & reaches_truncate(folded)),
+        | (F.col("_first.is_base") & late_for_base(folded, rules))
+        | (F.col("is_read") & reaches_truncate(folded)),
     ).otherwise(False)
-    return (
-        rows.withColumn("_base", base)
-        .withColumn("_late", late)
-        .withColumn("is_late", F.max("_late").over(whole_key()))
-        .drop("_base", "_late")
-    )
+    return rows.withColumn("reaches_back", late)
 
 
 def late_for_base(folded: Folded, rules: FoldRules) -> Column:
-    """True when a change can concern something before the end of its key's open version (column `_base`)."""
-    base = F.col("_base")
+    """True when a change can concern something before the end of its key's open version (column `_first`)."""
+    base = F.col("_first")
     # A READ without a position stands before the first change that is later than its window: one that is not later
     # than the window of every such READ can go before one of them, or supersede it.
     reaches_read = never_null(F.col("ts") <= F.timestamp_micros(F.lit(folded.read_ts)) + interval(rules.skew))
@@ -186,9 +184,13 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
         placed_late = placed_late | inside_stream
     read_late = F.when(is_placed, placed_late).when(is_timed, guarded_late).otherwise(True)
     placeless = base["is_read"] & base["position"].isNull() & base["commit_ts"].isNull()
+    late = F.when(F.col("is_read"), read_late).otherwise(streamed_late) | placeless
+    if not rules.swaps:
+        return late
     gives_up = F.col("new_key").isNotNull() & F.col("before").isNotNull()
-    swapped = base["op"].isin(names.OP_INSERT, names.OP_UPDATE) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
-    return F.when(F.col("is_read"), read_late).otherwise(streamed_late) | placeless | swapped
+    return late | (
+        base["op"].isin(names.OP_INSERT, names.OP_UPDATE) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
+    )
 
 
 def reaches_truncate(folded: Folded) -> Column:

@@ -1,5 +1,7 @@
 """THE order of one key's changes. Every step that looks before or after a change uses the window defined here."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
@@ -53,20 +55,49 @@ def so_far() -> WindowSpec:
     return chronology().rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
+def until_before() -> WindowSpec:
+    """The chronology up to the row before the current one."""
+    return chronology().rowsBetween(Window.unboundedPreceding, -1)
+
+
 def whole_key() -> WindowSpec:
-    """All rows of the key."""
-    return per_key().rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
+    """All rows of the key. Ordered like the others, so that Spark computes it together with them."""
+    return chronology().rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
 
 
-def latest_known(value: Column, when: Column) -> Column:
-    """The newest `value` so far among the rows where `when` holds. `value` must not be null there: box it."""
-    return F.last(F.when(when, value), ignorenulls=True).over(so_far())
+def latest_known(value: Column, when: Column, window: WindowSpec | None = None) -> Column:
+    """The newest `value` so far (or in `window`) among the rows where `when` holds. `value` must not be null there:
+    box it."""
+    return F.last(F.when(when, value), ignorenulls=True).over(window or so_far())
+
+
+def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] = ()) -> DataFrame:
+    """Show each row the first one of its key and the one right before it. What asks for no more than that needs no
+    window of its own: each costs another copy of every row.
+
+    Needs: what `mark_redeliveries` needs; the columns `first` and `before`.
+    Gives: the same columns, then _first (struct of `first`), and _previous (struct of identity and `before`, null for
+        the first row of a key).
+    Rows: 1:1.
+    """
+    previous = F.struct(identity().alias("identity"), *before)
+    beginning = {"_first": F.first(F.struct(*first)).over(so_far())} if first else {}
+    return rows.withColumns({**beginning, "_previous": F.lag(previous).over(chronology())})
+
+
+def identity() -> Column:
+    """What tells one change of a key from another. A READ without a position is known by its time.
+
+    READs of one window stand at its close, all of them: their own positions tell them apart.
+    """
+    read_at = F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at")
+    return F.struct("is_base", "is_read", "position", "own_position", "op", "content_hash", read_at)
 
 
 def mark_redeliveries(rows: DataFrame) -> DataFrame:
     """Tell the first copy of a change from those that were delivered again.
 
-    Needs: is_base, is_read, op, position, own_position, content_hash, and the chronology's columns.
+    Needs: is_base, is_read, op, position, own_position, content_hash, commit_ts, and _previous as `look_back` gives it.
     Gives: the same columns, then is_again.
     Rows: 1:1. A copy follows its original directly and repeats its state, so it can stay in the timeline.
 
@@ -78,7 +109,4 @@ def mark_redeliveries(rows: DataFrame) -> DataFrame:
         30        update  B         no    the same content later is another change
         (none)    read    A         no    a READ without a position is known by its time
     """
-    read_at = F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at")
-    # READs of one window stand at its close, all of them: their own positions tell them apart.
-    identity = F.struct("is_base", "is_read", "position", "own_position", "op", "content_hash", read_at)
-    return rows.withColumn("is_again", F.lag(identity).over(chronology()).eqNullSafe(identity))
+    return rows.withColumn("is_again", F.col("_previous.identity").eqNullSafe(identity()))
