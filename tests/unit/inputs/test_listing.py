@@ -1,0 +1,26 @@
+"""Pieces of files, from the disk and through the JVM."""
+
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.inputs.listing import bytes_through_jvm, file_system, read_bytes
+
+SIZE = 100_000
+CONTENT = random.Random(1).randbytes(SIZE)
+
+
+@pytest.mark.parametrize("name", ["plain.jsonl", "with a blank, 100%25 ü.jsonl"])
+@pytest.mark.parametrize(("start", "length"), [(0, SIZE), (7, 65_536), (SIZE - 3, 3), (SIZE - 3, 10), (5, 0)])
+def test_a_piece_is_the_same_from_the_disk_and_through_the_jvm(
+    spark: SparkSession, tmp_path: Path, name: str, start: int, length: int
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(CONTENT)
+    system, root = file_system(spark, str(file))
+    expected = CONTENT[start : start + length]
+    assert read_bytes(spark, str(file), start, length) == expected
+    assert read_bytes(spark, str(root.makeQualified(system.getUri(), root)), start, length) == expected
+    assert bytes_through_jvm(spark, system.open(root), start, length) == expected
