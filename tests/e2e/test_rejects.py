@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.decode.outcome import WRITTEN_OUT_HINT
 from engine.look import open_catalog
 from engine.look.dismissals import Choice, Dismissal, dismiss
 from engine.look.rejects import Reject, RejectGroup, grouped, rejects
@@ -110,7 +111,8 @@ def test_a_replay_that_crashes_is_done_once_by_the_next_and_reads_masked_records
     shop.write("a.jsonl", [insert(1, row(1, "Alice", "AZA=")), insert(2, row(2, "Bob", "3.02"))])
     assert shop.taken(spec).rejected == 1
     assert [(found["line"], found["record"]) for found in shop.rows("rejects")] == [(2, None)]
-    waiting = [("a.jsonl", 2, 'column "n": the value does not fit decimal(12,2)', "waiting")]
+    reason = 'column "n": the value does not fit decimal(12,2)' + WRITTEN_OUT_HINT
+    waiting = [("a.jsonl", 2, reason, "waiting")]
     with monkeypatch.context() as patch:
         dies_before("shop_things_changes")(patch)
         patch.setattr(Branch, "drop", lambda branch: None)
