@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.frames import local_frame
+from engine.frames import checkpointed, local_frame
 from engine.names import quoted
 from engine.schema.gap import OPEN, Gap
 from engine.spec.model import TableSpec
@@ -67,7 +67,7 @@ def reaches_back(tables: Tables, since: int, gaps: Sequence[Gap]) -> bool:
 
 def of_keys(tables: Tables, gaps: Sequence[Gap]) -> Tables:
     """The tables with nothing in them but these keys. The control rows are all there."""
-    keys = parsed_keys(tables.changes, gaps).localCheckpoint()
+    keys = parsed_keys(tables.changes, gaps).transform(checkpointed)
     rows = [row["key"] for row in keys.collect()]
     names = tables.columns.keys
     flat = keys.select(*[F.col("key")[name].alias(name) for name in names])

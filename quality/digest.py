@@ -5,6 +5,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from engine.frames import checkpointed
 from quality.timeline import Columns, change_facts
 
 PARTITIONED: Final = ("spanner",)  # sources whose channels are partitions, each with an order of its own
@@ -32,4 +33,4 @@ def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
         F.substring_index("file", "/", -1).alias("file"),
         "line",
         F.coalesce("too_late", F.lit(False)).alias("too_late"),
-    ).localCheckpoint()
+    ).transform(checkpointed)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import checkpointed
 from engine.ordering.windows import attach_windows, chunk_windows
 from engine.spec.model import TableSpec, TrackSpec
 from quality import catalogue
@@ -72,7 +73,7 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     asked = [check for check in checks if check not in missing]
     in_time = digest.where(~F.col("too_late"))
     # Kept for the keys of a closer look, so that it is planned once.
-    seen = findings(tables, spec, scope, asked, in_time).localCheckpoint()
+    seen = findings(tables, spec, scope, asked, in_time).transform(checkpointed)
     found = collected(seen, asked)
     doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
     if doubtful:

@@ -19,6 +19,7 @@ from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
 from engine.decode.json_lines import CORRUPT, wrapped
+from engine.frames import checkpointed
 from engine.spec.model import SourceSpec
 
 _MESSAGE_FIELDS: Final = {
@@ -50,7 +51,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Rows: 1:n, one a row of a message, two for a row that changes its key; one for a message without rows.
     """
     # Kept: which messages were sent again is found by looking at all of them, and nobody wants to parse them twice.
-    messages = lines.transform(_parsed).transform(_picked).localCheckpoint(eager=False)
+    messages = lines.transform(_parsed).transform(_picked).transform(checkpointed, eager=False)
     resent = F.broadcast(resent_messages(messages, tuple(_MESSAGE_FIELDS)))
     known = messages.transform(_judged).join(resent, on=["file", "line"], how="left")  # one a (file, line)
     return known.transform(_rows, source).transform(_halves, declared, source).transform(_completed, source)

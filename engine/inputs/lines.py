@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.errors import SourceError
-from engine.frames import local_frame
+from engine.frames import checkpointed, local_frame
 from engine.inputs.listing import InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
 
@@ -93,7 +93,7 @@ def computed(spark: SparkSession, records: DataFrame, pending: Sequence[PendingF
     Raises: SourceError: a file cannot be read to its end.
     """
     try:
-        return records.localCheckpoint()
+        return records.transform(checkpointed)
     except UNREADABLE as error:
         if "FAILED_READ_FILE" not in str(error):
             raise

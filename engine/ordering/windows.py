@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import checkpointed
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
 
@@ -67,7 +68,7 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
     # READs of one chunk share the position they borrowed, so the join is over few distinct positions, not over READs.
     # They are cut from their lineage (nothing is computed here): joined as they are, `changes` would be planned twice.
     asked = changes.where(is_read).select("source", "position").distinct()
-    found = F.broadcast(enclosing_windows(asked, windows).localCheckpoint(eager=False))
+    found = F.broadcast(enclosing_windows(asked, windows).transform(checkpointed, eager=False))
     joined = changes.join(found, on=["source", "position"], how="left")  # found: one row a (source, position)
     return joined.select(
         *[changes[name] for name in changes.columns if name not in ("source", "position")],

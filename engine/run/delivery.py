@@ -123,8 +123,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_records(spark, delivery.source, wanted, catalog)
-    # Read by every table, by the control events and by the rejects: parsing once is worth the memory. A checkpoint
-    # rather than a cache: what is built on it is not planned over the parsing again.
+    # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
     records = envelopes(lines, delivery.source, delivery.declared).transform(without_texts)
     delivery.lines = lines
     delivery.records = computed(spark, records.where(after(union)) if whole else records, wanted)

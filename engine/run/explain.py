@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.errors import SpecError
+from engine.frames import checkpointed
 from engine.history import judge
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, key_of
@@ -64,10 +65,10 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     stored = {tuple(row) for row in table.select(*identity_of(lambda name: F.col(name))).collect()}
     rules, everything = for_anything(work, fold_rules(work)), work.changes_up_to_target()
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
-    keys = keys_to_refold(asked.distinct().localCheckpoint(), everything, rules)
+    keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
     numbered = numbered_changes(work.rows.changes, keys)
     folded = numbered.where((F.col("real_batch") <= work.folded.batch) & ~F.col("too_late"))
-    rows = all_rows_of(work, folded, keys, known_windows(work), rules).localCheckpoint()
+    rows = all_rows_of(work, folded, keys, known_windows(work), rules).transform(checkpointed)
     judged = (
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
     )
@@ -95,7 +96,7 @@ def numbered_changes(changes: DataFrame, keys: DataFrame) -> DataFrame:
             *[F.col("_number").alias("batch") if name == "batch" else F.col(name) for name in mine.columns],
             "real_batch",
         )
-        .localCheckpoint()
+        .transform(checkpointed)
     )
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.frames import temporary_view
+from engine.frames import checkpointed, temporary_view
 from engine.history.diff import DELETE, INSERT, UPDATE, open_diff
 from engine.history.links import owed_keys
 from engine.history.reconcile import reconcile
@@ -104,9 +104,8 @@ def fold_new(work: Folding, placed: DataFrame, rules: FoldRules) -> DataFrame:
     if rules.truncates:
         keys = timeline.select("key").unionByName(existing.select(key_of(rules).alias("key"))).distinct()
         timeline = timeline.unionByName(truncate_rows(placed.where(F.col("op") == names.OP_TRUNCATE), keys))
-    # Asked for late keys, counted and written: computed once. A checkpoint rather than a cache, because a cache keeps
-    # the whole plan, and what is built on it would be planned over all of it again.
-    return reconcile(existing, timeline, rules, work.folded).localCheckpoint()
+    # Asked for late keys, counted and written.
+    return reconcile(existing, timeline, rules, work.folded).transform(checkpointed)
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def out_of_order(
         seeds.append(owed_keys(placed, judged, rules))
     if not seeds:
         return None
-    keys = reduce(DataFrame.unionByName, seeds).distinct().localCheckpoint()
+    keys = reduce(DataFrame.unionByName, seeds).distinct().transform(checkpointed)
     return None if keys.isEmpty() else keys
 
 

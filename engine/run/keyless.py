@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import checkpointed
 from engine.history.rules import FoldRules
 from engine.run.folding import Folding
 from engine.run.refold import (
@@ -40,7 +41,7 @@ def fold_images(
         seeds.append(everything.where(F.col("key").isNotNull()).select("key"))
     if news is not None:
         seeds.append(news)
-    keys = reduce(DataFrame.unionByName, seeds).distinct().localCheckpoint()
+    keys = reduce(DataFrame.unionByName, seeds).distinct().transform(checkpointed)
     anything = for_anything(work, rules)
     judged = fold_with_links(all_rows_of(work, everything, keys, windows, anything), anything)
     tally_refolded(work, judged)

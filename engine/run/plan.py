@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import control_rows
-from engine.frames import local_frame
+from engine.frames import checkpointed, local_frame
 from engine.history.diff import DELETE, INSERT, same_version
 from engine.history.judge import REDELIVERED
 from engine.history.rules import Folded
@@ -137,7 +137,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
         return None
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
-    found = replace(found, rows=found.rows.localCheckpoint())
+    found = replace(found, rows=found.rows.transform(checkpointed))
     known = known_row(spark, catalog, name)
     if known is not None:
         refuse_rewrites(name, known, column_changes(known, found.row_type)[1])

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.errors import SpecError
-from engine.frames import temporary_view
+from engine.frames import checkpointed, temporary_view
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
@@ -250,7 +250,7 @@ def keys_in(work: Folding, part: Part, everything: DataFrame, latest: DataFrame)
         table.where(test(lambda name: F.col(quoted(name)))).select(key_of(rules).alias("key"))
         for table in (work.rows.history, latest)
     ]
-    return changed.unionByName(tables[0]).unionByName(tables[1]).distinct().localCheckpoint()
+    return changed.unionByName(tables[0]).unionByName(tables[1]).distinct().transform(checkpointed)
 
 
 def folded_rows(work: Folding, judged: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import InvariantViolation
+from engine.frames import checkpointed
 from engine.history.diff import DELETE, full_diff
 from engine.history.judge import ABSORBED, OPENED, REDELIVERED
 from engine.history.links import carry_over, linked_keys, owing_inserts
@@ -30,12 +31,12 @@ def keys_to_refold(keys: DataFrame, everything: DataFrame, rules: FoldRules) -> 
     """
     if not rules.followed:
         return keys
-    links = owing_inserts(everything).select("key", "old_key").localCheckpoint()
+    links = owing_inserts(everything).select("key", "old_key").transform(checkpointed)
     if links.isEmpty():
         return keys
     size = keys.count()
     for _ in range(MAX_LINKS):
-        keys = linked_keys(keys, links).localCheckpoint()
+        keys = linked_keys(keys, links).transform(checkpointed)
         grown = keys.count()
         if grown == size:
             break
@@ -62,7 +63,7 @@ def difference_to(work: Folding, judged: DataFrame, keys: DataFrame) -> DataFram
     Gives: what `full_diff` gives. Computed.
     """
     existing = versions_of(work, work.rows.history, keys)
-    return full_diff(judged, existing, work.identity, work.target.batch).localCheckpoint()
+    return full_diff(judged, existing, work.identity, work.target.batch).transform(checkpointed)
 
 
 def tally_changes(work: Folding, diff: DataFrame) -> Counter[tuple[str, bool]]:
@@ -89,7 +90,7 @@ def all_rows_of(
     Gives: what `change_rows` gives.
     """
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
-    rows = change_rows(attach_windows(mine, windows, rules.margin), rules).localCheckpoint()
+    rows = change_rows(attach_windows(mine, windows, rules.margin), rules).transform(checkpointed)
     if work.target.truncate is None:
         return rows
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
@@ -105,7 +106,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
     Raises: InvariantViolation: it does not settle.
     """
-    judged = reconcile(None, rows, rules).localCheckpoint()
+    judged = reconcile(None, rows, rules).transform(checkpointed)
     if not rules.followed or owing_inserts(rows).isEmpty():
         return judged
     settled = None
@@ -116,7 +117,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
         if handed == settled:
             return judged
         settled = handed
-        judged = reconcile(None, filled, rules).localCheckpoint()
+        judged = reconcile(None, filled, rules).transform(checkpointed)
     raise InvariantViolation(
         f"Cannot fold key changes: values carried over do not settle after {MAX_LINKS} rounds.",
         "report this with the changes table",

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import FORMATS, envelopes
+from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
@@ -70,7 +71,7 @@ def waiting_rejects(spark: SparkSession, project: ProjectSpec, newest: Mapping[s
         F.col("i.batch") > F.col("r.batch"),
         F.col("i.from_line") <= F.col("r.line"),
     ]
-    return mine.join(inputs.alias("i"), on=again, how="left_anti").localCheckpoint()
+    return mine.join(inputs.alias("i"), on=again, how="left_anti").transform(checkpointed)
 
 
 def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> None:
@@ -98,7 +99,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
     records = envelopes(lines, found.source, found.declared).transform(without_texts)
     found.lines = lines
-    found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").localCheckpoint()
+    found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
     found.files = [InputFile(path, 0, 0) for path in [*kept, *(entry.file.path for entry in reread)]]
     found.out_of_reach = out_of_reach
     found.classes = classes_of(found.records, fans_out=True)
@@ -154,7 +155,7 @@ def moved_lines(waiting: DataFrame, good: DataFrame, bad: DataFrame) -> DataFram
     lines = before.join(applied, on=PLACE, how="left").join(after, on=PLACE, how="left")  # one row a line each
     other = F.col("after").isNotNull() & (F.col("after") != F.col("before"))
     moved = lines.where(F.col("applied").isNotNull() | other)
-    return moved.select(*PLACE, F.coalesce("applied", F.lit(0)).alias("applied")).localCheckpoint()
+    return moved.select(*PLACE, F.coalesce("applied", F.lit(0)).alias("applied")).transform(checkpointed)
 
 
 def newly_told(waiting: DataFrame, changes: DataFrame) -> DataFrame:

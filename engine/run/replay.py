@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import InvariantViolation
+from engine.frames import checkpointed
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
 from engine.run.evidence import evidence
@@ -120,7 +121,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     bad, good = decoded.rejects(), decoded.rows.where(F.col("reason").isNull())
     if exists(spark, catalog, name):
         good = without(good, read(spark, catalog, name), delivery.waiting)
-    good = good.localCheckpoint()
+    good = good.transform(checkpointed)
     moved = moved_lines(delivery.waiting, good, bad)
     if moved.isEmpty():
         return Taking(newest, 0, bad.count())
@@ -165,7 +166,7 @@ def decoded_again(
     if (records if known is not None else records.where(F.col("kind") == "change")).isEmpty():
         return None
     found = decode_records(spark, project, delivery, records, spec, known)
-    return replace(found, rows=found.rows.localCheckpoint())
+    return replace(found, rows=found.rows.transform(checkpointed))
 
 
 def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFrame:

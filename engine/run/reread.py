@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.errors import SpecError
-from engine.frames import local_frame
+from engine.frames import checkpointed, local_frame
 from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
@@ -191,7 +191,7 @@ class Rereading:
         mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
         mine = mine.transform(within, frame)
         found = decode_records(self.spark, self.project, delivery, mine, spec, None)
-        found = replace(found, rows=found.rows.localCheckpoint())
+        found = replace(found, rows=found.rows.transform(checkpointed))
         self.refuse_recorded(spec, found)
         good, expected = found.rows.where(F.col("reason").isNull()), mine.count()
         rejected = found.rejected(expected, good.count())

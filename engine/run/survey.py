@@ -7,6 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import checkpointed
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import attach_windows, chunk_windows
@@ -23,7 +24,7 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
     Gives: what `change_rows` gives. Computed: it is looked at here, and used for the keys and the timeline.
     """
     rules = fold_rules(work)
-    placed = change_rows(attach_windows(new, windows, rules.margin), rules).localCheckpoint(eager=False)
+    placed = change_rows(attach_windows(new, windows, rules.margin), rules).transform(checkpointed, eager=False)
     seen = placed.agg(*counts(work)).first()
     assert seen is not None
     work.changes = seen["changes"]

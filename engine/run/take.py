@@ -18,6 +18,7 @@ from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
+from engine.frames import checkpointed
 from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.run.evidence import evidence
@@ -139,7 +140,7 @@ class Decoded:
     def unfit(self) -> DataFrame:
         """The changes whose values are refused: table, file, line, reason. Computed."""
         refused = self.rows.where(F.col("reason").isNotNull())
-        return refused.select("table", "file", "line", "reason").localCheckpoint()
+        return refused.select("table", "file", "line", "reason").transform(checkpointed)
 
 
 def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:

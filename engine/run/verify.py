@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import InvariantViolation
-from engine.frames import local_frame
+from engine.frames import checkpointed, local_frame
 from engine.history.diff import DELETE, INSERT, same_key, same_opening, side
 from engine.history.rules import Folded
 from engine.history.timeline import key_of
@@ -87,8 +87,8 @@ def verify_fold(work: Folding, progress: Progress, sample: int | None, seed: int
     keys = chosen_keys(work, everything, sample, seed)
     is_truncate = F.col("op") == names.OP_TRUNCATE
     mine = everything.where(~is_truncate).join(F.broadcast(keys), on="key", how="left_semi")
-    mine = mine.unionByName(everything.where(is_truncate).select(*mine.columns)).localCheckpoint()
-    delivered = deliveries(mine, batches, seed).localCheckpoint()
+    mine = mine.unionByName(everything.where(is_truncate).select(*mine.columns)).transform(checkpointed)
+    delivered = deliveries(mine, batches, seed).transform(checkpointed)
     controls = sorted(chance.randint(0, work.folded.control_batch) for _ in range(batches - 1))
     refolded, folded = nothing_folded(work), Folded()
     for number, control in enumerate([*controls, work.folded.control_batch], 1):
@@ -131,7 +131,7 @@ def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: 
     keys = keys.distinct()
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
-    return keys_to_refold(keys.localCheckpoint(), everything, rules)
+    return keys_to_refold(keys.transform(checkpointed), everything, rules)
 
 
 def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
@@ -164,13 +164,13 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
     Gives: history's columns. Computed. Rows: one a version.
     """
     columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
-    rows = difference.rows.localCheckpoint()
+    rows = difference.rows.transform(checkpointed)
     gone = rows.where(F.col(names.CHANGE) != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
     is_open = side("h", names.VALID_TO).isNull()
     written = F.when(side("g", names.WAS_OPEN), is_open).otherwise(~is_open & same_opening("h", "g"))
     same = same_key(work.identity, "h", "g") & written
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
-    return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).localCheckpoint()
+    return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).transform(checkpointed)
 
 
 def has_followed(work: Folding) -> bool:
@@ -202,7 +202,7 @@ def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> 
         told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(sign).alias("_side"))
         sides.append(told)
     both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
-    odd = both.agg(F.sum("_side").alias("_side")).where(F.col("_side") != 0).localCheckpoint()
+    odd = both.agg(F.sum("_side").alias("_side")).where(F.col("_side") != 0).transform(checkpointed)
     order = [quoted(name) for name in (*work.identity, names.VALID_FROM, names.POSITION)]
     # As text: whatever the types are, the report is for people and for JSON.
     shown = odd.orderBy(*order, "_side").select(

@@ -12,9 +12,10 @@ from engine.java import parse_java_version, require_java
 from engine.session import (
     GIGABYTE,
     ICEBERG_EXTENSIONS,
+    PARALLEL_COLLECTOR,
     catalog_conf,
     default_driver_gigabytes,
-    garbage_collector,
+    java_options,
     needed_jars,
     session_conf,
     spark_session,
@@ -57,8 +58,9 @@ def test_the_project_wins_over_every_default(project: ProjectSpec) -> None:
 
 def test_the_collector_is_one_that_the_environment_does_not_name_another_of(project: ProjectSpec) -> None:
     said = {"JAVA_TOOL_OPTIONS": "-XX:+UseG1GC"}
-    assert garbage_collector({}) == {"spark.driver.extraJavaOptions": "-XX:+UseParallelGC"}
-    assert garbage_collector(said) == {}
+    assert PARALLEL_COLLECTOR in java_options({})
+    assert "GC" not in java_options(said)
+    assert "-XX:FreqInlineSize=100" in java_options(said)
     options = "-Xmn800m"
     chosen = replace(project, spark=SparkSpec("local[1]", {"spark.driver.extraJavaOptions": options}))
     assert session_conf(chosen)["spark.driver.extraJavaOptions"] == options
