@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, is_guarded, never_null
-from engine.ordering.chronology import latest_known, per_key, so_far, until_before, whole_key
+from engine.ordering.chronology import chronology, latest_known, per_key, so_far, until_before, whole_key
 
 
 def is_gone(of: str = "") -> Column:
@@ -131,28 +131,23 @@ def carry_state(rows: DataFrame, rules: FoldRules) -> DataFrame:
         is_truncate = F.col("op") == names.OP_TRUNCATE
         rows = rows.withColumn("_seen", F.max(counts & ~is_truncate).over(so_far()))
         counts = counts & (~is_truncate | F.col("_seen"))
-    known = {"is_live": (~is_gone(), counts), "solid": (own_solid(rules), counts)}
-    rows = rows.withColumns(now_and_before(known))
-    rows = rows.withColumns({name: F.col(name)["held"] for name in ("solid", "_before_solid")})
-    told = {}
+    own = {"is_live": ~is_gone(), "solid": own_solid(rules)}
+    now = {name: latest_known(value, counts) for name, value in own.items()}
+    if not rules.followed:
+        before = {f"_before_{name}": latest_known(value, counts, until_before()) for name, value in own.items()}
+        known = rows.withColumns(now | before).withColumn("solid", F.col("solid")["held"])
+        return with_state_before(known, {"is_live": F.col("_before_is_live"), "solid": F.col("_before_solid")["held"]})
+    known = rows.withColumns(now).withColumn("solid", F.col("solid")["held"])
+    states = {}
     of_gone_row = F.col("is_superseded") & ~F.coalesce("is_live", F.lit(True))
     for index, name in enumerate(rules.followed):
-        is_told = carries(name)
+        told = carries(name)
         if rules.reads:
-            is_told = is_told & ~F.col(f"superseded_{index}") & ~of_gone_row
-        told[f"state_{index}"] = (own_state(name), is_told)
-    states = rows.withColumns(now_and_before(told))
-    for index, name in enumerate(rules.followed):
-        each = (f"state_{index}", f"_before_state_{index}")
-        states = states.withColumns({column: F.coalesce(column, never_told(name)) for column in each})
-    return with_state_before(states, {name: F.col(f"_before_{name}") for name in [*known, *told]})
-
-
-def now_and_before(known: Mapping[str, tuple[Column, Column]]) -> dict[str, Column]:
-    """The newest value of each, up to the current row and up to the one before it: in one window. By value and when it
-    counts."""
-    now = {name: latest_known(value, when) for name, (value, when) in known.items()}
-    return now | {f"_before_{name}": latest_known(*each, until_before()) for name, each in known.items()}
+            told = told & ~F.col(f"superseded_{index}") & ~of_gone_row
+        states[f"state_{index}"] = F.coalesce(latest_known(own_state(name), told), never_told(name))
+    # One look at the row before: a second one at each followed column would be planned for as long as the first.
+    just_before = F.lag(F.struct("is_live", "solid", *states)).over(chronology())
+    return known.withColumns(states).withColumn("before_state", just_before)
 
 
 def with_state_before(rows: DataFrame, state: Mapping[str, Column]) -> DataFrame:
