@@ -116,19 +116,29 @@ def samples(size: int) -> list[tuple[int, int]]:
 
 
 def read_bytes(spark: SparkSession, path: str, start: int, length: int) -> bytes:
-    """A piece of a file; shorter where the file ends before."""
+    """A piece of a file.
+
+    Raises: SourceError: the file ends before the piece does.
+    """
     if length <= 0:
         return b""
     system, root = file_system(spark, path)
-    if system.getScheme() != LOCAL:
-        return bytes_through_jvm(spark, system.open(root), start, length)
-    with Path(root.toUri().getPath()).open("rb") as file:  # the driver's JVM and Python see the same disk
-        file.seek(start)
-        return file.read(length)
+    if system.getUri().getScheme() == LOCAL:  # the driver's JVM and Python see the same disk
+        with Path(root.toUri().getPath()).open("rb") as file:
+            file.seek(start)
+            piece = file.read(length)
+    else:
+        piece = bytes_through_jvm(spark, system.open(root), start, length)
+    if len(piece) < length:
+        raise SourceError(
+            f"Cannot read {path}: it became shorter while it was looked at ({start + len(piece)} bytes are left).",
+            "deliver a file under its name only when it is whole, or append to it; then run again",
+        )
+    return piece
 
 
 def bytes_through_jvm(spark: SparkSession, stream: Any, start: int, length: int) -> bytes:
-    """A piece of what a Java stream reads; the stream is closed.
+    """A piece of what a Java stream reads, shorter where that ends before; the stream is closed.
 
     It comes as one text in base64: an array of bytes would come byte by byte, a megabyte in half a second.
     """

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FORMATS, REJECT, envelopes
+from engine.decode import FORMATS, envelopes
 from engine.inputs.lines import CountedFile, computed
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
@@ -37,10 +37,7 @@ class Consumer:
 
 @dataclass
 class Delivery:
-    """A source's new records, read and classified once for all its consumers.
-
-    `lines` are what the records were made of: file, line, text. Of a change only they have the text.
-    """
+    """A source's new records, read and classified once for all its consumers."""
 
     source: SourceSpec
     files: Sequence[InputFile]
@@ -48,7 +45,6 @@ class Delivery:
     declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     counted: Mapping[str, CountedFile] = field(default_factory=dict)
     records: DataFrame | None = None
-    lines: DataFrame | None = None
     classes: Sequence[Any] = ()
 
     def pending_files(self) -> list[InputFile]:
@@ -124,19 +120,10 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_records(spark, delivery.source, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
-    records = envelopes(lines, delivery.source, delivery.declared).transform(without_texts)
-    delivery.lines = lines
+    records = envelopes(lines, delivery.source, delivery.declared)
     delivery.records = computed(spark, records.where(after(union)) if whole else records, wanted)
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
     delivery.classes = classes_of(delivery.records, form.fans_out)
-
-
-def without_texts(records: DataFrame) -> DataFrame:
-    """The records to be kept: with the text of rejects only.
-
-    That of a change is half of what it takes in memory, and asked for only where its values are refused.
-    """
-    return records.withColumn("text", F.when(F.col("kind") == REJECT, F.col("text")))
 
 
 def classes_of(records: DataFrame, fans_out: bool) -> list[Row]:

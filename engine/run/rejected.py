@@ -13,7 +13,7 @@ from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
-from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks, without_texts
+from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.records import context_of, read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -97,8 +97,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
         again = read_records(spark, found.source, with_context(spark, project, found.source, reread), catalog)[0]
         again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
-    records = envelopes(lines, found.source, found.declared).transform(without_texts)
-    found.lines = lines
+    records = envelopes(lines, found.source, found.declared)
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
     found.files = [InputFile(path, 0, 0) for path in [*kept, *(entry.file.path for entry in reread)]]
     found.out_of_reach = out_of_reach

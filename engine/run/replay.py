@@ -115,7 +115,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     assert delivery.waiting is not None
     newest, catalog, name = delivery.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
     mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
-    decoded = decoded_again(spark, project, delivery, mine, spec)
+    decoded = decoded_again(spark, project, mine, spec)
     if decoded is None:
         return Taking(newest, 0, mine.count())
     bad, good = decoded.rejects(), decoded.rows.where(F.col("reason").isNull())
@@ -158,14 +158,12 @@ def append_replayed(
     return appended
 
 
-def decoded_again(
-    spark: SparkSession, project: ProjectSpec, delivery: Rejected, records: DataFrame, spec: TableSpec
-) -> Decoded | None:
+def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
     """A table's rejected records decoded as its spec says now. None where there are none, or none says what it is."""
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if (records if known is not None else records.where(F.col("kind") == "change")).isEmpty():
         return None
-    found = decode_records(spark, project, delivery, records, spec, known)
+    found = decode_records(spark, project, records, spec, known)
     return replace(found, rows=found.rows.transform(checkpointed))
 
 

@@ -22,7 +22,7 @@ from engine.frames import checkpointed, local_frame
 from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import Consumer, classes_of, control_consumer, source_report, with_masks, without_texts
+from engine.run.delivery import Consumer, classes_of, control_consumer, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import newest_batch
@@ -142,8 +142,7 @@ class Rereading:
         delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, specs), declared)
         lines = read_records(self.spark, source, with_context(self.spark, self.project, source, files), self.catalog)[0]
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
-        records = envelopes(lines, source, declared).transform(within, taken).transform(without_texts)
-        delivery.lines = lines
+        records = envelopes(lines, source, declared).transform(within, taken)
         delivery.records = computed(self.spark, records, files)
         delivery.classes = classes_of(delivery.records, FORMATS[source.format].fans_out)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)
@@ -190,7 +189,7 @@ class Rereading:
         frame = spans_frame(self.spark, spans)
         mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
         mine = mine.transform(within, frame)
-        found = decode_records(self.spark, self.project, delivery, mine, spec, None)
+        found = decode_records(self.spark, self.project, mine, spec, None)
         found = replace(found, rows=found.rows.transform(checkpointed))
         self.refuse_recorded(spec, found)
         good, expected = found.rows.where(F.col("reason").isNull()), mine.count()

@@ -4,7 +4,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,7 +17,6 @@ from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
-from engine.frames import checkpointed
 from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.run.evidence import evidence
@@ -110,14 +108,10 @@ class Taking:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A table's new records: all of them, and the changes among them decoded. Nothing is written yet.
-
-    `lines`: what they were made of.
-    """
+    """A table's new records: all of them, and the changes among them decoded. Nothing is written yet."""
 
     shape: TableShape
     records: DataFrame
-    lines: DataFrame
     rows: DataFrame
     key_type: T.StructType
     row_type: T.StructType
@@ -130,17 +124,7 @@ class Decoded:
     def rejects(self) -> DataFrame:
         """The records that are no changes, with the reasons."""
         bad = self.records.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
-        if self.unfit.isEmpty():
-            return bad
-        places = F.broadcast(self.unfit.select("file", "line").distinct())
-        texts = self.lines.join(places, on=["file", "line"], how="left_semi").select("file", "line", "text")
-        return bad.unionByName(self.unfit.join(texts, on=["file", "line"], how="left"))  # one text a line
-
-    @cached_property
-    def unfit(self) -> DataFrame:
-        """The changes whose values are refused: table, file, line, reason. Computed."""
-        refused = self.rows.where(F.col("reason").isNotNull())
-        return refused.select("table", "file", "line", "reason").transform(checkpointed)
+        return bad.unionByName(self.rows.where(F.col("reason").isNotNull()).select(*bad.columns))
 
 
 def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:
@@ -155,23 +139,16 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
-    return decode_records(spark, project, delivery, mine, spec, known)
+    return decode_records(spark, project, mine, spec, known)
 
 
 def decode_records(
-    spark: SparkSession,
-    project: ProjectSpec,
-    delivery: Delivery,
-    records: DataFrame,
-    spec: TableSpec,
-    known: T.StructType | None,
+    spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec, known: T.StructType | None
 ) -> Decoded:
-    """Decode a table's records as its spec says, lazily but for its shape. `records`: those of the delivery that are
-    its own; `known`: the columns that `changes` has.
+    """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has.
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
-    assert delivery.lines is not None
     events = records.where(F.col("kind") == "change")
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
@@ -182,9 +159,9 @@ def decode_records(
         refuse_new_columns(spec, shape, own)
         rows = keyless_changes(rows, shape, spec)
     if spec.source.several != SHARDS:
-        return Decoded(shape, records, delivery.lines, rows, shape.key_type, shape.row_type, spec.keys == ())
+        return Decoded(shape, records, rows, shape.key_type, shape.row_type, spec.keys == ())
     key, row = with_source(shape.key_type), with_source(shape.row_type)
-    return Decoded(shape, records, delivery.lines, sharded(rows), key, row, spec.keys == ())
+    return Decoded(shape, records, sharded(rows), key, row, spec.keys == ())
 
 
 def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
@@ -271,7 +248,7 @@ def change_columns(
     if spec.lateness is not None and before_us is not None:
         bound = F.lit(before_us) - int(spec.lateness.total_seconds() * 1_000_000)
         too_late = F.coalesce(F.unix_micros("commit_ts") < bound, F.lit(False))
-    carried = [F.col(name) for name in decoded.columns if name != "reason"]
+    carried = [F.col(name) for name in decoded.columns if name not in ("reason", "text")]
     return [F.lit(batch).cast("bigint").alias("batch"), *carried, too_late.alias("too_late")]
 
 
