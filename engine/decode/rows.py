@@ -33,7 +33,7 @@ REFUSED = "_refused"
 _BESIDE = ("_key", "_old_key", "_new_key")  # the keys beside the images; behind _json their text
 _ENVELOPE = (
     "source", "table", "op", "position", "commit_ts", "ingest_ts", "event_id", "tx_id", "tx_order", "origin",
-    "channel", "kafka_partition", "kafka_offset", "file", "line", "text",
+    "channel", "kafka_partition", "kafka_offset", "file", "line",
 )  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
     """The changes of one table, decoded.
 
     Needs: envelopes of the table, kind change; the columns of ENVELOPE_COLUMNS.
-    Gives: the columns of `change_fields(shape.key_type, shape.row_type)`, then `reason` (null: good) and `text`.
+    Gives: the columns of `change_fields(shape.key_type, shape.row_type)`, then `reason` (null: good).
     Rows: 1:1.
 
         op      before, after                   row          present   before   reason
@@ -272,7 +272,7 @@ def _spoilt(shape: TableShape) -> Column:
 
 
 def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
-    """The columns of a change, the reason against it, and its text."""
+    """The columns of a change, and the reason against it."""
     made = {
         "key": F.col("_stored_key"),
         "row": F.col("_stored"),
@@ -287,5 +287,4 @@ def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
     return details.select(
         *[made.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name) for field in fields],
         outcome.reason(shape).alias("reason"),
-        "text",
     )

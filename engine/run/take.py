@@ -17,6 +17,7 @@ from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
+from engine.frames import checkpointed
 from engine.recognise import looks_like
 from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
 from engine.run.evidence import evidence
@@ -28,6 +29,7 @@ from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
 SAMPLE_REJECTS = 3
 SAMPLE_LINES = 50
+BROADCAST_REJECTS = 100_000
 
 
 def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
@@ -124,7 +126,17 @@ class Decoded:
     def rejects(self) -> DataFrame:
         """The records that are no changes, with the reasons."""
         bad = self.records.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
-        return bad.unionByName(self.rows.where(F.col("reason").isNotNull()).select(*bad.columns))
+        unfit = self.rows.where(F.col("reason").isNotNull()).select("table", "file", "line", "reason")
+        unfit = unfit.transform(checkpointed)
+        number = unfit.count()
+        if number == 0:
+            return bad
+        # Decoding does not carry the texts along: they are half of a record, and few are asked for.
+        places = unfit.select("file", "line").distinct()
+        asked = F.broadcast(places) if number <= BROADCAST_REJECTS else places
+        texts = self.records.join(asked, on=["file", "line"], how="left_semi").select("file", "line", "text")
+        told = texts.dropDuplicates(["file", "line"])
+        return bad.unionByName(unfit.join(told, on=["file", "line"], how="left"))  # one text a line
 
 
 def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:
@@ -248,7 +260,7 @@ def change_columns(
     if spec.lateness is not None and before_us is not None:
         bound = F.lit(before_us) - int(spec.lateness.total_seconds() * 1_000_000)
         too_late = F.coalesce(F.unix_micros("commit_ts") < bound, F.lit(False))
-    carried = [F.col(name) for name in decoded.columns if name not in ("reason", "text")]
+    carried = [F.col(name) for name in decoded.columns if name != "reason"]
     return [F.lit(batch).cast("bigint").alias("batch"), *carried, too_late.alias("too_late")]
 
 

@@ -118,7 +118,7 @@ def decoded(
     table_spec = replace(spec(columns, keys=None), source=source)
     found = changes_of(envelopes(lines(spark, texts), source).localCheckpoint())
     shape = discover(found, table_spec)
-    return shape, decode_rows(found, shape, table_spec).drop("text").orderBy("line").collect()
+    return shape, decode_rows(found, shape, table_spec).orderBy("line").collect()
 
 
 def described(shape: TableShape) -> list[Any]:

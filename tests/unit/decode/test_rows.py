@@ -20,14 +20,14 @@ FULL = {"id": 1, "a": 2, "b": "x"}
 ABC = {"id": "int", "a": "int", "b": "string"}
 
 
-def test_the_columns_are_those_of_a_change_then_reason_and_text(spark: SparkSession) -> None:
+def test_the_columns_are_those_of_a_change_then_reason(spark: SparkSession) -> None:
     table_spec = spec(ABC)
     changes = changes_of(parsed(spark, [event("c", after=FULL)], table_spec.source))
     shape = discover(changes, table_spec)
     found = decode_rows(changes, shape, table_spec).schema
     expected = [(f.name, f.dataType) for f in change_fields(shape.key_type, shape.row_type)]
-    assert [(f.name, f.dataType) for f in found][:-2] == expected
-    assert found.fieldNames()[-2:] == ["reason", "text"]
+    assert [(f.name, f.dataType) for f in found][:-1] == expected
+    assert found.fieldNames()[-1] == "reason"
 
 
 def test_rows_images_and_presence_follow_the_op(spark: SparkSession) -> None:
