@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -119,6 +120,12 @@ class Decoded:
     row_type: T.StructType
     fans_out: bool = False
 
+    @cached_property
+    def unfit(self) -> DataFrame:
+        """The changes whose rows cannot be stored, with the reasons: decoded once more for them, but only once."""
+        unfit = self.rows.where(F.col("reason").isNotNull()).select("table", "file", "line", "reason")
+        return unfit.transform(checkpointed)
+
     def rejected(self, records: int, changes: int) -> int:
         """How many of the records are no changes. Where one can be two changes, the difference does not tell."""
         return self.rejects().count() if self.fans_out else records - changes
@@ -126,8 +133,7 @@ class Decoded:
     def rejects(self) -> DataFrame:
         """The records that are no changes, with the reasons."""
         bad = self.records.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
-        unfit = self.rows.where(F.col("reason").isNotNull()).select("table", "file", "line", "reason")
-        unfit = unfit.transform(checkpointed)
+        unfit = self.unfit
         number = unfit.count()
         if number == 0:
             return bad
