@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FORMATS, envelopes
+from engine.decode import CONTROL, FORMATS, envelopes
 from engine.inputs.lines import CountedFile, computed
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
@@ -147,11 +147,23 @@ def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
 def new_to(delivery: Delivery, taker: Consumer) -> DataFrame:
     """The records that one consumer has not taken yet."""
     assert delivery.records is not None
+    return delivery.records if is_all_new_to(delivery, taker) else delivery.records.where(after(taker.pending.values()))
+
+
+def is_all_new_to(delivery: Delivery, taker: Consumer) -> bool:
+    """Whether one consumer has taken nothing yet of what a delivery read."""
     first = {path: entry.pending.after_line for path, entry in delivery.counted.items()}
-    own = {path: entry.after_line for path, entry in taker.pending.items()}
-    if own == first:
-        return delivery.records
-    return delivery.records.where(after(taker.pending.values()))
+    return first == {path: entry.after_line for path, entry in taker.pending.items()}
+
+
+def number_new_to(delivery: Delivery, taker: Consumer, table: str, records: DataFrame) -> int:
+    """How many records of a table one consumer has not taken yet; these are its `records`.
+
+    They were counted when they were classified, unless a line can be several of them.
+    """
+    if FORMATS[delivery.source.format].fans_out or not is_all_new_to(delivery, taker):
+        return records.count()
+    return sum(row["records"] for row in delivery.classes if row["table"] == table and row["kind"] != CONTROL)
 
 
 def after(entries: Iterable[PendingFile]) -> Column:

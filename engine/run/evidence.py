@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import control_rows, transaction_rows, watermark_rows
+from engine.decode import CONTROL, control_rows, transaction_rows, watermark_rows
 from engine.decode.ledgers import in_ledger
 from engine.frames import local_frame
 from engine.schema.control_kinds import LOG_FILE
@@ -40,15 +40,15 @@ def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) ->
     Gives: the columns of the control table but batch.
     """
     sources = sorted({source for row in classes for source in row["sources"]})
-    found = control_rows(records.where(F.col("kind") == "control"), sources)
+    found = local_frame(spark, log_file_rows(classes), ledger_schema(names.CONTROL)).drop("batch")
+    if any(row["kind"] == CONTROL for row in classes):
+        # Few of many: all cores look for them, and one task writes them.
+        events = control_rows(records.where(F.col("kind") == CONTROL), sources).repartition(1)
+        found = found.unionByName(events)
     if any(row["in_transactions"] for row in classes):
         found = found.unionByName(transaction_rows(records, sources))
     if any(source in PARTITIONED for source in sources):
         found = found.unionByName(watermark_rows(records))
-    if logs := log_file_rows(classes):
-        schema = ledger_schema(names.CONTROL)
-        rows = local_frame(spark, logs, schema).select(*found.columns)
-        found = found.unionByName(rows)
     return found
 
 

@@ -21,10 +21,13 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
     """The changes in their places, and the rules for this fold; the target marker moves on.
 
     Needs: new: the changes to fold.
-    Gives: what `change_rows` gives. Computed: it is looked at here, and used for the keys and the timeline.
+    Gives: what `change_rows` gives: looked at here, then used for the keys and for the timeline. Each reads the columns
+        it needs, which costs less than to keep all of them; with windows, which are joined, they are computed.
     """
     rules = fold_rules(work)
-    placed = change_rows(attach_windows(new, windows, rules.margin), rules).transform(checkpointed, eager=False)
+    placed = change_rows(attach_windows(new, windows, rules.margin), rules)
+    if windows is not None:
+        placed = placed.transform(checkpointed, eager=False)
     seen = placed.agg(*counts(work)).first()
     assert seen is not None
     work.changes = seen["changes"]
@@ -59,7 +62,7 @@ def counts(work: Folding) -> list[Column]:
         F.count_if("is_read").alias("reads"),
         F.count_if(is_guarded()).alias("guarded"),
         F.max(F.when(is_guarded(), F.unix_micros("ts"))).alias("read_ts"),
-        F.count_if(F.col("new_key").isNotNull() & F.col("before").isNotNull()).alias("swaps"),
+        F.count_if(F.col("new_key").isNotNull()).alias("swaps"),  # with a row before, too; that is not read for this
         F.count_if(F.col("old_key").isNotNull() & F.col("present").isNotNull()).alias("owing"),
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
             "lacking"

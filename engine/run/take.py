@@ -20,7 +20,7 @@ from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
 from engine.frames import checkpointed
 from engine.recognise import looks_like
-from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to
+from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to, number_new_to
 from engine.run.evidence import evidence
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
@@ -219,7 +219,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     try:
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
-        expected, appended = found.records.count(), branch.newest_count("added-records")
+        expected = number_new_to(delivery, taker, spec.table, found.records)
+        appended = branch.newest_count("added-records")
         rejects, missing = None, found.rejected(expected, appended)
         if missing:
             bad = reject_rows(found.rejects(), taker, batch)
