@@ -25,6 +25,8 @@ MERGE_ON_READ = {
     "write.merge.distribution-mode": "none",
     "write.spark.fanout.enabled": "true",
     "write.parquet.compression-codec": "zstd",
+    # A dictionary of two megabytes (Iceberg's own) is filled by every column whose values differ, and thrown away.
+    "write.parquet.dict-size-bytes": "65536",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
