@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CONTROL, FORMATS, envelopes
-from engine.inputs.lines import CountedFile, computed
+from engine.decode import CHANGE, CONTROL, FORMATS, envelopes
+from engine.errors import SourceError
+from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
@@ -19,6 +20,9 @@ from engine.run.records import context_of, read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, taken_inputs
+
+PLACE: Final = ["file", "line"]
+TEXT_HASH: Final = "text_hash"
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,54 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     lines, counted = read_records(spark, delivery.source, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
     records = envelopes(lines, delivery.source, delivery.declared)
-    delivery.records = computed(spark, records.where(after(union)) if whole else records, wanted)
+    records = records.where(after(union)) if whole else records
+    # What a format makes of a line that it reads among others is not told by the line alone.
+    kept = records if form.reads_whole else records.transform(without_texts)
+    delivery.records = computed(spark, kept, wanted)
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
     delivery.classes = classes_of(delivery.records, form.fans_out)
+
+
+def without_texts(records: DataFrame) -> DataFrame:
+    """The records with a hash of a change's text instead of the text.
+
+    A text is half of what a record takes in memory, and only those are asked for whose values are refused.
+
+    Needs: the columns of ENVELOPE_COLUMNS.
+    Gives: the same columns, then text_hash: null where the text is kept.
+    Rows: 1:1.
+    """
+    is_change = F.col("kind") == CHANGE
+    told = {"text": F.when(~is_change, F.col("text")), TEXT_HASH: F.when(is_change, F.xxhash64("text"))}
+    return records.withColumns(told)
+
+
+def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: DataFrame) -> DataFrame:
+    """The texts of changes, read again from their files.
+
+    Needs: asked: file, line, text_hash; without duplicates.
+    Gives: file, line, text. Computed.
+    Rows: 1:1.
+    Raises: SourceError: a file has other lines now, or cannot be read any more.
+    """
+    paths = {row["file"] for row in asked.select("file").distinct().collect()}
+    files = [replace(entry.pending, after_line=0) for path, entry in delivery.counted.items() if path in paths]
+    try:
+        lines, _ = read_records(spark, delivery.source, files, catalog)
+        mine = lines.join(asked.select(*PLACE), on=PLACE, how="left_semi")
+        records = envelopes(mine, delivery.source, delivery.declared).select(*PLACE, "text").dropDuplicates(PLACE)
+        same = records.withColumn(TEXT_HASH, F.xxhash64("text")).join(asked, on=[*PLACE, TEXT_HASH], how="left_semi")
+        found = computed(spark, same.select(*PLACE, "text"), files)
+    except UNREADABLE as error:
+        raise unreadable(spark, files, error) from error
+    other = asked.join(found, on=PLACE, how="left_anti").first()
+    if other is not None:
+        raise SourceError(
+            f"Cannot tell what is wrong in {other['file']}:{other['line']}: the file became another one while it was"
+            " taken. Nothing of this batch was taken.",
+            "deliver a file under its name only when it is whole, or append to it; then run again",
+        )
+    return found
 
 
 def classes_of(records: DataFrame, fans_out: bool) -> list[Row]:

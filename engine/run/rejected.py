@@ -13,13 +13,12 @@ from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
-from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
+from engine.run.delivery import PLACE, Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.records import context_of, read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
 
-PLACE = ["file", "line"]
 OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
 """How reasons begin that were found in a change's values."""
 

@@ -15,12 +15,12 @@ from engine import names
 from engine.errors import InvariantViolation
 from engine.frames import checkpointed
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import Consumer, Delivery, control_consumer, source_report
+from engine.run.delivery import PLACE, Consumer, Delivery, control_consumer, source_report
 from engine.run.evidence import evidence
 from engine.run.folding import is_left_behind, other_settings
 from engine.run.lock import one_run
 from engine.run.rebuild import rebuild_table
-from engine.run.rejected import PLACE, Rejected, moved_lines, newly_told, rejected_delivery
+from engine.run.rejected import Rejected, moved_lines, newly_told, rejected_delivery
 from engine.run.reports import Progress, failed, silent
 from engine.run.sequence import Checks, Run
 from engine.run.take import (

@@ -22,14 +22,14 @@ from engine.frames import checkpointed, local_frame
 from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import Consumer, classes_of, control_consumer, source_report, with_masks
+from engine.run.delivery import PLACE, Consumer, classes_of, control_consumer, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import newest_batch
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.records import read_records
-from engine.run.rejected import PLACE, Rejected, moved_lines, waiting_rejects, with_context
+from engine.run.rejected import Rejected, moved_lines, waiting_rejects, with_context
 from engine.run.replay import APPLIED, close_rejects, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sequence import by_source

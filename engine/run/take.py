@@ -1,10 +1,10 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,14 +13,24 @@ from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import decode_rows, discover
+from engine.decode import CHANGE, decode_rows, discover
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
 from engine.frames import checkpointed
 from engine.recognise import looks_like
-from engine.run.delivery import Consumer, Delivery, control_consumer, input_rows, new_to, number_new_to
+from engine.run.delivery import (
+    PLACE,
+    TEXT_HASH,
+    Consumer,
+    Delivery,
+    control_consumer,
+    input_rows,
+    new_to,
+    number_new_to,
+    texts_again,
+)
 from engine.run.evidence import evidence
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
@@ -111,7 +121,10 @@ class Taking:
 
 @dataclass(frozen=True)
 class Decoded:
-    """A table's new records: all of them, and the changes among them decoded. Nothing is written yet."""
+    """A table's new records: all of them, and the changes among them decoded. Nothing is written yet.
+
+    `again`: reads the texts of changes (file, line, text) for their places and hashes, where they are not kept.
+    """
 
     shape: TableShape
     records: DataFrame
@@ -119,6 +132,7 @@ class Decoded:
     key_type: T.StructType
     row_type: T.StructType
     fans_out: bool = False
+    again: Callable[[DataFrame], DataFrame] | None = None
 
     @cached_property
     def unfit(self) -> DataFrame:
@@ -138,11 +152,14 @@ class Decoded:
         if number == 0:
             return bad
         # Decoding does not carry the texts along: they are half of a record, and few are asked for.
-        places = unfit.select("file", "line").distinct()
-        asked = F.broadcast(places) if number <= BROADCAST_REJECTS else places
-        texts = self.records.join(asked, on=["file", "line"], how="left_semi").select("file", "line", "text")
-        told = texts.dropDuplicates(["file", "line"])
-        return bad.unionByName(unfit.join(told, on=["file", "line"], how="left"))  # one text a line
+        places = unfit.select(*PLACE).distinct()
+        places = F.broadcast(places) if number <= BROADCAST_REJECTS else places
+        mine = self.records.where(F.col("kind") == CHANGE).join(places, on=PLACE, how="left_semi")
+        if self.again is None:
+            told = mine.select(*PLACE, "text").dropDuplicates(PLACE)
+        else:
+            told = self.again(mine.select(*PLACE, TEXT_HASH).distinct().transform(checkpointed))
+        return bad.unionByName(unfit.join(told, on=PLACE, how="left"))  # one text a line
 
 
 def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:
@@ -157,7 +174,8 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
-    return decode_records(spark, project, mine, spec, known)
+    again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
+    return replace(decode_records(spark, project, mine, spec, known), again=again)
 
 
 def decode_records(

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.report import FAILED, RunReport
+from engine.run import take
 from engine.spec.model import CatalogSpec, ProjectSpec
 from tests.e2e.streams import THINGS, Shop, insert, row, update
 
@@ -168,6 +169,41 @@ def test_too_many_rejects_take_nothing(shop: Shop) -> None:
     assert f'(1 x column "n": the value does not fit int (file:{file}:2))' in message
     assert "Hint: mend the spec, or raise rejects.max_fraction to take the others" in message
     assert nothing_taken(shop)
+
+
+def then_writes(patch: pytest.MonkeyPatch, file: Path, text: str, mode: str) -> None:
+    """Let a file be written to when its records have been read, and before anybody asks what was wrong with some."""
+
+    def decoding(*asked: Any) -> take.Decoded:
+        found = decode_table(*asked)
+        with file.open(mode, encoding="utf-8") as written:
+            written.write(text)
+        return found
+
+    decode_table = take.decode_table
+    patch.setattr(take, "decode_table", decoding)
+
+
+def test_a_reject_of_a_file_that_grows_meanwhile_has_its_own_text(shop: Shop) -> None:
+    lines = [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two")), insert(3, row(3, "Carl", "three"))]
+    file, spec = shop.write("a.jsonl", ["\n", *lines]), shop.spec(rejects=1.0)
+    with pytest.MonkeyPatch.context() as patch:
+        then_writes(patch, file, "".join(insert(n, row(n, f"{n}" * 99, "x")) for n in range(4, 400)), "a")
+        assert shop.taken(spec).changes == 1
+    rejects = sorted((found["line"], found["record"]) for found in of_things(shop, "rejects"))
+    assert rejects == [(3, lines[1].rstrip("\n")), (4, lines[2].rstrip("\n"))]
+    assert shop.taken(spec).rejected == 396
+
+
+def test_a_file_that_becomes_another_one_meanwhile_takes_nothing(shop: Shop) -> None:
+    file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two"))])
+    with pytest.MonkeyPatch.context() as patch:
+        then_writes(patch, file, insert(1, row(1, "Alice")) + insert(2, row(2, "Zoe", "two")), "w")
+        message = failure(shop.run(shop.spec(rejects=1.0)), 3)
+    assert f"in file:{file}:2: the file became another one while it was taken. Nothing of this batch was" in message
+    assert nothing_taken(shop)
+    assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
+    assert "Zoe" in of_things(shop, "rejects")[0]["record"]
 
 
 def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> None:
