@@ -4,6 +4,9 @@
 and `_key_values` the key where the image lacks it. `_losses` has the texts of what was carried, and names the columns
 carried but not stored: `unavailable`, the source did not send it; `unkept`, no stored type holds it; `unfit`, it is not
 of the column's type. It is null where none is lost.
+
+What few rows have stands in a branch of its own, behind a condition that is cheap: Spark computes an expression that is
+in a condition and behind it once for every row, before the condition is asked.
 """
 
 from __future__ import annotations
@@ -71,8 +74,10 @@ def present(shape: TableShape) -> Column:
     only_keys = (F.col("op") == names.OP_DELETE) & ~F.col("_full")
     fields = F.when(only_keys, keys).otherwise(F.array_union(F.col("_fields"), keys))
     carried = F.array_except(F.array_intersect(all_names, fields), _fated(UNAVAILABLE))
-    partial = only_keys | F.col("_fields").isNotNull()
-    return F.when((F.col("op") != names.OP_TRUNCATE) & partial & (F.size(carried) < len(shape.columns)), carried)
+    others = (F.col("_fields") != all_names) | F.col("_losses").isNotNull()
+    partial = only_keys | F.coalesce(others, F.lit(False))
+    lacks_some = F.when(F.size(carried) < len(shape.columns), carried)
+    return F.when((F.col("op") != names.OP_TRUNCATE) & partial, lacks_some)
 
 
 def before(shape: TableShape) -> Column:
@@ -105,7 +110,7 @@ def rescued(shape: TableShape) -> Column:
         )
         for column in shape.columns
     ]
-    unkept = F.when(F.size(_fated(UNKEPT)) > 0, F.array_compact(F.array(*kept)))
+    unkept = F.when(F.col("_losses").isNotNull() & (F.size(_fated(UNKEPT)) > 0), F.array_compact(F.array(*kept)))
     parts = [unkept] if shape.closed else [unkept, _other_fields(shape)]
     nothing = F.array().cast("array<struct<key:string,value:string>>")
     entries = F.concat(*[F.coalesce(part, nothing) for part in parts])
@@ -113,10 +118,13 @@ def rescued(shape: TableShape) -> Column:
 
 
 def _other_fields(shape: TableShape) -> Column:
-    known = F.array(*[F.lit(name) for name in [*(column.name for column in shape.columns), *sorted(shape.dropped)]])
+    columns = [F.lit(column.name) for column in shape.columns]
+    known = F.array(*columns, *[F.lit(name) for name in sorted(shape.dropped)])
     fields = F.map_entries(F.from_json("_image_json", "map<string,string>"))
     others = F.filter(fields, lambda entry: ~F.array_contains(known, entry["key"]))
-    return F.when(F.size(F.array_except(F.coalesce(F.col("_fields"), known), known)) > 0, others)
+    # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long.
+    there = F.when(F.col("_fields") != F.array(*columns), F.size(F.array_except("_fields", known)) > 0)
+    return F.when(there, others)
 
 
 def reason(shape: TableShape) -> Column:
@@ -125,7 +133,7 @@ def reason(shape: TableShape) -> Column:
     keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
     problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
     wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
-    return F.when((F.col("op") != names.OP_TRUNCATE) & wrong & (problems != ""), problems)
+    return F.when((F.col("op") != names.OP_TRUNCATE) & wrong, F.when(problems != "", problems))
 
 
 def _misfit(column: ColumnShape) -> Column:

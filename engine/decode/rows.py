@@ -187,26 +187,26 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
 def _unsure(shape: TableShape) -> Column:
     """Whether an image may lack a column, or have a field beside them: nobody needs to look for what plainly is not so.
 
-    An image without objects and escaped quotes in it has as many fields as quotes with a colon behind them; and one
-    that says `"a":null` has the field a.
+    A quote inside of a text stands behind a backslash. So an image without objects in it, and without a colon behind
+    such a quote, has as many fields as quotes with a colon behind them; and one that says `"a":null` has the field a.
     """
     json, nulls = F.col("_image_json"), [F.col("_image")[column.name].isNull() for column in shape.columns]
     if shape.silent_nulls:
         return outcome.some(nulls) | F.lit(not shape.closed)
     absent = outcome.some(
-        null & ~json.contains(_json_name(column.name) + ":null")
-        for null, column in zip(nulls, shape.columns, strict=True)
+        null & ~_says_null(json, column.name) for null, column in zip(nulls, shape.columns, strict=True)
     )
-    is_plain = ~F.ltrim(json, F.lit("{")).contains("{") & ~json.contains('\\"')
+    is_plain = ~F.ltrim(json, F.lit("{")).contains("{") & ~json.contains('\\":')
     if shape.closed:
         return outcome.some(nulls) & (absent | ~is_plain)
     fields = F.octet_length(json) - F.octet_length(F.replace(json, F.lit('":'), F.lit('"')))
     return absent | ~is_plain | (fields != len(shape.columns))
 
 
-def _json_name(name: str) -> str:
-    """A name as JSON writes it."""
-    return dumps(name, ensure_ascii=False)
+def _says_null(json: Column, name: str) -> Column:
+    """Whether an object says of a field that it is null; not of one whose name ends like it."""
+    said = dumps(name, ensure_ascii=False) + ":null"
+    return json.contains(said) & ~json.contains("\\" + said)
 
 
 def _lost(carried: str, values: str, column: ColumnShape) -> Column:
