@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import random
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -141,6 +142,30 @@ def test_fields_that_are_no_columns_are_rescued(spark: SparkSession) -> None:
     assert json.loads(ignored.rescued) == {"new": "y"}
     (added,) = decoded(spark, [line], spec(ABC))
     assert (added.rescued, added.row["new"]) == (None, "y")
+
+
+def test_which_fields_an_image_has_is_known_whatever_its_texts_and_names_look_like(spark: SparkSession) -> None:
+    columns = ["id", "a", "b", 'q"b', "e\\"]
+    values = [
+        None, "x", "", 'b":null', '"b":null', '\\"b":null', '{"b":null}', 'said "later":', "C:\\", "\\", '"', "{", "}",
+        '":":"', '\\":', "é\u2028\U0001f600", "\x00",
+    ]  # fmt: skip
+    others = ["z", 'z"b', "B2", "e", 'x"id', "{", ":", '":', "null", "\\", 'a\\"b', ""]
+    chance = random.Random(20261122)
+    images: list[dict[str, Any]] = []
+    for _ in range(600):
+        named = [name for name in columns[1:] if chance.random() < 0.8] + chance.sample(
+            others, chance.choice([0, 0, 1])
+        )
+        chance.shuffle(named)
+        images.append({"id": 1} | {name: chance.choice(values) for name in named})
+    found = decoded(spark, [event("c", after=image) for image in images], spec(dict.fromkeys(columns, "string")))
+    for image, row in zip(images, found, strict=True):
+        there = [name for name in columns if name in image]
+        assert row.present == (None if there == columns else there), image
+        rescued = json.loads(row.rescued or "{}")
+        assert rescued == {name: value for name, value in image.items() if name not in columns}, image
+        assert row.row.asDict() == {name: "1" if name == "id" else image.get(name) for name in columns}, image
 
 
 def test_masks_come_before_anything_is_stored(spark: SparkSession) -> None:
