@@ -187,8 +187,9 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
 def _unsure(shape: TableShape) -> Column:
     """Whether an image may lack a column, or have a field beside them: nobody needs to look for what plainly is not so.
 
-    A quote inside of a text stands behind a backslash. So an image without objects in it, and without a colon behind
-    such a quote, has as many fields as quotes with a colon behind them; and one that says `"a":null` has the field a.
+    An image without objects in it and without blanks before a colon has no more fields than quotes with a colon behind
+    them (texts can add some); and one that says `"a":null` has the field a. So one that says of each column that has no
+    value that it is null, and has no more such quotes than there are columns, has these fields and no others.
     """
     json, nulls = F.col("_image_json"), [F.col("_image")[column.name].isNull() for column in shape.columns]
     if shape.silent_nulls:
@@ -196,7 +197,8 @@ def _unsure(shape: TableShape) -> Column:
     absent = outcome.some(
         null & ~_says_null(json, column.name) for null, column in zip(nulls, shape.columns, strict=True)
     )
-    is_plain = ~F.ltrim(json, F.lit("{")).contains("{") & ~json.contains('\\":')
+    blank = (json.contains('" ') | json.contains('"\t')) & json.rlike(r'"\s+:')
+    is_plain = ~F.ltrim(json, F.lit("{")).contains("{") & ~blank
     if shape.closed:
         return outcome.some(nulls) & (absent | ~is_plain)
     fields = F.octet_length(json) - F.octet_length(F.replace(json, F.lit('":'), F.lit('"')))

@@ -12,8 +12,8 @@ class FoldRules:
 
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
     lacked: only they are followed one by one; the others always travel together. `reads`, `swaps`, `truncates` and
-    `owing` say whether snapshot READs, key-change deletes with a before image, truncates and key-change inserts that
-    lack columns occur at all, `guarded` whether READs without a position do: what cannot occur is not computed. In a
+    `owing` say whether snapshot READs, deletes of key changes, truncates and key-change inserts that lack columns occur
+    at all, `guarded` whether READs without a position do: what cannot occur is not computed. In a
     `keyless` table the whole row is the key, and equal rows are told apart by a number.
     """
 

@@ -139,6 +139,12 @@ def match_path(reported: str, known: Any) -> str:
 def unreadable(spark: SparkSession, pending: Sequence[PendingFile], error: Exception) -> SourceError:
     """Which file cannot be read to its end, and how far it goes."""
     for entry in pending:
+        system, path = file_system(spark, entry.file.path)
+        if not system.exists(path):
+            return SourceError(
+                f"Cannot read {entry.file.path}: it is gone since it was listed. Nothing of this batch was taken.",
+                "bring it back and run again: a file can be moved away when a run has ended",
+            )
         if is_compressed(entry.file.path):
             try:
                 spark.read.text(entry.file.path).count()

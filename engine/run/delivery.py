@@ -126,8 +126,10 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
     records = envelopes(lines, delivery.source, delivery.declared)
     records = records.where(after(union)) if whole else records
-    # What a format makes of a line that it reads among others is not told by the line alone.
-    kept = records if form.reads_whole else records.transform(without_texts)
+    # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
+    # become others while its rows are taken.
+    is_told_alone = not form.reads_whole and delivery.source.table is None
+    kept = records.transform(without_texts) if is_told_alone else records
     delivery.records = computed(spark, kept, wanted)
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
     delivery.classes = classes_of(delivery.records, form.fans_out)

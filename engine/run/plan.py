@@ -145,7 +145,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
     good = found.rows.where(F.col("reason").isNull())
     rejected = found.rejected(found.records.count(), good.count())
     if rejected:
-        bad = reject_rows(found.rejects(), taker, batch)
+        bad = reject_rows(found.rejects(with_texts=False), taker, batch)
         accepted_rejects(spec, bad, found.records.count(), rejected).unpersist()
     return New(found, good.select(*change_columns(found.rows, spec, batch, before_us)), rejected)
 

@@ -168,6 +168,8 @@ def fold_all(work: Folding) -> DataFrame:
             truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
             of = rows.select("key", "source") if work.has_sources_apart else rows.select("key")
             rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
+        if rules.followed:  # they may be folded several times
+            rows = rows.transform(checkpointed)
         judged = fold_with_links(rows, rules)
         tally_truncates(work, placed, judged, rules.truncates)
     for outcome, number in Found.of(judged).outcomes.items():

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import CHANGE, decode_rows, discover
+from engine.decode import CHANGE, REJECT, decode_rows, discover
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
@@ -142,15 +142,22 @@ class Decoded:
 
     def rejected(self, records: int, changes: int) -> int:
         """How many of the records are no changes. Where one can be two changes, the difference does not tell."""
-        return self.rejects().count() if self.fans_out else records - changes
+        return self.undecodable.count() + self.unfit.count() if self.fans_out else records - changes
 
-    def rejects(self) -> DataFrame:
-        """The records that are no changes, with the reasons."""
-        bad = self.records.where(F.col("kind") == "reject").select("table", "file", "line", "reason", "text")
-        unfit = self.unfit
+    @property
+    def undecodable(self) -> DataFrame:
+        """The records that are no events of their format, with the reasons and the texts."""
+        return self.records.where(F.col("kind") == REJECT).select("table", *PLACE, "reason", "text")
+
+    def rejects(self, with_texts: bool = True) -> DataFrame:
+        """The records that are no changes, with the reasons; without texts where nobody is to see them.
+
+        Raises: SourceError: a file whose texts are read again became another one.
+        """
+        bad, unfit = self.undecodable, self.unfit
         number = unfit.count()
-        if number == 0:
-            return bad
+        if number == 0 or not with_texts:
+            return bad.unionByName(unfit.withColumn("text", F.lit(None).cast("string")))
         # Decoding does not carry the texts along: they are half of a record, and few are asked for.
         places = unfit.select(*PLACE).distinct()
         places = F.broadcast(places) if number <= BROADCAST_REJECTS else places
@@ -241,7 +248,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         appended = branch.newest_count("added-records")
         rejects, missing = None, found.rejected(expected, appended)
         if missing:
-            bad = reject_rows(found.rejects(), taker, batch)
+            bad = reject_rows(found.rejects(with_texts=not taker.masked), taker, batch)
             rejects = accepted_rejects(spec, bad, expected, missing)
         # Inputs before rejects: by them the next run knows what a batch that never became real has left.
         append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,11 +10,11 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import envelopes
-from engine.spec.model import SourceSpec
+from engine.decode import decode_rows, discover, envelopes
+from engine.spec.model import ColumnSpec, SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec
-from tests.unit.decode.given import lines
+from tests.unit.decode.given import lines, spec
 
 NUMBERS = [
     Decimal(text)
@@ -97,3 +98,22 @@ def test_a_row_without_a_place_is_rejected_with_its_reason(spark: SparkSession) 
 def test_a_number_can_count_the_time(spark: SparkSession, unit: str, micros: int) -> None:
     (row,) = found(spark, [{"n": 10}], time_unit=unit)
     assert row.commit_us == micros
+
+
+def test_fields_are_rescued_however_their_colons_are_written(spark: SparkSession) -> None:
+    columns = {"id": ColumnSpec("string"), "name": ColumnSpec("string")}
+    source = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("id", "any"),)))
+    texts = [
+        '{"id":"1","name":"x","extra" : "2"}', '{"id":"1","name":"x","extra"\t:"2"}', '{"id" : "1","name":"x"}',
+        '{"id":"1" ,"name":"x"}', '{"id" : "1","name" : ":x","extra" : ":y"}',
+    ]  # fmt: skip
+    changes = envelopes(lines(spark, texts), source).where(F.col("kind") == "change")
+    table_spec = replace(spec({}), table="a.b", keys=("id",), columns=columns, source=source)
+    rows = decode_rows(changes, discover(changes, table_spec), table_spec).orderBy("line").collect()
+    assert [json.loads(row.rescued or "{}") for row in rows] == [
+        {"extra": "2"},
+        {"extra": "2"},
+        {},
+        {},
+        {"extra": ":y"},
+    ]
