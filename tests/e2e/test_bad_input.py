@@ -1,6 +1,7 @@
 """Bad input: told with its file, line and table, why and what to do; nothing is lost, and the next good run works."""
 
 import gzip
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,13 +172,12 @@ def test_too_many_rejects_take_nothing(shop: Shop) -> None:
     assert nothing_taken(shop)
 
 
-def then_writes(patch: pytest.MonkeyPatch, file: Path, text: str, mode: str) -> None:
-    """Let a file be written to when its records have been read, and before anybody asks what was wrong with some."""
+def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Do something when a file's records have been read, and before anybody asks what was wrong with some."""
 
     def decoding(*asked: Any) -> take.Decoded:
         found = decode_table(*asked)
-        with file.open(mode, encoding="utf-8") as written:
-            written.write(text)
+        act()
         return found
 
     decode_table = take.decode_table
@@ -186,9 +186,10 @@ def then_writes(patch: pytest.MonkeyPatch, file: Path, text: str, mode: str) -> 
 
 def test_a_reject_of_a_file_that_grows_meanwhile_has_its_own_text(shop: Shop) -> None:
     lines = [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two")), insert(3, row(3, "Carl", "three"))]
-    file, spec = shop.write("a.jsonl", ["\n", *lines]), shop.spec(rejects=1.0)
+    more, spec = [insert(n, row(n, f"{n}" * 99, "x")) for n in range(4, 400)], shop.spec(rejects=1.0)
+    shop.write("a.jsonl", ["\n", *lines])
     with pytest.MonkeyPatch.context() as patch:
-        then_writes(patch, file, "".join(insert(n, row(n, f"{n}" * 99, "x")) for n in range(4, 400)), "a")
+        meanwhile(patch, lambda: shop.write("a.jsonl", ["\n", *lines, *more]))
         assert shop.taken(spec).changes == 1
     rejects = sorted((found["line"], found["record"]) for found in of_things(shop, "rejects"))
     assert rejects == [(3, lines[1].rstrip("\n")), (4, lines[2].rstrip("\n"))]
@@ -197,13 +198,27 @@ def test_a_reject_of_a_file_that_grows_meanwhile_has_its_own_text(shop: Shop) ->
 
 def test_a_file_that_becomes_another_one_meanwhile_takes_nothing(shop: Shop) -> None:
     file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two"))])
+    other = [insert(1, row(1, "Alice")), insert(2, row(2, "Zoe", "two"))]
     with pytest.MonkeyPatch.context() as patch:
-        then_writes(patch, file, insert(1, row(1, "Alice")) + insert(2, row(2, "Zoe", "two")), "w")
+        meanwhile(patch, lambda: shop.write("a.jsonl", other))
         message = failure(shop.run(shop.spec(rejects=1.0)), 3)
     assert f"in file:{file}:2: the file became another one while it was taken. Nothing of this batch was" in message
     assert nothing_taken(shop)
     assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
     assert "Zoe" in of_things(shop, "rejects")[0]["record"]
+
+
+def test_a_file_that_is_gone_meanwhile_takes_nothing(shop: Shop) -> None:
+    whole = gzip.compress((insert(1, row(1, "Alice")) + insert(2, row(2, "Bob", "two"))).encode())
+    file = shop.events / "a.jsonl.gz"
+    file.write_bytes(whole)
+    with pytest.MonkeyPatch.context() as patch:
+        meanwhile(patch, file.unlink)
+        message = failure(shop.run(shop.spec(rejects=1.0)), 3)
+    assert f"Cannot read file:{file}: it is gone since it was listed. Nothing of this batch was taken. Hint:" in message
+    assert nothing_taken(shop)
+    file.write_bytes(whole)
+    assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
 
 
 def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> None:
