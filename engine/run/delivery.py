@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CHANGE, CONTROL, FORMATS, envelopes
+from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes
 from engine.errors import SourceError
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
@@ -207,6 +207,14 @@ def is_all_new_to(delivery: Delivery, taker: Consumer) -> bool:
     return first == {path: entry.after_line for path, entry in taker.pending.items()}
 
 
+def of_table(records: DataFrame, table: str) -> DataFrame:
+    """The changes and the rejects of one table. A control event (a schema change) can name it too; it is the source's.
+
+    Rows: filters.
+    """
+    return records.where((F.col("table") == table) & (F.col("kind") != CONTROL))
+
+
 def number_new_to(delivery: Delivery, taker: Consumer, table: str, records: DataFrame) -> int:
     """How many records of a table one consumer has not taken yet; these are its `records`.
 
@@ -247,9 +255,9 @@ def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceRepor
     declared = {spec.table for spec in specs}
     taken: dict[str, int] = {}
     others: dict[str, int] = {}
-    sums = {"control": 0, "reject": 0}
+    sums = {CONTROL: 0, REJECT: 0}
     for row in delivery.classes:
-        if row["kind"] != "change":
+        if row["kind"] != CHANGE:
             sums[row["kind"]] += row["records"]
         else:
             side = taken if row["table"] in declared else others
@@ -259,5 +267,5 @@ def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceRepor
     )
     read = sum(row["records"] for row in delivery.classes)
     return SourceReport(
-        delivery.source.path, len(delivery.files), read, taken, sums["control"], others, sums["reject"], halves
+        delivery.source.path, len(delivery.files), read, taken, sums[CONTROL], others, sums[REJECT], halves
     )

@@ -15,7 +15,7 @@ from engine import names
 from engine.errors import InvariantViolation
 from engine.frames import checkpointed
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import PLACE, Consumer, Delivery, control_consumer, source_report
+from engine.run.delivery import PLACE, Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
 from engine.run.folding import is_left_behind, other_settings
 from engine.run.lock import one_run
@@ -114,7 +114,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     assert delivery.records is not None
     assert delivery.waiting is not None
     newest, catalog, name = delivery.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
-    mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
+    mine = of_table(delivery.records, spec.table)
     decoded = decoded_again(spark, project, mine, spec)
     if decoded is None:
         return Taking(newest, 0, mine.count())

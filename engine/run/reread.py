@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FORMATS, envelopes
+from engine.decode import CHANGE, FORMATS, REJECT, envelopes
 from engine.errors import SpecError
 from engine.frames import checkpointed, local_frame
 from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import PLACE, Consumer, classes_of, control_consumer, source_report, with_masks
+from engine.run.delivery import PLACE, Consumer, classes_of, control_consumer, of_table, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import newest_batch
@@ -42,6 +42,7 @@ from engine.run.take import (
     check_unowned,
     decode_records,
     decoded_marker,
+    is_unowned,
     reject_rows,
 )
 from engine.schema.change import change_schema, key_schema
@@ -187,7 +188,7 @@ class Rereading:
         """
         assert delivery.records is not None
         frame = spans_frame(self.spark, spans)
-        mine = delivery.records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
+        mine = of_table(delivery.records, spec.table)
         mine = mine.transform(within, frame)
         found = decode_records(self.spark, self.project, mine, spec, None)
         found = replace(found, rows=found.rows.transform(checkpointed))
@@ -204,7 +205,7 @@ class Rereading:
 
     def commit_times(self, mine: DataFrame, spans: DataFrame) -> tuple[int | None, DataFrame]:
         """The greatest commit time of a table's changes, and of those before each batch. Gives: batch, before_us."""
-        changes = with_batch(mine.where(F.col("kind") == "change").select(*PLACE, "commit_ts"), spans)
+        changes = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), spans)
         counted = changes.groupBy("batch").agg(F.unix_micros(F.max("commit_ts")).alias("at")).orderBy("batch").collect()
         reached = list(accumulate((row["at"] for row in counted), greatest))
         rows = [
@@ -247,10 +248,8 @@ class Rereading:
             self.spark, self.catalog, taker.target, {names.SUMMARY_BATCH: str(taker.newest_batch + 1)}
         )
         try:
-            is_reject = F.col("kind") == "reject"
-            is_owned = F.coalesce(F.col("table").isin(self.tables_of(delivery)), F.lit(False))
-            unowned = records.where(is_reject & ~is_owned)
-            self.tell_rejects(delivery, taker, records.where(~is_reject), unowned)
+            unowned = records.where(is_unowned(self.tables_of(delivery)))
+            self.tell_rejects(delivery, taker, records.where(F.col("kind") != REJECT), unowned)
             branch.execute(f"DELETE FROM {branch.identifier} WHERE batch IN ({own})")
             branch.append(events.select(batch, *[name for name in events.columns if name != "batch"]).coalesce(1))
             branch.publish()

@@ -29,6 +29,7 @@ from engine.run.delivery import (
     input_rows,
     new_to,
     number_new_to,
+    of_table,
     texts_again,
 )
 from engine.run.evidence import evidence
@@ -76,10 +77,14 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
     declared = [spec.table for spec in specs]
     append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
-    if any(row["kind"] == "reject" for row in delivery.classes):
-        unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(declared), F.lit(False))
-        append_frame(spark, project, names.REJECTS, reject_rows(records.where(unowned), taker, batch))
+    if any(row["kind"] == REJECT for row in delivery.classes):
+        append_frame(spark, project, names.REJECTS, reject_rows(records.where(is_unowned(declared)), taker, batch))
     branch.publish()
+
+
+def is_unowned(declared: Collection[str]) -> Column:
+    """Whether a record is a reject that belongs to none of the tables."""
+    return (F.col("kind") == REJECT) & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
 
 
 def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
@@ -88,7 +93,7 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     Raises: SourceError.
     """
     declared = {spec.table for spec in specs}
-    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == "reject" and r["table"] not in declared)
+    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] not in declared)
     unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
@@ -105,8 +110,8 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
 def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
     """The format that the records of no table look like; None where they look like nothing that is known."""
     assert delivery.records is not None
-    unowned = (F.col("kind") == "reject") & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
-    form = looks_like([row["text"] for row in delivery.records.where(unowned).select("text").head(SAMPLE_LINES)])
+    unowned = delivery.records.where(is_unowned(declared)).select("text").head(SAMPLE_LINES)
+    form = looks_like([row["text"] for row in unowned])
     return None if form == delivery.source.format else form
 
 
@@ -137,7 +142,7 @@ class Decoded:
     @cached_property
     def unfit(self) -> DataFrame:
         """The changes whose rows cannot be stored, with the reasons: decoded once more for them, but only once."""
-        unfit = self.rows.where(F.col("reason").isNotNull()).select("table", "file", "line", "reason")
+        unfit = self.rows.where(F.col("reason").isNotNull()).select("table", *PLACE, "reason")
         return unfit.transform(checkpointed)
 
     def rejected(self, records: int, changes: int) -> int:
@@ -175,9 +180,8 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     Raises: SourceError: no event of this table was ever delivered.
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
-    # A control event (a schema change) can name the table too; it is the source's.
     records = new_to(delivery, delivery.consumers[spec.table])
-    mine = records.where((F.col("table") == spec.table) & (F.col("kind") != "control"))
+    mine = of_table(records, spec.table)
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
@@ -192,7 +196,7 @@ def decode_records(
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
-    events = records.where(F.col("kind") == "change")
+    events = records.where(F.col("kind") == CHANGE)
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
     known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
@@ -299,7 +303,7 @@ def change_columns(
 def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before: Mapping[str, str]) -> dict[str, str]:
     """The marker of a commit to `changes`: the batch, how columns are masked and read, and the greatest commit time so
     far. `before`: the marker of the newest one there is."""
-    own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == "change" and row["table"] == spec.table]
+    own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == CHANGE and row["table"] == spec.table]
     greatest = max((us for us in [commit_us_of(before), *own] if us is not None), default=None)
     marker = {names.SUMMARY_BATCH: str(batch)} | decoded_marker(spec)
     marker |= {names.SUMMARY_REREAD: before[names.SUMMARY_REREAD]} if names.SUMMARY_REREAD in before else {}
@@ -351,7 +355,7 @@ def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, rec
 
 def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
     """The error for a table that appears in no event."""
-    there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == "change"})
+    there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == CHANGE})
     near = get_close_matches(spec.table, there, n=1)
     listed = ", ".join(there[:10]) or "no table at all"
     hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"

@@ -147,20 +147,9 @@ def test_fields_that_are_no_columns_are_rescued(spark: SparkSession) -> None:
 def test_which_fields_an_image_has_is_known_whatever_its_texts_and_names_look_like(spark: SparkSession) -> None:
     columns = ["id", "a", "b", 'q"b']
     values = [
-        None,
-        "x",
-        "",
-        'b":null',
-        '"b":null',
-        '\\"b":null',
-        '{"b":null}',
-        'said "later":',
-        "C:\\",
-        '"',
-        "{",
-        '":":"',
-        '":',
-    ]
+        None, "x", "", 'b":null', '"b":null', '\\"b":null', '{"b":null}', 'said "later":', "C:\\", '"', "{",
+        '":":"', '":',
+    ]  # fmt: skip
     others = ["z", 'z"b', 'z"a', "B2", 'x"id', "{", ":", '":', "null", "\\", 'a\\"b', ""]
     chance = random.Random(20261122)
     images: list[dict[str, Any]] = []
