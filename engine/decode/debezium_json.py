@@ -32,7 +32,7 @@ _VALUE_FIELDS: Final = {
     "tableChanges": "string",
 }
 _VALUE: Final = ", ".join(f"{name} {kind}" for name, kind in _VALUE_FIELDS.items())
-_ANY_VALUE: Final = f"{_VALUE}, schema struct<type string>, payload struct<{_VALUE}>"
+_ANY_VALUE: Final = f"{_VALUE}, schema string, payload struct<{_VALUE}>"
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
 _LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
@@ -70,8 +70,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
         .when(line.getField("payload").isNotNull(), line.getField("payload"))
         .otherwise(_fields_of(line))
     )
-    has_schema = wrapped.getField("schema").isNotNull() | (wrapped.isNull() & line.getField("schema").isNotNull())
-    schemas = F.when(has_schema, F.from_json("text", "schema string, value struct<schema string>"))
+    schema = F.when(wrapped.isNotNull(), wrapped.getField("schema")).otherwise(line.getField("schema"))
     return parsed.select(
         "file",
         "line",
@@ -81,7 +80,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
             "_broken"
         ),
         value.alias("_value"),
-        schemas.alias("_schemas"),
+        schema.alias("_schema"),
         _unwrapped(line.getField("key")).alias("_key"),
         F.coalesce(line.getField("topic"), line.getField("destination")).alias("channel"),
         line.getField("partition").alias("kafka_partition"),
@@ -96,9 +95,8 @@ def _fields_of(struct: Column) -> Column:
 def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
     """Where and when it stands; which control event, if any; what describes the row."""
     value = F.col("_value")
-    source, schemas = value.getField("source"), F.col("_schemas")
-    said_row = F.col("row_schema") if "row_schema" in picked.columns else F.lit(None).cast("string")
-    told = F.coalesce(said_row, schemas.getField("value").getField("schema"), schemas.getField("schema"))
+    source = value.getField("source")
+    told = F.coalesce("row_schema", "_schema") if "row_schema" in picked.columns else F.col("_schema")
     return picked.select(
         "*",
         F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none
