@@ -187,9 +187,9 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
 def _unsure(shape: TableShape) -> Column:
     """Whether an image may lack a column, or have a field beside them: nobody needs to look for what plainly is not so.
 
-    An image without objects in it and without blanks before a colon has no more fields than quotes with a colon behind
-    them (texts can add some); and one that says `"a":null` has the field a. So one that says of each column that has no
-    value that it is null, and has no more such quotes than there are columns, has these fields and no others.
+    An image without objects in it that says `"a":null` has the field a. One without blanks before its colons has no
+    more fields than quotes with a colon behind them (texts can add some). So one of whose columns each has a value or
+    is said to be null, and that has no more such quotes than there are columns, has these fields and no others.
     """
     json, nulls = F.col("_image_json"), [F.col("_image")[column.name].isNull() for column in shape.columns]
     if shape.silent_nulls:
@@ -197,12 +197,11 @@ def _unsure(shape: TableShape) -> Column:
     absent = outcome.some(
         null & ~_says_null(json, column.name) for null, column in zip(nulls, shape.columns, strict=True)
     )
-    blank = (json.contains('" ') | json.contains('"\t')) & json.rlike(r'"\s+:')
-    is_plain = ~F.ltrim(json, F.lit("{")).contains("{") & ~blank
+    lacking = absent | (outcome.some(nulls) & F.ltrim(json, F.lit("{")).contains("{"))
     if shape.closed:
-        return outcome.some(nulls) & (absent | ~is_plain)
-    fields = F.octet_length(json) - F.octet_length(F.replace(json, F.lit('":'), F.lit('"')))
-    return absent | ~is_plain | (fields != len(shape.columns))
+        return lacking
+    many = F.octet_length(F.substring_index(json, '":', len(shape.columns) + 1)) < F.octet_length(json)
+    return lacking | many | json.contains(" :") | json.contains("\t:")
 
 
 def _says_null(json: Column, name: str) -> Column:
