@@ -40,7 +40,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:1; 1:2 for an update that changes a key.
     """
-    operations = lines.transform(_parsed).transform(_picked, declared).transform(_paired)
+    operations = lines.transform(_parsed).transform(_picked, declared).transform(_paired, lines, declared)
     placed = operations.transform(_placed, lines, source)
     return placed.transform(_halves, declared).transform(_completed)
 
@@ -74,12 +74,15 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
     )
 
 
-def _paired(picked: DataFrame) -> DataFrame:
+def _paired(picked: DataFrame, lines: DataFrame, declared: Declared) -> DataFrame:
     """The row that the UPDATE BEFORE on the line before told.
 
     Rows: 1:1; a line is the line before of one other.
     """
-    told = picked.where(F.col("_word") == shareplex_kinds.BEFORE).select(
+    # The lines that may be such are few, or half: not all are parsed a second time.
+    some = lines.where(F.lower("text").contains("before") | F.col("text").contains("\\u"))
+    befores = some.transform(_parsed).transform(_picked, declared).where(F.col("_word") == shareplex_kinds.BEFORE)
+    told = befores.select(
         "file",
         (F.col("line") + 1).alias("line"),
         F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row")).alias(
@@ -129,8 +132,10 @@ def _placed(operations: DataFrame, lines: DataFrame, source: SourceSpec) -> Data
 
 def _lacks_scn() -> Column:
     """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
-    body = F.coalesce(F.from_json("text", "value string")["value"], F.col("text"))
-    meta = F.from_json(body, "meta struct<op string, scn string, trans string, seq bigint, idx string>")["meta"]
+    fields = "meta struct<op string, scn string, trans string, seq bigint, idx string>"
+    line = F.from_json("text", f"value string, {fields}")
+    value = line["value"]
+    meta = F.when(value.isNotNull(), F.from_json(value, fields)["meta"]).otherwise(line["meta"])
     is_change = shareplex_kinds.op(shareplex_kinds.word(meta["op"])).isNotNull()
     placed = (
         meta["scn"].rlike("^[0-9]{1,18}$")
