@@ -65,7 +65,8 @@ def together(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest
     return rows_of(spark, specs)
 
 
-@pytest.mark.parametrize("last", [FIRST, pytest.param(SECOND_HALF, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("last", [FIRST, SECOND_HALF])
 def test_halves_that_come_apart_give_the_tables_of_those_that_come_together(
     last: str, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, together: list[Any]
 ) -> None:

@@ -195,6 +195,7 @@ def test_the_rejects_of_a_canal_line_with_good_rows_come_good_without_doubling_t
     assert len(shop.rows("shop_things_changes")) == 2
 
 
+@pytest.mark.slow
 def test_a_dismissed_reject_is_not_replayed_and_counts_in_no_check(shop: Shop) -> None:
     bad = [insert(2, row(2, "Bob", 3_000_000_000)), insert(3, row(3, "Cy", 3_000_000_000))]
     file = shop.write("a.jsonl", [insert(1, row(1, "Alice")), *bad, "{not JSON\n"])

@@ -64,6 +64,7 @@ def test_a_key_of_any_exact_type_is_found_again_and_heals_when_its_change_is_the
     assert [look.of_keys for look in looks] == [True]
 
 
+@pytest.mark.slow
 def test_a_key_that_json_would_change_is_looked_at_since_its_batch(spark: SparkSession) -> None:
     moment = datetime(2026, 1, 1, 0, 0, 0, 123456, tzinfo=UTC)
     row = T.StructType([T.StructField("k", T.TimestampType()), T.StructField("a", T.IntegerType())])
