@@ -15,6 +15,7 @@ from engine.decode import debezium_kinds, debezium_places, values
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared
 from engine.decode.json_lines import CORRUPT, wrapped
+from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
 _VALUE_FIELDS: Final = {
@@ -123,6 +124,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     row_schema, key = F.col("_row_schema"), F.col("_key")
+    closes = debezium_places.close_place(source, F.col("position"), order)
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": reason,
@@ -136,6 +138,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "row_schema_json": F.when(control.isNull(), row_schema),
         "key_schema_json": F.when(control.isNull(), F.coalesce(said_key, key.getField("schema"))),
         "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.xxhash64(row_schema)),
+        "position": F.when(control == control_kinds.WINDOW_CLOSE, closes).otherwise(F.col("position")),
         "event_id": debezium_kinds.event_id(value, control),
         "tx_id": _transaction_id(value),
         "tx_order": transaction.getField("total_order"),

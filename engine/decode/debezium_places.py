@@ -62,13 +62,30 @@ def place(source: Column, code: Column, order: str) -> Column:
     which, is_read = connector(source), code == "r"
     lsns = (source["commit_lsn"], source["change_lsn"])
     return (
-        F.when(which == POSTGRESQL, position.postgresql(source["lsn"], source["sequence"]))
+        F.when(which == POSTGRESQL, _postgresql(source, is_read))
         .when(which.isin(*BINLOG_CONNECTORS), position.binlog(source["file"], source["pos"], source["row"]))
         .when((which == ORACLE) & is_read, _oracle_read(source, order))
         .when(which == ORACLE, _oracle(source, order))
         .when((which == SQLSERVER) & is_read, position.sqlserver_read(source["commit_lsn"]))
         .when(which == SQLSERVER, position.sqlserver(*lsns, source["event_serial_no"]))
     )
+
+
+def _postgresql(source: Column, is_read: Column) -> Column:
+    """READs of an incremental snapshot have no LSN of their own, and stand where their borrowed sequence says."""
+    lsn, sequence = source["lsn"], source["sequence"]
+    return F.when(is_read & (lsn >= 0), position.postgresql_read(lsn, sequence)).otherwise(
+        position.postgresql(lsn, sequence)
+    )
+
+
+def close_place(source: Column, place_of_marker: Column, order: str) -> Column:
+    """Where a window closes: where a READ stands that borrows the place of the closing marker.
+
+    Oracle's and SQL Server's READs stand behind all changes of the commit that they name.
+    """
+    behind = connector(source).isin(ORACLE, SQLSERVER)
+    return F.when(behind, place(source, F.lit("r"), order)).otherwise(place_of_marker)
 
 
 def _oracle(source: Column, order: str) -> Column:

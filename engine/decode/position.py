@@ -1,6 +1,7 @@
 """Positions: order-preserving text of fixed-width upper-case hexadecimal segments, the epoch first.
 
-    PostgreSQL       epoch(4) - commit LSN of the transaction before (16) - LSN (16)
+    PostgreSQL       epoch(4) - commit LSN of the transaction before (16) - LSN (16); READs of a snapshot: LSN (16) -
+                     LSN (16) - the last commit streamed before it (16), where there is one
     MySQL, MariaDB   epoch(4) - number of the binlog file (8) - position in it (16) - row in the event (8)
     Oracle           epoch(4) - commit SCN (16), zeros where SCNs alone order - SCN (16) - redo record (24) - number in
                      it (8) - redo thread (4)
@@ -37,6 +38,15 @@ def postgresql(lsn: Column, sequence: Column) -> Column:
     previous = _not_negative(F.substring_index(parts, ",", 1).try_cast("bigint"))
     own = F.coalesce(_not_negative(lsn), _not_negative(F.substring_index(parts, ",", -1).try_cast("bigint")))
     return _joined(_hex(F.coalesce(previous, own), 16), _hex(own, 16))
+
+
+def postgresql_read(lsn: Column, sequence: Column) -> Column:
+    """The place of a READ of a snapshot at `lsn`: behind what began before it, which but for the last transaction was
+    committed before it, too. A third number, where there is one, is the last commit that the connector had streamed:
+    all from there on is delivered beside the READs (`ordering.windows` takes it for their window)."""
+    own = _hex(_not_negative(lsn), 16)
+    streamed = _hex(_not_negative(F.substring_index(F.translate(sequence, '[]" ', ""), ",", 1).try_cast("bigint")), 16)
+    return F.concat(_joined(own, own), F.coalesce(F.concat(F.lit("-"), streamed), F.lit("")))
 
 
 def binlog(file: Column, pos: Column, row: Column) -> Column:

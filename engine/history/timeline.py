@@ -188,14 +188,16 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
     if not rules.swaps:
         return late
     gives_up = F.col("new_key").isNotNull() & F.col("before").isNotNull()
-    return late | (
-        base["op"].isin(names.OP_INSERT, names.OP_UPDATE) & gives_up & ~base["row"].eqNullSafe(F.col("before"))
-    )
+    # The insert that brought another row under the key in the same transaction can have left the open version a READ's:
+    # absorbed, or with nothing but columns that are not tracked.
+    is_live = base["op"].isin(names.OP_READ, names.OP_INSERT, names.OP_UPDATE)
+    return late | (is_live & gives_up & ~base["row"].eqNullSafe(F.col("before")))
 
 
 def reaches_truncate(folded: Folded) -> Column:
     """True when a READ's window may hold a folded truncate of which its key keeps no trace."""
-    return never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
+    by_time = never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
+    return by_time | never_null(F.col("low_position") <= F.lit(folded.truncate))
 
 
 def has_statement_positions() -> Column:

@@ -5,18 +5,20 @@ supersedes every READ of the same key whose window contains it; a READ that noth
 window's close. Where the window of a READ lies is told by columns that `attach_windows` adds:
 
 - ``close``: the position at which the READ takes its place;
-- ``low_position``: where the window opened, null when no marker says so;
+- ``low_position``: where the window opened, null when neither a marker nor the READ itself says so;
 - ``low_ts``: streamed changes committed at or after this instant, and at or before ``close``, lie inside.
 """
 
 from datetime import timedelta
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.frames import checkpointed
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+
+EPOCH, LSN = 4, 17  # characters of a position: its first segment; a PostgreSQL LSN with the hyphen before it
 
 
 def seconds(duration: timedelta) -> float:
@@ -62,7 +64,7 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
         return changes.select(
             "*",
             F.when(is_read, F.col("position")).alias("close"),
-            F.lit(None).cast("string").alias("low_position"),
+            F.when(is_read, streamed_before()).alias("low_position"),
             F.when(is_read, F.col("commit_ts") - back).alias("low_ts"),
         )
     # READs of one chunk share the position they borrowed, so the join is over few distinct positions, not over READs.
@@ -75,9 +77,19 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
         F.col("source"),
         F.col("position"),
         F.when(is_read, F.greatest("position", "close_position")).alias("close"),
-        F.when(is_read, F.col("open_position")).alias("low_position"),
+        F.when(is_read, F.least("open_position", streamed_before())).alias("low_position"),
         F.when(is_read, F.least("commit_ts", "open_ts") - back).alias("low_ts"),
     )
+
+
+def streamed_before() -> Column:
+    """What had been streamed when the snapshot of a READ began, as READs of PostgreSQL say it in their position.
+
+    From there on the stream tells, beside the snapshot, what the READ has seen of it and what it has not.
+    """
+    epoch, last = F.substring("position", 1, EPOCH + 1), F.substring("position", EPOCH + 2 * LSN + 2, LSN - 1)
+    says = F.col("source").startswith(names.POSTGRESQL) & (F.length("position") == EPOCH + 3 * LSN)
+    return F.when(says, F.concat(epoch, last))
 
 
 def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:

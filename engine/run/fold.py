@@ -207,6 +207,8 @@ def write_history(work: Folding, difference: Difference) -> Branch:
             work.spark.catalog.dropTempView(view)
     is_added = F.col(names.CHANGE) != DELETE if branch.layout.recorded else F.col(names.CHANGE) == INSERT
     branch.append(diff.where(is_added).select(*[F.col(quoted(name)) for name in columns]))
+    if changes[(DELETE, True)]:
+        work.taken_away = diff.where((F.col(names.CHANGE) == DELETE) & F.col(names.WAS_OPEN))
     work.versions = {
         "opened": sum(n for (change, _), n in changes.items() if change == INSERT),
         "updated": sum(n for (change, _), n in changes.items() if change == UPDATE),
@@ -235,12 +237,31 @@ def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
         branch.replace(latest_rows(work, rows))
         return branch
     since = min(found.batch + 1, work.target.batch) if in_step else found.batch
-    moved = rows.where(F.col(names.VALID_TO).isNull() & (F.col(names.BATCH) >= since))
+    opened = rows.where(F.col(names.VALID_TO).isNull())
     columns = latest_schema(work.stored).names
-    view = temporary_view(moved.select(*[F.col(quoted(name)) for name in [*columns, names.IS_CURRENT]]))
+    moved = opened.where(F.col(names.BATCH) >= since)
+    moved = moved.select(*[F.col(quoted(name)) for name in [*columns, names.IS_CURRENT]])
+    # After a fold that this table missed, nobody knows any more which keys it left without a version.
+    asked = work.taken_away if in_step else branch.read()
+    if asked is not None:
+        moved = moved.unionByName(keys_without_version(work, asked, opened), allowMissingColumns=True)
+    view = temporary_view(moved)
     branch.execute(latest_merge(branch.identifier, view, work.identity, columns, work.keyless))
     work.spark.catalog.dropTempView(view)
     return branch
+
+
+def keys_without_version(work: Folding, asked: DataFrame, opened: DataFrame) -> DataFrame:
+    """The keys that no version is left of: a READ was all there was, and a truncate in its window came late.
+
+    Needs: asked, opened: the columns that a row is known by; opened: the open versions.
+    Gives: these columns, and _is_current: false.
+    Rows: filters `asked`.
+    """
+    keys = [F.col(quoted(name)) for name in work.identity]
+    left = opened.select(*[key.alias(f"_open_{index}") for index, key in enumerate(keys)])
+    same = [key.eqNullSafe(F.col(f"_open_{index}")) for index, key in enumerate(keys)]
+    return asked.select(*keys).join(left, on=same, how="left_anti").select("*", F.lit(False).alias(names.IS_CURRENT))
 
 
 def latest_rows(work: Folding, history: DataFrame) -> DataFrame:

@@ -43,7 +43,8 @@ class Folding:
     """What one fold knows and counts. `folded` is the marker it found, `target` the one it writes.
 
     `generation` names the rebuild that the tables come from; it is the same on `history` and `latest`, or `latest` is
-    to be replaced. `reread` names the reading of the inputs that the changes come from.
+    to be replaced. `reread` names the reading of the inputs that the changes come from. `taken_away`: the open versions
+    that the fold removes from `history`; None where it removes none.
     """
 
     spark: SparkSession
@@ -63,6 +64,7 @@ class Folding:
     changes: int = 0
     late: int = 0
     withdrawn: int = 0
+    taken_away: DataFrame | None = None
 
     @property
     def has_sources_apart(self) -> bool:

@@ -31,6 +31,10 @@ def drawn_spec(project: ProjectSpec) -> TableSpec:
 
 
 def stored(spark: SparkSession, spec: TableSpec) -> list[Row]:
+    """The rows of history; those of latest are its open live ones."""
+    latest = spark.table(f"lake.{spec.target.latest}")
+    opened = spark.table(f"lake.{spec.target.history}").where("_valid_to IS NULL AND _is_current")
+    assert sorted(map(repr, opened.select(*latest.columns).collect())) == sorted(map(repr, latest.collect()))
     return ordered([comparable(row.asDict()) for row in spark.table(f"lake.{spec.target.history}").collect()])
 
 
