@@ -115,7 +115,8 @@ def log_of(catalog: Reader, control: str, rows: "pa.Table", gaps: Sequence[Gap])
     marks = [end for gap in standing for end in (gap.committed_from, gap.committed_to) if end is not None]
     micros = [int(mark.timestamp() * 1_000_000) for mark in marks]
     low, high = min([pc.min(times).as_py(), *micros]), max([pc.max(times).as_py(), *micros])
-    counts, _ = np.histogram(times.to_numpy(), bins=PARTS, range=(low, max(high, low + 1)))
+    since = times.to_numpy() - low  # a double cannot tell the parts of a few microseconds apart so far from 1970
+    counts, _ = np.histogram(since, bins=PARTS, range=(0, max(high - low, 1)))
     begins, ends = (datetime.fromtimestamp(each / 1_000_000, UTC) for each in (low, high))
     windows = [one for one in windows_of(catalog, control) if (one.closed or ends) >= begins and one.opened <= ends]
     return LogFact(begins, ends, tuple(int(count) for count in counts), tuple(windows))

@@ -16,6 +16,7 @@ from engine.cli import main
 from engine.schema.gap import HEALED, OPEN
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from quality.report.facts import Facts, LateFact, TableFacts
+from quality.report.stream import log_of
 from quality.report.write import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -192,6 +193,15 @@ def test_the_log_spans_changes_and_open_gaps_and_shows_the_windows(lake: Lake) -
         (BEGAN + minute, BEGAN + 3 * minute),
         (BEGAN + 50 * minute, None),
     ]
+
+
+@pytest.mark.parametrize("span", [0, 1, 17, 10**9])
+def test_each_change_is_counted_in_the_log_however_close_together_they_lie(lake: Lake, span: int) -> None:
+    times = [BEGAN + timedelta(microseconds=offset) for offset in {0, span // 2, span}]
+    rows = pa.Table.from_pylist([{"batch": 1, "commit_ts": at, "too_late": False} for at in times], schema=CHANGES)
+    log = log_of(lake.catalog, "silt.control", rows, ())
+    assert log is not None
+    assert (log.begins, log.ends, sum(log.counts)) == (min(times), max(times), len(times))
 
 
 def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:
