@@ -30,8 +30,15 @@ VARIABLES: Final = {
 Box = tuple[float, float, float, float]
 WIDTH, HEIGHT = 5.0, 1.75  # inches: 360 points, so that words stay readable on a phone
 SIZE = 11.0
-UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-ROUND: Final = (1, 10, 60, 600, 3_600, 6 * 3_600, 86_400, 7 * 86_400, 30 * 86_400, 365 * 86_400)
+DAY: Final = 86_400
+YEAR: Final = 365 * DAY
+UNITS: Final = ((YEAR, "y"), (DAY, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+# Rows that plain numbers order are decades old from the first run on. Every age is close to one of these.
+ROUND: Final = (
+    *(1, 10, 60, 600, 3_600, 6 * 3_600, DAY, 7 * DAY, 30 * DAY),
+    *(YEAR, 10 * YEAR, 100 * YEAR, 1_000 * YEAR),
+)
+MOST_TICKS: Final = 8  # as many labels as fit above each other
 
 
 def outcomes_by_run(runs: Sequence[RunFact], name: str) -> str | None:
@@ -67,6 +74,7 @@ def lag_over_time(runs: Sequence[RunFact], name: str) -> str | None:
     axes.minorticks_off()
     low, high = min(ys), max(ys)
     ticks = [tick for tick in ROUND if low / 12 <= tick <= high * 12]
+    ticks = ticks[:: -(-len(ticks) // MOST_TICKS)]
     axes.set_ylim(min(ticks[0], low) / 1.5, max(ticks[-1], high) * 1.5)
     axes.set_yticks(ticks, [duration(tick) for tick in ticks])
     axes.hlines(ticks, -0.6, len(runs) - 0.4, color=LINE, linewidth=0.6)

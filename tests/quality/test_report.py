@@ -15,7 +15,7 @@ import pytest
 from engine.schema.gap import OPEN
 from quality.report.facts import Facts, TableFacts
 from quality.report.page import PICTURED, page
-from quality.report.pictures import drawn
+from quality.report.pictures import YEAR, drawn, lag_over_time
 from quality.report.summary import markdown, plain
 from quality.report.verdict import Level, level_of, troubles, verdict
 from tests.quality.browser import DARK, Browser, Seen, find_browser
@@ -161,6 +161,22 @@ def test_pictures_are_drawn_in_the_colours_of_the_page() -> None:
         ElementTree.fromstring(picture.replace("<svg", '<svg xmlns:xlink="http://www.w3.org/1999/xlink"', 1))
         colours = set(re.findall(r"(?:fill|stroke): ([^;\"]+)", picture))
         assert all(colour == "none" or colour.startswith("var(--") for colour in colours)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "label"),
+    [(0, "10 s"), (1, "10 s"), (20 * YEAR, "10 y"), (56 * YEAR, "100 y"), (2_000 * YEAR, "1000 y")],
+)
+def test_a_lag_of_any_length_has_round_times_beside_it(seconds: int, label: str) -> None:
+    run = good(runs=1).runs[0]
+    at_once, behind = replace(run, lag_seconds=1.0), replace(run, lag_seconds=float(seconds))
+    alone, both = (
+        re.findall(r"<text[^>]*>(\d+ (?:s|min|h|d|y))</text>", lag_over_time(runs, "lag") or "")
+        for runs in ([behind], [at_once, behind])
+    )
+    assert label in alone
+    assert both[0] == "1 s"
+    assert len(both) <= 8
 
 
 @pytest.fixture
