@@ -12,7 +12,7 @@ from engine.decode.control import named_source
 from engine.schema import control_kinds
 from quality import catalogue
 from quality.lost import is_numbered
-from quality.snapshots import SCAN_ENDED, SNAPSHOT_REQUEST
+from quality.snapshots import SCAN_ENDED, is_request
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def evidence_of(
         "watermarks": is_mark,
         "log_files": kind == control_kinds.LOG_FILE,
         "commits": is_numbered(),
-        "scan_requests": (kind == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST),
+        "scan_requests": is_request(),
         "scan_notices": notice,
         "ended_scans": notice & ~old,
     }

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -22,6 +22,7 @@ SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"
 SNAPSHOT_REQUEST: Final = "execute-snapshot"
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice
+MOST_ROWS: Final = 2**63 - 1
 # Keys whose order here is their order at the source: a text's depends on its collation.
 ORDERED: Final = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
 
@@ -49,45 +50,85 @@ def scans(control: DataFrame, since: int, table: str, with_reads: bool) -> list[
     """
     is_told = F.col("payload").contains(SCAN_ENDED) | F.col("payload").contains(SCAN_BEGAN)
     is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
-    is_signal = (F.col("kind") == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST)
-    rows = control.where(is_notice | is_signal).select("kind", "batch", "commit_ts", "payload").collect()
-    signals = {one["id"]: one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one}
-    notices = [notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION]
+    rows = control.where(is_notice | is_request()).select("kind", "batch", "commit_ts", "payload").collect()
+    signals = [one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one]
+    notices = [one for one in (notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION) if one]
     if any(one["type"] == SCAN_ENDED for one in notices):
-        return noticed(notices, signals, since, table)
-    return signalled(list(signals.values()), table) if with_reads else []
+        return noticed(notices, {one["id"]: one for one in signals}, since, table)
+    return signalled(signals, table) if with_reads else []
+
+
+def is_request() -> Column:
+    """True for control rows that ask for a snapshot of something."""
+    wrapped, bare = (F.get_json_object("payload", f"$.{path}after.data") for path in ("payload.", ""))
+    named = F.get_json_object(F.coalesce(wrapped, bare), "$.data-collections").startswith("[")
+    is_signal = (F.col("kind") == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST)
+    return is_signal & F.coalesce(named, F.lit(False))
 
 
 def signal_of(row: Any) -> dict[str, Any] | None:
-    """A request for a snapshot: its id, when it was made, of which tables (patterns), and whether only of a part."""
-    payload = json.loads(row["payload"])
-    after = (payload.get("payload") or payload).get("after") or {}
-    data = json.loads(after.get("data") or "{}")
-    if after.get("type") != SNAPSHOT_REQUEST or row["commit_ts"] is None:
+    """A request for a snapshot: its id, when it was made, of which tables (patterns), and whether only of a part.
+
+    None for what Debezium cannot read either: people write these rows by hand.
+    """
+    payload = object_in(row["payload"])
+    after = object_in((object_in(payload.get("payload")) or payload).get("after"))
+    data = object_in(after.get("data"))
+    named = data.get("data-collections")
+    if after.get("type") != SNAPSHOT_REQUEST or row["commit_ts"] is None or not isinstance(named, list):
         return None
     partial = any(word in data for word in ("additional-condition", "additional-conditions", "surrogate-key"))
     return {
-        "id": after.get("id"),
+        "id": str(after.get("id")),
         "at": aware(row["commit_ts"]),
-        "of": data.get("data-collections") or [],
+        "of": [name for name in named if isinstance(name, str)],
         "partial": partial,
     }
 
 
-def notice_of(row: Any) -> dict[str, Any]:
-    """What the connector tells of a snapshot."""
-    payload = json.loads(row["payload"])
-    told = payload.get("additional_data") or {}
+def notice_of(row: Any) -> dict[str, Any] | None:
+    """What the connector tells of a snapshot. None where it cannot be read, or does not tell when."""
+    payload = object_in(row["payload"])
+    told = object_in(payload.get("additional_data"))
+    at = moment_in(payload.get("timestamp") or 0)
+    if not payload or at is None:
+        return None
     return {
-        "id": payload.get("id"),
+        "id": str(payload.get("id")),
         "of": payload.get("aggregate_type"),
         "type": payload.get("type"),
-        "at": datetime.fromtimestamp(int(payload.get("timestamp") or 0) / 1000, UTC),
+        "at": at,
         "table": told.get("scanned_collection"),
-        "rows": told.get("total_rows_scanned"),
+        "rows": count_in(told.get("total_rows_scanned")),
         "succeeded": told.get("status") == "SUCCEEDED",
         "batch": row["batch"],
     }
+
+
+def object_in(value: Any) -> dict[str, Any]:
+    """A JSON object, or the one in a text; an empty one for anything else."""
+    try:
+        found = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def moment_in(millis: Any) -> datetime | None:
+    """The moment so many milliseconds after 1970; None where that is no number, or beyond all time."""
+    try:
+        return datetime.fromtimestamp(int(millis) / 1000, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+
+
+def count_in(value: Any) -> int | None:
+    """A number of rows; None where it is none."""
+    try:
+        count = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return count if 0 <= count <= MOST_ROWS else None
 
 
 def noticed(notices: list[dict[str, Any]], signals: dict[str, Any], since: int, table: str) -> list[Scan]:
@@ -101,7 +142,7 @@ def noticed(notices: list[dict[str, Any]], signals: dict[str, Any], since: int, 
         partial = signals.get(one["id"], {}).get("partial", False)
         if before:
             windowed = "Incremental" in str(one["of"])
-            found.append(Scan(max(before), one["at"], int(one["rows"] or 0), True, windowed, partial))
+            found.append(Scan(max(before), one["at"], one["rows"], True, windowed, partial))
     return found
 
 
@@ -115,12 +156,20 @@ def signalled(signals: list[dict[str, Any]], table: str) -> list[Scan]:
 
 def names_table(collections: Sequence[str], table: str) -> bool:
     """Whether one of a signal's names or patterns is of the table."""
-    return any(is_of(name, table) or re.fullmatch(name, table) for name in collections)
+    return any(is_of(name, table) or fits(name, table) for name in collections)
 
 
-def is_of(name: str | None, table: str) -> bool:
+def fits(pattern: str, table: str) -> bool:
+    """Whether a pattern is of the table; what is no pattern is of none."""
+    try:
+        return re.fullmatch(pattern, table) is not None
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+
+def is_of(name: Any, table: str) -> bool:
     """Whether a name is the table's, perhaps with its database before it."""
-    return name is not None and (name == table or name.endswith(f".{table}"))
+    return isinstance(name, str) and (name == table or name.endswith(f".{table}"))
 
 
 def aware(moment: datetime) -> datetime:

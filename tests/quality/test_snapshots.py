@@ -12,7 +12,7 @@ from engine.table.ledger import ledger_schema
 from quality.findings import find
 from quality.results import Found
 from quality.scope import Tables
-from quality.snapshots import Scan, scans
+from quality.snapshots import Scan, names_table, scans
 from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
 from tests.unit.spec.cases import spec
 
@@ -34,6 +34,12 @@ def request(second: int, **data: Any) -> Row:
     after = {"id": "s", "type": "execute-snapshot", "data": json.dumps({"data-collections": [TABLE]} | data)}
     moment = at(NOON + second * SECOND)
     return {"kind": "signal", "source": "mysql:shop", "commit_ts": moment, "payload": json.dumps({"after": after})}
+
+
+def signal(second: int, data: Any) -> Row:
+    """A request with whatever somebody wrote into it."""
+    after = {"id": "s", "type": "execute-snapshot", "data": data}
+    return request(second) | {"payload": json.dumps({"after": after})}
 
 
 def window(first: int, last: int) -> list[Row]:
@@ -128,3 +134,54 @@ def test_a_scan_begins_where_the_one_before_it_ended(spark: SparkSession) -> Non
     noon = datetime.fromtimestamp(NOON / SECOND, UTC)
     scan = Scan(noon + timedelta(seconds=103), noon + timedelta(seconds=ENDS), 4, whole=True, windowed=True)
     assert scans(control(spark, rows), 0, TABLE, with_reads=False) == [scan]
+
+
+UNREADABLE: dict[str, Any] = {
+    "no JSON": "oops",
+    "a list": f'["{TABLE}"]',
+    "nothing": None,
+    "no list of tables": json.dumps({"data-collections": TABLE}),
+    "tables that are no text": json.dumps({"data-collections": [7, None, {}]}),
+    "another table": json.dumps({"data-collections": ["inventory.orders"]}),
+}
+
+
+def test_a_signal_that_cannot_be_read_asks_for_nothing(spark: SparkSession) -> None:
+    bad = [signal(BEGINS + 3, data) for data in UNREADABLE.values()]
+    bad += [request(BEGINS + 3) | {"payload": text} for text in ("execute-snapshot", '["execute-snapshot"]')]
+    assert scans(control(spark, bad), 0, TABLE, with_reads=True) == []
+    (scan,) = scans(control(spark, [request(BEGINS), *bad]), 0, TABLE, with_reads=True)
+    assert scan.begins == datetime.fromtimestamp(NOON / SECOND + BEGINS, UTC)
+    changes = [*live(1, 2, 3, 4, 5), read(2), read(4)]
+    told = found(spark, changes, [signal(BEGINS, UNREADABLE["no JSON"]), *window(104, 106)])
+    missing = "no notice of a snapshot's end, nor a request for one, in the control records"
+    assert told["ghost_row"].unavailable == missing
+    told = found(spark, changes, [*bad, request(BEGINS), *window(104, 106)])
+    assert [one.key for one in told["ghost_row"].sample] == ['{"k":3}']
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [("inventory.*", True), ("*.customers", False), (f"*{TABLE}", False), ("(", False), (f"shop.{TABLE}", True)],
+)
+def test_a_name_that_is_no_pattern_is_compared_as_it_is(name: str, is_named: bool) -> None:
+    assert names_table([name], TABLE) == is_named
+    assert names_table([name, TABLE], TABLE)
+    assert names_table([name], name)
+
+
+def test_a_notice_that_cannot_be_read_says_nothing(spark: SparkSession) -> None:
+    good = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 3)]
+    told = json.loads(good[1]["payload"])
+    bad = [
+        told | {"timestamp": "soon"}, told | {"timestamp": 10**30}, told | {"timestamp": {}},
+        told | {"additional_data": "TABLE_SCAN_COMPLETED"}, [told], "TABLE_SCAN_COMPLETED",
+        told | {"additional_data": told["additional_data"] | {"scanned_collection": 7}},
+    ]  # fmt: skip
+    rows = [good[1] | {"payload": json.dumps(payload)} for payload in bad]
+    rows.append(good[1] | {"payload": "TABLE_SCAN_COMPLETED, it says"})
+    (scan,) = scans(control(spark, [*good, *rows, request(BEGINS)]), 0, TABLE, with_reads=True)
+    assert scan.rows == 3
+    unnumbered = told | {"additional_data": told["additional_data"] | {"total_rows_scanned": "many"}}
+    (scan,) = scans(control(spark, [good[0], good[1] | {"payload": json.dumps(unnumbered)}]), 0, TABLE, with_reads=True)
+    assert scan.rows is None
