@@ -37,6 +37,16 @@ class FoundTable:
     delimiter: str = ","
     container: str = "json"
 
+    def respelt(self) -> list[str]:
+        """Fields that differ from a column only in upper and lower case: the engine rescues them.
+
+        A key's spelling is the column, otherwise the one that comes first.
+        """
+        names = list(self.columns.types())
+        keys = [name for key in sorted(self.keys) for name in key if name in names]
+        columns = {name.casefold(): name for name in reversed([*keys, *names])}
+        return [name for name in names if columns[name.casefold()] != name]
+
 
 def find_tables(
     paths: Sequence[Path], remark: Callable[[str], None] | None = None, schemas: SchemaPlace | None = None

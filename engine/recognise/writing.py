@@ -106,7 +106,7 @@ def project_root(folder: Path) -> tuple[Path, bool]:
 
 
 def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str]) -> WrittenSpec:
-    keys, questions = _keys(table), [] if table.format != ROWS else ["sequence_by"]
+    respelt, keys, questions = table.respelt(), _keys(table), [] if table.format != ROWS else ["sequence_by"]
     lines = [
         f"# Written by `siltstone init` from {_counted(table)}.",
         f"# Changes are in the order of {table.order}.",
@@ -122,11 +122,12 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str]) -> Wr
         lines.append(f"keys: {_flow(keys[0])} # the key that the events tell")
     else:
         several = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
-        lines.append(f"keys: {_decide('the columns that identify a row', table.columns.key_candidates())}{several}")
+        candidates = [name for name in table.columns.key_candidates() if name not in respelt]
+        lines.append(f"keys: {_decide('the columns that identify a row', candidates)}{several}")
         questions.append("keys")
     text = "\n".join([*lines, *_columns(table)]) + "\n"
-    key = keys[0] if len(keys) == 1 else ()
-    return WrittenSpec(file, name, table.format, key, len(table.columns.types()), tuple(questions), text)
+    key, columns = keys[0] if len(keys) == 1 else (), len(table.columns.types()) - len(respelt)
+    return WrittenSpec(file, name, table.format, key, columns, tuple(questions), text)
 
 
 def _source(table: FoundTable, path: str) -> list[str]:
@@ -134,7 +135,8 @@ def _source(table: FoundTable, path: str) -> list[str]:
     if table.delimiter != ",":
         lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
     if table.format == ROWS:
-        ordering = table.columns.order_candidates()
+        respelt = table.respelt()
+        ordering = [name for name in table.columns.order_candidates() if name not in respelt]
         lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
@@ -158,13 +160,22 @@ def _keys(table: FoundTable) -> list[tuple[str, ...]]:
 
 
 def _columns(table: FoundTable) -> list[str]:
-    """The types as comments where the events carry them; declared where they are inferred."""
-    types, values = table.columns.types(), table.columns.values
+    """The types as comments where the events carry them; declared where they are inferred. Then what is rescued."""
+    respelt = table.respelt()
+    types = {name: kind for name, kind in table.columns.types().items() if name not in respelt}
+    why = "names that differ only in upper and lower case are one column"
+    rescued = [f"# Kept in _rescued, because {why}: {_flow(respelt)}"] if respelt else []
     if table.container == "csv":
-        return _remarks("Every value is text in CSV", types, {name: values[name].may_be() for name in types})
+        hints = {name: table.columns.values[name].may_be() for name in types}
+        return [*_remarks("Every value is text in CSV", types, hints), *rescued]
     if table.columns.told and not table.columns.bare:
-        return _remarks("The events carry their types", types, {})
-    declared = table.columns.declarable()
+        return [*_remarks("The events carry their types", types, {}), *rescued]
+    return [*_declared(table, types), *rescued]
+
+
+def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
+    values = table.columns.values
+    declared = {name: kind for name, kind in table.columns.declarable().items() if name in types}
     if not declared:
         return []
     from_what = f"all {table.changes} changes" if table.whole else f"the first {table.changes} changes"

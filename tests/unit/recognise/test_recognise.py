@@ -179,6 +179,30 @@ def test_the_specs_of_events_with_keys_are_valid_and_say_what_was_inferred(place
     assert "reserved: [_x]" in text
 
 
+def test_of_names_that_differ_in_case_the_first_is_declared_and_the_others_are_said_to_be_rescued(
+    place: Place, tmp_path: Path
+) -> None:
+    images: list[dict[str, Any]] = [
+        {"ID": 9, "id": 3, "n": 1, "Name": "A", "name": "b"}, {"id": 1, "n": 1, "NAME": "c"},
+    ]  # fmt: skip
+    text = written(tmp_path, place("a.jsonl", *(event("c", after=image) for image in images)))["shop.items.yaml"]
+    (spec,) = load_specs(None, load_project(tmp_path))
+    assert (spec.keys, list(spec.columns or {})) == (("id",), ["id", "n", "Name"])
+    assert "# Kept in _rescued, because" in text
+    assert "only in upper and lower case are one column: [ID, name, NAME]" in text
+
+
+def test_of_names_that_differ_in_case_one_is_a_candidate(place: Place, tmp_path: Path) -> None:
+    rows = [{"id": n, "ID": n, "seq": n, "SEQ": n} for n in (1, 2, 3)]
+    text = written(tmp_path, place("orders.jsonl", *rows))["events.orders.yaml"]
+    assert "candidates: [seq]" in text
+    bare = json.loads(event("c", after=rows[0]))["value"]
+    assert "candidates: [id, seq]" in written(tmp_path, place("bare.jsonl", bare))["shop.items.yaml"]
+    headed = written(tmp_path, place("people.csv", "id,Name,name", "1,A,b"))["events.people.yaml"]
+    assert "#   Name: string" in headed
+    assert "are one column: [name]" in headed
+
+
 def test_types_that_events_carry_are_left_to_them(place: Place, tmp_path: Path) -> None:
     line = event("c", after={"id": 1, "n": "AQ=="})
     decimal = field("n", "bytes", "org.apache.kafka.connect.data.Decimal", scale="2")
