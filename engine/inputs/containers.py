@@ -17,7 +17,7 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError, SpecError
 from engine.inputs.lines import UNREADABLE
-from engine.inputs.listing import InputFile, is_compressed, read_bytes
+from engine.inputs.listing import InputFile, exactly, is_compressed, read_bytes
 from engine.jars import SPARK_AVRO
 from engine.names import quoted
 from engine.spec.model import SourceSpec
@@ -85,7 +85,7 @@ def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSp
     if kind == "csv":
         return csv_schema(spark, file, source)
     try:
-        found = spark.table(table_name(source, catalog)) if kind == "table" else spark.read.parquet(file.path)
+        found = spark.table(table_name(source, catalog)) if kind == "table" else spark.read.parquet(exactly(file.path))
         return str(found.schema.json())
     except UNREADABLE as error:
         raise SourceError(f"Cannot read {file.path}: it is no Parquet file, or is damaged.", NO_FILE) from error
@@ -93,14 +93,15 @@ def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSp
 
 def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
     """The records of files with the places Spark read them at."""
+    places = [exactly(path) for path in paths]
     if kind == "avro":
         reader = spark.read.format("avro").option("recursiveFieldMaxDepth", DIMENSIONS)
         reader = reader.option("avroSchema", json.dumps(without_logical_types(json.loads(schema))))
-        rows = avro_rows(reader, paths)
+        rows = avro_rows(reader, places)
     elif kind == "csv":
-        rows = csv_rows(spark, schema, paths, source)
+        rows = csv_rows(spark, schema, places, source)
     else:
-        rows = spark.read.schema(T.StructType.fromJson(json.loads(schema))).parquet(*paths)
+        rows = spark.read.schema(T.StructType.fromJson(json.loads(schema))).parquet(*places)
     return rows.select(
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
@@ -184,7 +185,7 @@ def head(spark: SparkSession, file: InputFile) -> bytes:
     if not is_compressed(file.path):
         return read_bytes(spark, file.path, 0, min(file.size, HEAD_BYTES))
     try:
-        line = spark.read.text(file.path).first()
+        line = spark.read.text(exactly(file.path)).first()
     except UNREADABLE as error:
         raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
     return b"" if line is None else str(line["value"]).encode()

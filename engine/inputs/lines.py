@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from engine.errors import SourceError
 from engine.frames import checkpointed, local_frame
-from engine.inputs.listing import InputFile, file_system, first_line, is_compressed
+from engine.inputs.listing import InputFile, exactly, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
@@ -113,7 +113,7 @@ def scan(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """The rows of text files as Spark splits them: file, start of the piece, running number, text."""
     return (
         spark.read.option("lineSep", "\n")
-        .text(list(paths))
+        .text([exactly(path) for path in paths])
         .select(
             F.col("_metadata.file_path").alias("file"),
             F.col("_metadata.file_block_start").alias("start"),
@@ -124,13 +124,13 @@ def scan(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 
 def match_path(reported: str, known: Any) -> str:
-    """The listed path of a file that Spark reports with another spelling (``file:///a%20b``)."""
-    for spelling in (
-        reported,
-        unquote(reported),
-        reported.replace(":///", ":/"),
-        unquote(reported).replace(":///", ":/"),
-    ):
+    """The listed path of a file that Spark reports with another spelling (``file:///a%20b``).
+
+    Spark's readers encode every path as a URI does. Decoded comes first, for ``a b`` and ``a%20b`` can be beside each
+    other; the data files of a table are reported as they are listed.
+    """
+    decoded = unquote(reported)
+    for spelling in (decoded, decoded.replace(":///", ":/"), reported, reported.replace(":///", ":/")):
         if spelling in known:
             return str(spelling)
     raise SourceError(f"Cannot place lines of {reported}: no listed file has this name.", "report this path")
@@ -147,7 +147,7 @@ def unreadable(spark: SparkSession, pending: Sequence[PendingFile], error: Excep
             )
         if is_compressed(entry.file.path):
             try:
-                spark.read.text(entry.file.path).count()
+                spark.read.text(exactly(entry.file.path)).count()
             except UNREADABLE:
                 return cut_short(spark, entry.file)
     reason = first_line(error) if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]

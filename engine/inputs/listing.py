@@ -1,10 +1,11 @@
 """The files of a source, through Hadoop's FileSystem: every place Spark can read is a place siltstone can list."""
 
 import hashlib
+import re
 from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ SAMPLE_BYTES = 65_536
 SAMPLES = 16
 TAIL_BYTES = 1 << 24
 LOCAL = "file"
+_OF_GLOBS: Final = re.compile(r"[\\{}\[\]*?]")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ def files_below(system: Any, status: Any) -> list[InputFile]:
 def hidden(status: Any) -> bool:
     """Whether Spark would pass over it."""
     return str(status.getPath().getName()).startswith((".", "_"))
+
+
+def exactly(path: str) -> str:
+    """A listed path as Spark's readers are given it: they would look for more files where a name reads as a glob."""
+    return _OF_GLOBS.sub(r"\\\g<0>", path)
 
 
 def file_system(spark: SparkSession, path: str) -> tuple[Any, Any]:

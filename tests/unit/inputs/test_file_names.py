@@ -1,0 +1,78 @@
+"""Files whose names read as globs, or as encoded: each gives its own records, and those alone."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.inputs.pending import PendingFile
+from engine.run.records import read_records, source_files
+from engine.spec.model import SourceSpec
+from engine.spec.rows import RowsSpec
+
+STEMS = (
+    *("[ab]", "a", "b", "g*h", "gXh", "a[1]", "a1", "e{f}", "{p,q}", "p", "t\\u", "q?", "[!a]"),
+    *("weird name (1) [x]#%20", "a b", "a%20b", "a+b", "%2525ü", "^n"),
+)
+
+
+def write_json(file: Path, stem: str) -> None:
+    file.write_text(json.dumps({"stem": stem}) + "\n", encoding="utf-8")
+
+
+def write_csv(file: Path, stem: str) -> None:
+    file.write_text(f'stem,n\n"{stem}",1\n', encoding="utf-8")
+
+
+def write_parquet(file: Path, stem: str) -> None:
+    with file.open("wb") as out:
+        pq.write_table(pa.table({"stem": [stem]}), out)
+
+
+def write_avro(file: Path, stem: str) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "stem", "type": "string"}]}
+    with file.open("wb") as out:
+        fastavro.writer(out, schema, [{"stem": stem}])
+
+
+WRITERS: dict[str, Callable[[Path, str], None]] = {
+    "json": write_json,
+    "csv": write_csv,
+    "parquet": write_parquet,
+    "avro": write_avro,
+}
+
+
+def found_in(spark: SparkSession, path: Path) -> list[tuple[str, int, str]]:
+    """File, line and stem of every record that a source at this path has."""
+    source = SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),)))
+    files = source_files(spark, source, "lake", None)
+    records, _ = read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")
+    rows = records.select("file", "line", "text").collect()
+    return sorted((Path(row.file).stem, row.line, json.loads(row.text)["stem"]) for row in rows)
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_each_file_gives_its_own_records_whatever_it_is_called(
+    spark: SparkSession, tmp_path: Path, ending: str
+) -> None:
+    for stem in STEMS:
+        WRITERS[ending](tmp_path / f"{stem}.{ending}", stem)
+    assert found_in(spark, tmp_path) == sorted((stem, 1, stem) for stem in STEMS)
+
+
+@pytest.mark.parametrize("stem", ["a[1]", "e{f}", "t\\u"])
+def test_a_file_whose_name_matches_no_file_as_a_glob_is_read(spark: SparkSession, tmp_path: Path, stem: str) -> None:
+    write_json(tmp_path / f"{stem}.json", stem)
+    assert found_in(spark, tmp_path) == [(stem, 1, stem)]
+
+
+def test_a_compressed_csv_file_tells_its_columns_whatever_it_is_called(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "[x].csv.gz").write_bytes(gzip.compress(b"stem,n\nx,1\n"))
+    assert found_in(spark, tmp_path) == [("[x].csv", 1, "x")]
