@@ -18,6 +18,8 @@ from engine.inputs.pending import PendingFile
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
 UNREADABLE = (PySparkException, Py4JJavaError)
+BLANKS = " \t\r"
+"""What a line may hold and still be blank: the line ends of Windows leave a carriage return."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,9 @@ def numbered(
     schema = "file string, start bigint, path string, shift bigint, after_line bigint"
     located = text.join(F.broadcast(local_frame(spark, offsets, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
+    is_said = F.ltrim("text", F.lit(BLANKS)) != ""  # from one side: that looks no further than the first other sign
     more = [name for name in text.columns if name not in ("file", "start", "row", "text")]
-    lines = located.where((line > F.col("after_line")) & (F.trim("text") != "")).select(
+    lines = located.where((line > F.col("after_line")) & is_said).select(
         F.col("path").alias("file"), line.alias("line"), "text", *more
     )
     return lines, counted

@@ -1,0 +1,20 @@
+"""Lines of text files with their numbers."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from engine.inputs.lines import read_lines
+from engine.inputs.listing import list_files
+from engine.inputs.pending import PendingFile
+
+
+def test_blank_lines_are_counted_and_passed_over_whatever_they_are_blank_of(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"n":1}\r\n\r\n  \r\n\t\n \t \r\n\n{"n":2}\r\n\xc2\xa0\n\t{"n":3}\r\n\r')
+    pending = [PendingFile(file, "", 0, False) for file in list_files(spark, str(tmp_path))]
+    lines, (counted,) = read_lines(spark, pending)
+    found = sorted((row.line, row.text) for row in lines.collect())
+    assert found == [(1, '{"n":1}\r'), (7, '{"n":2}\r'), (8, "\xa0"), (9, '\t{"n":3}\r')]
+    assert counted.lines == 10
