@@ -55,6 +55,12 @@ OWN_COLUMNS: Final = frozenset(
 )
 """What a column that events bring cannot be called; specs keep the whole prefix free."""
 
+# In the metadata of a file's column of numbers: what they count, where Spark itself has no type for it.
+COUNTS: Final = "siltstone.counts"
+INSTANT_NANOS: Final = "instant_nanos"
+LOCAL_NANOS: Final = "local_nanos"
+TIMES_OF_DAY: Final = {"time_millis": "millis", "time_micros": "micros", "time_nanos": "nanos"}
+
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
 OF_REJECT: Final = ("consumer", "batch", "file", "line")  # what tells one reject from all others

@@ -14,10 +14,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.decode import values
 from engine.decode.avro import avro_columns, metadata
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
+from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY
 
 Told = tuple[Column, T.DataType, Encoding]
 
@@ -51,8 +53,8 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
     if avro:
         columns = avro_columns(json.loads(schema), record, F.col("record"), clocks=True)
     else:
-        told = [field for field in record if field.name != malformed]
-        columns = {field.name: _told(F.col("record")[field.name], field.dataType) for field in told}
+        described = T.StructType.fromJson(json.loads(schema))
+        columns = {field.name: _column(F.col("record")[field.name], field) for field in described}
     text = to_text(columns)
     if malformed in record.names:
         text = F.coalesce(F.col("record")[malformed], text)
@@ -114,6 +116,18 @@ def _fields(columns: dict[str, Told]) -> Iterable[Column]:
 def _texts(rows: DataFrame, text: Column, columns: dict[str, Told]) -> DataFrame:
     described = carried_schema({name: (kind, encoding) for name, (_, kind, encoding) in columns.items()})
     return rows.select("file", "start", "row", text.alias("text"), F.lit(described).alias("row_schema"))
+
+
+def _column(value: Column, field: T.StructField) -> Told:
+    """A column of a file; counts for which Spark has no type as what they count."""
+    counts = field.metadata.get(COUNTS)
+    if counts in TIMES_OF_DAY:
+        return values.time_of_day(value, TIMES_OF_DAY[counts]), T.StringType(), Encoding("text")
+    if counts == INSTANT_NANOS:
+        return F.concat(values.nine_digits(value), F.lit("Z")), T.TimestampType(), Encoding("zoned_text")
+    if counts == LOCAL_NANOS:
+        return values.nine_digits(value), T.TimestampNTZType(), Encoding("local_text")
+    return _told(value, field.dataType)
 
 
 def _told(value: Column, kind: T.DataType) -> Told:

@@ -211,6 +211,12 @@ def moment(number: Column, unit: str) -> Column:
     return F.timestamp_millis(known) if unit == "millis" else F.timestamp_micros(known)
 
 
+def nine_digits(nanos: Column) -> Column:
+    """Nanoseconds since 1970-01-01T00:00:00 as text with all nine digits of the second."""
+    seconds = F.substring(moment(nanos, "nanos").cast("timestamp_ntz").cast("string"), 1, len("2020-12-31 23:59:59"))
+    return F.concat(seconds, F.lit("."), F.lpad(F.pmod(nanos, F.lit(A_SECOND["nanos"])).cast("string"), 9, "0"))
+
+
 def zoned_moment(text: Column) -> Column:
     """2020-12-31T23:59:59.999999Z or with an offset as an instant; without either it is UTC."""
     value = text.try_cast("timestamp")

@@ -17,7 +17,8 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError, SpecError
 from engine.inputs.lines import UNREADABLE
-from engine.inputs.listing import InputFile, exactly, is_compressed, read_bytes
+from engine.inputs.listing import NO_FILE, InputFile, exactly, is_compressed, read_bytes
+from engine.inputs.parquet import parquet_schema
 from engine.jars import SPARK_AVRO
 from engine.names import quoted
 from engine.spec.model import SourceSpec
@@ -26,7 +27,6 @@ Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
 HEAD_BYTES = 1 << 16
 LONGEST_HEAD = 1 << 24
-NO_FILE = "check source.path, or how the spec says files are written"
 MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
 AVRO_MAGIC = b"Obj\x01"
@@ -84,11 +84,9 @@ def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSp
         return avro_schema(spark, file)
     if kind == "csv":
         return csv_schema(spark, file, source)
-    try:
-        found = spark.table(table_name(source, catalog)) if kind == "table" else spark.read.parquet(exactly(file.path))
-        return str(found.schema.json())
-    except UNREADABLE as error:
-        raise SourceError(f"Cannot read {file.path}: it is no Parquet file, or is damaged.", NO_FILE) from error
+    if kind == "table":
+        return str(spark.table(table_name(source, catalog)).schema.json())
+    return parquet_schema(spark, file)
 
 
 def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:

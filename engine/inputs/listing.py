@@ -16,6 +16,7 @@ SAMPLE_BYTES = 65_536
 SAMPLES = 16
 TAIL_BYTES = 1 << 24
 LOCAL = "file"
+NO_FILE = "check source.path, or how the spec says files are written"
 _OF_GLOBS: Final = re.compile(r"[\\{}\[\]*?]")
 
 

@@ -22,6 +22,15 @@ YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 19
 UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_FROM_ARROW: Final[tuple[tuple[str, T.DataType], ...]] = (
+    ("is_null", T.IntegerType()),
+    ("is_duration", T.LongType()),
+    ("is_uint8", T.ShortType()),
+    ("is_uint16", T.IntegerType()),
+    ("is_uint32", T.LongType()),
+    ("is_uint64", T.DecimalType(20, 0)),
+)
+_ARRAYS_OF: Final = (T.BooleanType, T.IntegerType, T.LongType, T.DoubleType, T.StringType)
 _VARCHAR, _INSTANT_FIELDS = {"value", "length"}, {"timestamp", "offset"}
 
 
@@ -225,15 +234,37 @@ def _of_union(parts: Iterable[Any]) -> T.DataType:
 
 def arrow_types(schema: Any) -> dict[str, T.DataType]:
     """The columns of a Parquet file as the engine stores them."""
+    return {column.name: _stored(_arrow_type(column.type)) for column in schema}
+
+
+def _arrow_type(kind: Any) -> T.DataType:
+    """A type of Arrow's as Spark reads it from a file, which knows less than Arrow's own header says."""
+    from pyarrow import types as arrow
     from pyspark.sql.pandas.types import from_arrow_type
 
-    found: dict[str, T.DataType] = {}
-    for column in schema:
-        try:
-            kind = from_arrow_type(column.type, prefer_timestamp_ntz=True)
-        except Exception:  # noqa: BLE001  # a type that Spark has no name for, in any of its errors
-            kind = T.StringType()
-        small = isinstance(kind, T.ByteType | T.ShortType)
-        nested = isinstance(kind, T.StructType | T.MapType)
-        found[column.name] = T.IntegerType() if small else T.StringType() if nested else kind
-    return found
+    if arrow.is_time(kind):
+        return T.StringType()
+    if arrow.is_list(kind) and (arrow.is_time(kind.value_type) or _is_nanos(kind.value_type)):
+        return T.ArrayType(T.IntegerType() if arrow.is_time32(kind.value_type) else T.LongType())
+    found: T.DataType | None = next((told for fits, told in _FROM_ARROW if getattr(arrow, fits)(kind)), None)
+    if found is not None:
+        return found
+    try:
+        return from_arrow_type(kind, prefer_timestamp_ntz=True)
+    except Exception:  # noqa: BLE001  # a type that Spark has no name for, in any of its errors
+        return T.StringType()
+
+
+def _is_nanos(kind: Any) -> bool:
+    from pyarrow import types as arrow
+
+    return bool(arrow.is_timestamp(kind)) and kind.unit == "ns"
+
+
+def _stored(kind: T.DataType) -> T.DataType:
+    """A type of Spark's as the engine stores it."""
+    if isinstance(kind, T.ByteType | T.ShortType):
+        return T.IntegerType()
+    if isinstance(kind, T.ArrayType):
+        return kind if isinstance(kind.elementType, _ARRAYS_OF) else T.StringType()
+    return T.StringType() if isinstance(kind, T.StructType | T.MapType) else kind

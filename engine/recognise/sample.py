@@ -171,5 +171,28 @@ def _parquet(path: Path) -> Sample:
 
     file = pq.ParquetFile(path)
     batch = next(file.iter_batches(ARROW_BATCH), None)
-    records = () if batch is None else tuple(batch.to_pylist())
-    return Sample(path, "parquet", records, len(records) == file.metadata.num_rows, file.schema_arrow)
+    records = () if batch is None else tuple(_in_utc(batch).to_pylist())
+    return Sample(path, "parquet", records, len(records) == file.metadata.num_rows, _columns(file))
+
+
+def _in_utc(batch: Any) -> Any:
+    """The records with instants as times in UTC: at the ends of the calendar there is no other zone's clock."""
+    import pyarrow as pa
+
+    for number, column in enumerate(batch.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            plain = batch.column(number).cast(pa.timestamp(column.type.unit))
+            batch = batch.set_column(number, column.name, plain)
+    return batch
+
+
+def _columns(file: Any) -> Any:
+    """The columns as Arrow has them; the old times of 96 bits, which Hive and Spark write, are instants to Spark."""
+    import pyarrow as pa
+
+    schema = file.schema_arrow
+    for number in range(len(file.schema)):
+        column = file.schema.column(number)
+        if column.physical_type == "INT96" and column.path in schema.names:
+            schema = schema.set(schema.get_field_index(column.path), pa.field(column.path, pa.timestamp("ns", "UTC")))
+    return schema

@@ -1,0 +1,121 @@
+"""Parquet files with times as pandas and Arrow write them: in nanoseconds, and times of day."""
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.errors import SourceError
+from engine.inputs.listing import InputFile, list_files
+from engine.inputs.parquet import parquet_schema
+from engine.recognise import find_tables
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec, TableSpec
+
+AT = 1_704_067_200_123_456_789  # 2024-01-01T00:00:00.123456789Z
+NOON = 43_200_000_000_001  # nanoseconds
+EXTREMES = [AT + 1, AT, None, -1, -(2**63) + 1, 2**63 - 1, 999]
+
+
+def extreme_times() -> pa.Table:
+    """Two versions of one row, a nanosecond apart and the later one first, and the edges of what 64 bits hold."""
+    clocks = [None if n is None else abs(n) % 86_400_000_000_000 for n in [NOON, NOON, None, 1, 0, 2, 3]]
+    return pa.table(
+        {
+            "id": [1, 1, 2, 3, 4, 5, 6],
+            "n": pa.array([n or 0 for n in EXTREMES], pa.timestamp("ns", "UTC")),
+            "zoned": pa.array(EXTREMES, pa.timestamp("ns", "Europe/Paris")),
+            "local": pa.array(EXTREMES, pa.timestamp("ns")),
+            "micros": pa.array([0] * 7, pa.timestamp("us")),
+            "nano_clock": pa.array(clocks, pa.time64("ns")),
+            "clock": pa.array([c and c // 1_000 for c in clocks], pa.time64("us")),
+            "milli_clock": pa.array([c and c // 1_000_000 for c in clocks], pa.time32("ms")),
+            "moments": pa.array([[AT, None]] * 7, pa.list_(pa.timestamp("ns"))),
+            "inside": pa.array([{"t": AT}] * 7, pa.struct([("t", pa.timestamp("ns", "UTC"))])),
+            "tags": pa.array([["a"]] * 7),
+        }
+    )
+
+
+def spec_for(project: ProjectSpec, table: pa.Table, **written: Any) -> TableSpec:
+    """A project's table of rows that come in a Parquet file."""
+    (project.root / "landing").mkdir()
+    pq.write_table(table, project.root / "landing" / "a.parquet", **written)
+    name = project.namespace
+    values = {
+        "table": "shop.times",
+        "source": {"format": "rows", "path": "landing", "sequence_by": "n"},
+        "keys": ["id"],
+        "target": {"latest": f"{name}.latest", "history": f"{name}.history"},
+    }
+    return table_spec(values, project)
+
+
+def test_times_in_nanoseconds_and_of_day_are_stored_as_what_they_mean(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    spec = spec_for(project, extreme_times())
+    report = catch_up(project, [spec], spark)
+    assert [(table.error, table.rejected) for table in report.tables] == [(None, 0)]
+    latest = spark.table(f"lake.{spec.target.latest}")
+    (table,) = find_tables([project.root / "landing"])
+    told = {name: kind and kind.simpleString() for name, kind in table.columns.types().items()}
+    assert {name: kind for name, kind in latest.dtypes if not name.startswith("_")} == told
+    clocks = "nano_clock", "clock", "milli_clock"
+    texts = latest.selectExpr("id", "CAST(zoned AS string)", "CAST(local AS string)", *clocks).orderBy("id").collect()
+    assert [tuple(row) for row in texts] == [
+        (1, "2024-01-01 00:00:00.123456", "2024-01-01 00:00:00.123456", *["12:00:00.000000"] * 3),
+        (2, None, None, None, None, None),
+        (3, "1969-12-31 23:59:59.999999", "1969-12-31 23:59:59.999999", *["00:00:00.000000"] * 3),
+        (4, "1677-09-21 00:12:43.145224", "1677-09-21 00:12:43.145224", *["00:00:00.000000"] * 3),
+        (5, "2262-04-11 23:47:16.854775", "2262-04-11 23:47:16.854775", *["00:00:00.000000"] * 3),
+        (6, "1970-01-01 00:00:00", "1970-01-01 00:00:00", *["00:00:00.000000"] * 3),
+    ]
+
+
+def test_changes_a_nanosecond_apart_are_in_their_order(spark: SparkSession, project: ProjectSpec) -> None:
+    names = ["later", "first", "last"]
+    times = pa.array([AT + 1, AT, AT + 2], pa.timestamp("ns"))
+    spec = spec_for(project, pa.table({"id": [1, 1, 1], "n": times, "name": names}))
+    report = catch_up(project, [spec], spark)
+    assert [(table.error, table.rejected) for table in report.tables] == [(None, 0)]
+    history = spark.table(f"lake.{spec.target.history}").orderBy("_position").select("name").collect()
+    assert [row.name for row in history] == ["first", "later", "last"]
+    assert [row.name for row in spark.table(f"lake.{spec.target.latest}").collect()] == ["last"]
+
+
+def in_file(spark: SparkSession, folder: Path, table: pa.Table) -> InputFile:
+    pq.write_table(table, folder / "a.parquet")
+    (file,) = list_files(spark, str(folder))
+    return file
+
+
+def test_a_column_that_spark_has_no_type_for_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    halves = pa.array(np.array([1, 2], "float16"))
+    file = in_file(spark, tmp_path, pa.table({"id": [1, 2], "t": pa.array([1, 2], pa.time32("ms")), "half": halves}))
+    with pytest.raises(SourceError, match=r'Spark has no type for its column "half" \(.*FLOAT16.*\)') as refused:
+        parquet_schema(spark, file)
+    assert "damaged" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"id,name\n1,a\n"])
+def test_what_is_no_parquet_file_is_told_so(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.parquet").write_bytes(content)
+    (file,) = list_files(spark, str(tmp_path))
+    with pytest.raises(SourceError, match="it is no Parquet file, or is damaged"):
+        parquet_schema(spark, file)
+
+
+def test_the_old_times_of_96_bits_stay_instants(spark: SparkSession, project: ProjectSpec) -> None:
+    table = pa.table({"id": [1], "n": [1], "at": pa.array([dt.datetime(2024, 1, 1)], pa.timestamp("us"))})
+    spec = spec_for(project, table, use_deprecated_int96_timestamps=True)
+    assert catch_up(project, [spec], spark).tables[0].error is None
+    (found,) = find_tables([project.root / "landing"])
+    assert dict(spark.table(f"lake.{spec.target.latest}").dtypes)["at"] == "timestamp"
+    assert found.columns.types()["at"].simpleString() == "timestamp"
