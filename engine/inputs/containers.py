@@ -29,6 +29,8 @@ HEAD_BYTES = 1 << 16
 LONGEST_HEAD = 1 << 24
 MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
+LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, where it is this one:
+CRLF = "\r\n"
 AVRO_MAGIC = b"Obj\x01"
 OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
@@ -146,19 +148,25 @@ def data_files(spark: SparkSession, source: SourceSpec, catalog: str) -> list[In
 
 
 def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
-    """The columns that the first line names, all text.
+    """The columns that the first line names, all text; the last one has in its metadata that lines end in CRLF.
 
     Raises: SourceError: it names none, or one twice.
     """
     assert source.rows is not None
-    lines = head(spark, file).decode("utf-8-sig", "replace")
-    names = next(csv.reader(io.StringIO(lines), delimiter=source.rows.delimiter), [])
+    lines = io.StringIO(head(spark, file).decode("utf-8-sig", "replace"))
+    try:
+        names = next(csv.reader(lines, delimiter=source.rows.delimiter), [])
+    except csv.Error:  # a carriage return alone
+        names = []
     if not names or any(not name.strip() for name in names) or len(set(names)) < len(names):
         raise SourceError(
             f"Cannot read {file.path}: its first line must name each column once, and does not.",
             "check the file, source.file_type and source.delimiter",
         )
-    return str(T.StructType([T.StructField(name, T.StringType()) for name in names]).json())
+    fields = [T.StructField(name, T.StringType()) for name in names]
+    if lines.getvalue()[: lines.tell()].endswith(CRLF):
+        fields[-1].metadata = {LINE_END: CRLF}
+    return str(T.StructType(fields).json())
 
 
 def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
@@ -167,8 +175,13 @@ def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: Sou
     Gives: the columns; in MALFORMED the text of a line that has not as many values as the header.
     """
     assert source.rows is not None
-    columns = T.StructType.fromJson(json.loads(schema)).add(MALFORMED, T.StringType())
-    reader = spark.read.schema(columns).options(header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED)
+    columns = T.StructType.fromJson(json.loads(schema))
+    ends = columns.fields[-1].metadata.get(LINE_END)
+    reader = spark.read.schema(columns.add(MALFORMED, T.StringType())).options(
+        header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED
+    )
+    if ends is not None:  # a line end that Spark has to find by itself it makes a line feed, in quotes, too
+        reader = reader.option("lineSep", ends)
     rows = reader.options(sep=source.rows.delimiter, escape='"', emptyValue=EMPTY).csv(list(paths))
     # Spark takes an empty text for a null, quoted or not, unless quoted ones are given another name.
     texts = [F.when(F.col(quoted(name)) == EMPTY, "").otherwise(F.col(quoted(name))) for name in rows.columns]
@@ -183,10 +196,10 @@ def head(spark: SparkSession, file: InputFile) -> bytes:
     if not is_compressed(file.path):
         return read_bytes(spark, file.path, 0, min(file.size, HEAD_BYTES))
     try:
-        line = spark.read.text(exactly(file.path)).first()
+        line = spark.read.option("lineSep", "\n").text(exactly(file.path)).first()
     except UNREADABLE as error:
         raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
-    return b"" if line is None else str(line["value"]).encode()
+    return b"" if line is None else f"{line['value']}\n".encode()
 
 
 # --- Avro -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,93 @@
+"""Values of CSV files are those that were written, whatever ends the lines."""
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.errors import SourceError
+from engine.inputs.pending import PendingFile
+from engine.run.records import read_records, source_files
+from engine.spec.model import SourceSpec
+from engine.spec.rows import RowsSpec
+
+VALUES = [
+    "plain",
+    "",
+    None,
+    "a\r\nb",
+    "a\nb",
+    "\r\n",
+    "\n",
+    'he said "\r\n"',
+    "a, b",
+    'ends in a quote"\n',
+    "x" * 5_000,
+]
+LINE_ENDS = {"crlf": "\r\n", "lf": "\n"}
+
+
+def quoted(value: str | None) -> str:
+    return "" if value is None else '"' + value.replace('"', '""') + '"'
+
+
+def texts(spark: SparkSession, path: Path) -> list[tuple[int, str]]:
+    """Number and text of every record that a source at this path has, file after file."""
+    source = SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),)))
+    files = source_files(spark, source, "lake", None)
+    records, _ = read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")
+    return [(row.line, row.text) for row in records.orderBy("file", "line").collect()]
+
+
+def read(spark: SparkSession, path: Path) -> list[tuple[int, dict[str, str | None]]]:
+    return [(line, json.loads(text)) for line, text in texts(spark, path)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", LINE_ENDS)
+@pytest.mark.parametrize("header", ["n,first,last", 'n,first,"last"'])
+def test_a_value_keeps_its_line_ends(spark: SparkSession, tmp_path: Path, header: str, end: str, packed: bool) -> None:
+    rows = [(first, last) for first in VALUES for last in reversed(VALUES)]
+    lines = [header, *(f"{n},{quoted(first)},{quoted(last)}" for n, (first, last) in enumerate(rows))]
+    data = "".join(line + LINE_ENDS[end] for line in lines).encode()
+    (tmp_path / ("a.csv.gz" if packed else "a.csv")).write_bytes(gzip.compress(data) if packed else data)
+    wanted = [(n + 1, {"n": str(n), "first": first, "last": last}) for n, (first, last) in enumerate(rows)]
+    assert read(spark, tmp_path) == wanted
+
+
+def test_a_file_with_the_line_ends_of_windows_is_read_as_it_stands(spark: SparkSession, tmp_path: Path) -> None:
+    data = b'n,last\r\n1,x\r\n2,\r\n3,""\r\n4,"q"\r\n\r\n5,a\rb\r\n6,"' + b"y" * 70_000 + b'"\r\n7,no end'
+    (tmp_path / "a.csv").write_bytes(data)
+    values = ["x", None, "", "q", "a\rb", "y" * 70_000, "no end"]
+    assert [row["last"] for _, row in read(spark, tmp_path)] == values
+
+
+def test_files_with_either_line_end_lie_side_by_side(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'n,last\r\n1,"a\r\nb"\r\n2,\r\n')
+    (tmp_path / "b.csv").write_bytes(b'n,last\n3,"a\r\nb"\n4,\n')
+    found = sorted((row["n"], row["last"]) for _, row in read(spark, tmp_path))
+    assert found == [("1", "a\r\nb"), ("2", None), ("3", "a\r\nb"), ("4", None)]
+
+
+def test_a_line_that_ends_otherwise_than_the_header_is_no_row_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'n,last\r\n1,"a\r\nb"\r\n2,x\n3,y\r\n4,z\r\n')
+    whole, broken, after = texts(spark, tmp_path)
+    assert (whole[1], broken[1], after[1]) == ('{"n":"1","last":"a\\r\\nb"}', "2,x\n3,y", '{"n":"4","last":"z"}')
+
+
+def test_many_values_with_line_ends_cross_the_readers_buffers(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [[str(n), "x" * (n % 97) + "\r\n" * (n % 3) + "y" * (n % 31)] for n in range(60_000)]
+    text = io.StringIO(newline="")
+    csv.writer(text, quoting=csv.QUOTE_ALL).writerows([["n", "last"], *rows])
+    (tmp_path / "a.csv").write_bytes(text.getvalue().encode())
+    assert [[row["n"], row["last"]] for _, row in read(spark, tmp_path)] == rows
+
+
+def test_lines_that_end_in_a_carriage_return_alone_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"n,last\r1,a\r")
+    with pytest.raises(SourceError, match="its first line must name each column once"):
+        read(spark, tmp_path)
