@@ -186,7 +186,8 @@ def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Col
     local = _local(values.local_moment(text), kind, given)
     if isinstance(kind, T.TimestampNTZType):
         return local
-    return F.when(written.says_zone(text), _as(values.zoned_moment(text), kind, T.TimestampType)).otherwise(local)
+    zoned = _as(values.zoned_moment(text), kind, T.TimestampType)
+    return zoned if given.time_zone == "UTC" else F.when(values.says_zone(text), zoned).otherwise(local)
 
 
 def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
@@ -263,7 +264,7 @@ def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circu
     written = values.local_moment(text) if isinstance(kind, T.TimestampNTZType) else values.zoned_moment(text)
     if isinstance(kind, T.TimestampType) and given.time_zone != "UTC":
         here = _local(values.local_moment(text), kind, given)
-        written = F.when(text.rlike(values.ZONED), written).otherwise(here)
+        written = F.when(values.says_zone(text), written).otherwise(here)
     is_text = text.contains(":") | values.is_bare_date(text)
     return F.when(is_text, _as(written, kind, T.TimestampNTZType)).otherwise(
         _local(number.cast("timestamp_ntz"), kind, given)

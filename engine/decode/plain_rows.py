@@ -18,6 +18,7 @@ from engine.decode import position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, whole, wrapped
+from engine.decode.values import says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import columns_of
 from engine.spec.rows import RowsSpec, SequenceKind
@@ -26,7 +27,6 @@ CONNECTOR: Final = "rows"
 _NUMBER: Final = r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?$"  # as many digits as `position.number_segment` counts
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,3}$"
 _TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
-_ZONED: Final = r"(?:Z|[+-][0-9]{2}:?[0-9]{2})$"
 _NANOS: Final = r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})"
 _LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 _FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
@@ -125,9 +125,7 @@ def _instant(text: Column, zone: str) -> Column:
     moment = F.when(text.rlike(_TIME), text.try_cast("timestamp"))
     if zone in ("UTC", "Z"):
         return moment
-    return F.when(text.rlike(_ZONED) & (F.length(text) > len("2024-01-01")), moment).otherwise(
-        F.to_utc_timestamp(moment, zone)
-    )
+    return F.when(says_zone(text), moment).otherwise(F.to_utc_timestamp(moment, zone))
 
 
 def _segment(text: Column, kind: SequenceKind, index: int) -> Column:

@@ -29,7 +29,8 @@ WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each 
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
-ZONED: Final = r":[0-9.]+(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)$"
+_ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"
+"""To Spark, what stands behind the seconds is a zone: +09, -9:30, UTC, GMT+9, Europe/Berlin, perhaps behind blanks."""
 OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
 
 
@@ -227,8 +228,16 @@ def zoned_moment(text: Column) -> Column:
     return F.when(_has_calendar_date(text), F.when(is_inside, value).otherwise(at_the_edge))
 
 
+def says_zone(text: Column) -> Column:
+    """Whether a time says its zone, so that the cast to an instant has applied it, or has found that none is so named.
+
+    2020-12-31T23:59:59Z, 2020-12-31 23:59:59.5+08, 2020-12-31 23:59:59 Europe/Berlin.
+    """
+    return text.rlike(_ZONED)
+
+
 def local_moment(text: Column) -> Column:
-    """2020-12-31T23:59:59.999999 as a time of no zone; a Z or offset behind it is left out."""
+    """2020-12-31T23:59:59.999999 as a time of no zone; a zone behind it is left out."""
     clock = F.substring(text, len("2020-12-31T") + 1, LONGEST)
     has_zone = clock.contains("Z") | clock.contains("+") | clock.contains("-")
     bare = F.regexp_replace(text, r"(?<=:[0-9.]{2,13})(?:Z|[+-][0-9]{2}:?[0-9]{2})$", "")

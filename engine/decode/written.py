@@ -18,11 +18,6 @@ _ORDINAL: Final = "^[0-9]{1,18}$"
 _LATIN: Final = r"^[\x00-\xFF]*$"
 
 
-def says_zone(text: Column) -> Column:
-    """Whether a time ends in a zone: 2020-12-31T23:59:59Z, 2020-12-31 23:59:59.5+08:00."""
-    return text.rlike(r":[0-9.]{2,13}(?:Z|[+-][0-9]{2}:?[0-9]{2})$")
-
-
 def time_of_day(text: Column) -> Column:
     """-838:59:59 or 12:00:00.5 as HH:MM:SS.ffffff; may be negative or longer than a day."""
     parts = [F.regexp_extract(text, _CLOCK, group) for group in range(1, 6)]

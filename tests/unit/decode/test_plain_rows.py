@@ -63,6 +63,17 @@ def test_equal_values_have_one_place_however_they_are_written(spark: SparkSessio
     assert len({row.position for row in found(spark, zones, zone="+01:00")}) == 1
 
 
+def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written(spark: SparkSession) -> None:
+    clocks = ["10:00:00+09", "10:00:00.000 +0900", "01:00:00+00", "01:00:00Z", "01:00:00 UTC", "01:00:00.0UTC",
+              "02:00:00 Europe/Berlin", "10:00:00 UTC+9", "10:00:00"]  # fmt: skip
+    rows = found(spark, [{"n": f"2024-01-01 {clock}"} for clock in clocks], zone="Asia/Seoul")
+    assert {row.commit_us for row in rows} == {1_704_070_800_000_000}
+    assert len({row.position for row in rows}) == 1
+    unknown: list[Any] = [{"n": f"2024-01-01 10:00:00 {zone}"} for zone in ("Foo/Bar", "utc", "+99")]
+    reasons = {row.reason for row in found(spark, unknown, "Asia/Seoul", sequence_by=(("n", "time"),))}
+    assert reasons == {'sequence column "n": the value is not a time'}
+
+
 def test_several_columns_order_one_after_the_other_and_ties_as_the_spec_says(spark: SparkSession) -> None:
     rows: list[Any] = [{"s": s, "n": n} for s in ("a", "a-", "aa", "b") for n in (-1, 2, 10)]
     places = [row.position for row in found(spark, rows, sequence_by=(("s", "text"), ("n", "number")))]

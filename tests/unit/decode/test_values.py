@@ -8,11 +8,14 @@ from datetime import date, datetime, timedelta
 from decimal import Context, Decimal
 from typing import Any
 
+import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import values
+from engine.decode.conversion import Circumstances, convert
+from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 from engine.decode.written import bits as bits_of_text
 
 RANDOM = random.Random(7)
@@ -198,6 +201,47 @@ def test_texts_of_moments_keep_their_instant_and_nothing_else_becomes_one(spark:
         "2020-01-01T10:00:00+05:30": datetime(2020, 1, 1, 10),
     }
     assert applied(spark, "string", list(local), values.local_moment) == list(local.values())
+
+
+@pytest.mark.parametrize("kind", ["moment", "written_moment"])
+@pytest.mark.parametrize("time_zone", ["UTC", "Asia/Seoul"])
+def test_a_time_of_a_zone_is_never_shifted_by_the_zone_of_the_source(
+    spark: SparkSession, kind: EncodingKind, time_zone: str
+) -> None:
+    zones = [
+        "Z",
+        "+09",
+        "+9",
+        "-9:30",
+        "+0530",
+        ".5+00",
+        ".5 +05:30:15",
+        " UTC",
+        "UTC+9",
+        " Europe/Berlin",
+        ".5EST5EDT",
+    ]
+    texts = [f"2024-01-01 10:00:00{zone}" for zone in zones]
+    assert converted(spark, texts, kind, T.TimestampNTZType(), time_zone) == [
+        datetime(2024, 1, 1, 10, 0, 0, 500_000 if ".5" in text else 0) for text in texts
+    ]
+    assert None not in applied(spark, "string", texts, lambda c: values.zoned_moment(c).cast("string"))
+    assert converted(spark, texts, kind, T.TimestampType(), time_zone) == applied(
+        spark, "string", texts, lambda c: values.zoned_moment(c).cast("timestamp_ntz")
+    )
+    unknown = [f"2024-01-01 10:00:00{zone}" for zone in (" Foo/Bar", "utc", "+19:00", " BC", "?", "+09[Asia/Seoul]")]
+    assert converted(spark, unknown, kind, T.TimestampType(), time_zone) == [None] * len(unknown)
+    hour = 10 if time_zone == "UTC" else 1
+    local = ["2024-01-01 10:00:00", "2024-01-01T10:00:00.0", "2024-01-01T10:00"]
+    assert converted(spark, local, kind, T.TimestampType(), time_zone) == [datetime(2024, 1, 1, hour)] * len(local)
+
+
+def converted(
+    spark: SparkSession, texts: list[str], kind: EncodingKind, value_type: T.DataType, time_zone: str
+) -> list[Any]:
+    column = ColumnShape("a", value_type, ((None, Encoding(kind, 6)),))
+    given = Circumstances(time_zone, F.lit(None).cast("bigint"), F.lit(False))
+    return applied(spark, "string", texts, lambda c: convert(c, column, given).cast("timestamp_ntz"))
 
 
 def test_times_of_day_may_be_negative_or_longer_than_a_day(spark: SparkSession) -> None:
