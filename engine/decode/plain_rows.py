@@ -18,14 +18,14 @@ from engine.decode import position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, whole, wrapped
-from engine.decode.values import says_zone
+from engine.decode.values import let, plain_digits, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import columns_of
 from engine.spec.rows import RowsSpec, SequenceKind
 
 CONNECTOR: Final = "rows"
 _NUMBER: Final = r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?$"  # as many digits as `position.number_segment` counts
-_SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?[0-9]{1,3}$"
+_SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
 _TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
 _NANOS: Final = r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})"
 _LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
@@ -116,8 +116,10 @@ def _tie(rows: RowsSpec) -> Column | None:
 
 def _plain_number(text: Column) -> Column:
     """The digits of a number; null where it is none."""
-    scientific = F.when(text.rlike(_SCIENTIFIC), text.try_cast("decimal(38,10)").cast("string"))
-    return F.when(text.rlike(_NUMBER), text).otherwise(scientific)
+    scientific = F.when(text.rlike(_SCIENTIFIC), let(text, plain_digits))
+    return F.when(text.rlike(_NUMBER), text).otherwise(
+        let(scientific, lambda digits: F.when(digits.rlike(_NUMBER), digits))
+    )
 
 
 def _instant(text: Column, zone: str) -> Column:

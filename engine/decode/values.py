@@ -77,7 +77,7 @@ def decimal_hex(digits: Column, scale: int, kind: T.DecimalType) -> Column:
 
 def decimal_digits(digits: Column, scale: Column) -> Column:
     """Big-endian two's complement of any length, in hexadecimal digits, of the unscaled value as exact digits."""
-    return let(digits, lambda found: let(_unscaled(found), lambda number: _scaled(number, scale)))
+    return let(digits, lambda found: let(_unscaled(found), lambda number: scaled(number, scale)))
 
 
 def variable_scale_digits(text: Column) -> Column:
@@ -91,7 +91,15 @@ def _digits_of_parts(found: Column) -> Column:
     return decimal_digits(F.hex(found["value"]), found["scale"])
 
 
-def _scaled(number: Column, places: Column) -> Column:
+def plain_digits(text: Column) -> Column:
+    """A number in scientific form, its exponent of a few digits, with all its digits written out."""
+    mantissa, exponent = (F.substring_index(F.upper(text), "E", side) for side in (1, -1))
+    point = F.instr(mantissa, ".")
+    places = F.when(point > 0, F.length(mantissa) - point).otherwise(0) - exponent.try_cast("int")
+    return scaled(F.regexp_replace(F.translate(mantissa, "+.", ""), "^(-?)0+(?=[0-9])", "$1"), places)
+
+
+def scaled(number: Column, places: Column) -> Column:
     """Digits of a whole number with the point `places` from their end; before it, for negative places, zeros."""
     sign = F.when(number.startswith("-"), "-").otherwise("")
     digits = F.ltrim(number, F.lit("-"))

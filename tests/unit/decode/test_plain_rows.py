@@ -29,6 +29,7 @@ TIMES = [
     "2024-01-01T01:00:00.5+01:00", "2024-01-01T00:00:00.500000001Z", "2024-01-01T00:00:00.500001Z",
     "2024-01-01T00:00:01", "2024-01-02", "9999-12-31T23:59:59.999999Z",
 ]  # fmt: skip
+RANDOM = random.Random(11)
 TEXTS = ["", "!", "A", "AA", "AB", "B", "a", "\u00e9", "\uffff", "\U0001f600"]
 
 
@@ -72,6 +73,22 @@ def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written(spark: S
     unknown: list[Any] = [{"n": f"2024-01-01 10:00:00 {zone}"} for zone in ("Foo/Bar", "utc", "+99")]
     reasons = {row.reason for row in found(spark, unknown, "Asia/Seoul", sequence_by=(("n", "time"),))}
     assert reasons == {'sequence column "n": the value is not a time'}
+
+
+def test_numbers_in_scientific_form_are_the_numbers_that_their_digits_written_out_are(spark: SparkSession) -> None:
+    ordered = ["-1e254", "-1e29", "-1001", "-1e3", "-1.5", "-2.5E-12", "-1.5e-12", "-1e-999", "0", "1e-999", "1e-12",
+               "2.5e-12", "0.5", "1.5", "1e3", "1001", "1e29", "123456789012345678901234567890123456789012", "1.5e100",
+               "1e254"]  # fmt: skip
+    places = [row.position for row in found(spark, [{"n": number} for number in ordered])]
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+    drawn = [f"{RANDOM.randint(-(10**9), 10**9) / 1000}e{RANDOM.randint(-40, 40)}" for _ in range(100)]
+    alike = [("15e2", "1500"), ("+001.50E+003", "1500"), ("-12.5e0", "-12.5"), ("0.0e999", "0"), ("-0e-5", "0")]
+    alike += [(number, f"{Decimal(number):f}") for number in drawn]
+    written = found(spark, [{"n": number} for pair in alike for number in pair])
+    assert [row.position for row in written[::2]] == [row.position for row in written[1::2]]
+    unfit = found(spark, [{"n": number} for number in ("1e255", "1e1000", "1e", "e5")], sequence_by=(("n", "number"),))
+    assert {row.reason for row in unfit} == {'sequence column "n": the value is not a number'}
 
 
 def test_several_columns_order_one_after_the_other_and_ties_as_the_spec_says(spark: SparkSession) -> None:
