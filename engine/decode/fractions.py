@@ -16,11 +16,12 @@ FORMATS: Final = ("datastream-json", "rows")
 """Formats whose numbers are JSON's, whatever their columns are."""
 _FRACTION: Final = r"^-?[0-9]+\.[0-9]+(?:E-?[0-9]+)?$"
 _LONG: Final = "[0-9.]{17}"  # a double keeps fifteen digits for certain
+_CUT: Final = rf"(?:{_LONG}|[0-9.]+[eE][+-]?0*[0-9]{{1,3}}(?![0-9]))"
 
 
 def is_fraction(text: Column) -> Column:
     """Whether a text may be what the JSON reader made of a fraction."""
-    return F.coalesce(text.rlike(_FRACTION), F.lit(False))
+    return F.coalesce(text.contains(".") & text.rlike(_FRACTION), F.lit(False))
 
 
 def has_long_number(image: Column) -> Column:
@@ -28,8 +29,24 @@ def has_long_number(image: Column) -> Column:
     return image.rlike(_LONG)
 
 
+def may_be_cut(text: Column, names: Sequence[str]) -> Column:
+    """Whether a named field of the JSON text may be another number as a double.
+
+    One of many digits, or with an exponent: Java writes 2e23 as 1.9999999999999998E23. One in a string counts too.
+    """
+    return text.rlike(rf'"({_listed(names)})"\s*:\s*-?{_CUT}')
+
+
+def is_cut(number: Column) -> Column:
+    """The same of the field itself, a text."""
+    return number.rlike(f"^-?{_CUT}")
+
+
 def in_quotes(text: Column, names: Sequence[str]) -> Column:
-    """The JSON text with the fractions of the named fields as strings, wherever such a field stands."""
-    listed = "|".join("\\Q" + json.dumps(name, ensure_ascii=False)[1:-1] + "\\E" for name in names)
-    number = r"(-?[0-9]+\.[0-9]+(?:[eE][+-]?[0-9]+)?)(?=\s*[,}])"
-    return F.regexp_replace(text, rf'(?<!\\)"({listed})"\s*:\s*{number}', '"$1":"$2"')
+    """The JSON text with fractions and powers of ten as strings in the named fields, wherever such a field stands."""
+    number = r"(-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))(?=\s*[,}])"
+    return F.regexp_replace(text, rf'"(?<!\\")({_listed(names)})"\s*:\s*{number}', '"$1":"$2"')
+
+
+def _listed(names: Sequence[str]) -> str:
+    return "|".join("\\Q" + json.dumps(name, ensure_ascii=False)[1:-1] + "\\E" for name in names)

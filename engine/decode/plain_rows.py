@@ -7,6 +7,9 @@ type the spec declares are ordered as that type; others as each value looks, num
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -14,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import position
+from engine.decode import fractions, position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, whole, wrapped
@@ -41,15 +44,13 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
     """
     rows = source.rows
     assert rows is not None  # the spec sees to it
-    return lines.transform(_parsed, rows).transform(_ordered, rows, source.time_zone).transform(_completed, rows)
+    whole_rows = lines.transform(_parsed, rows).transform(_whole_numbers, rows)
+    return whole_rows.transform(_ordered, rows, source.time_zone).transform(_completed, rows)
 
 
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
     """The columns that say what the row is, as text. The parser gets the row inside an object: it sees what follows."""
-    looked_at = [name for name, _ in rows.sequence_by] + ([rows.time_by] if rows.time_by else [])
-    for condition in (rows.delete_when, rows.truncate_when):
-        looked_at += [] if condition is None else columns_of(condition)
-    fields = T.StructType([T.StructField(name, T.StringType()) for name in dict.fromkeys(looked_at)])
+    fields = _texts(_looked_at(rows))
     schema = T.StructType([T.StructField("_line", fields), T.StructField("_malformed", T.StringType())])
     parsed = F.from_json(wrapped(F.col("text")), schema, CORRUPT)
     schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
@@ -58,6 +59,38 @@ def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
         F.col("_json")["_line"].alias("_row"),
         (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
     )
+
+
+def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
+    """Numbers that the JSON reader may have cut, as they stand in the row.
+
+    Rows: 1:1. A row is read a second time where one of its texts is a fraction and one of these fields may be cut.
+    """
+    looked_at, row = _looked_at(rows), F.col("_row")
+    some = reduce(operator.or_, [fractions.is_fraction(row[name]) for name in looked_at])
+    text = F.when(some, F.when(fractions.may_be_cut(F.col("text"), looked_at), F.col("text")))
+    again = F.from_json(fractions.in_quotes(text, looked_at), _texts(looked_at))
+
+    def exact(name: str) -> Column:
+        cut = fractions.is_fraction(row[name]) & fractions.is_cut(F.col("_again")[name])
+        return F.when(cut, F.col("_again")[name]).otherwise(row[name])
+
+    mended = F.struct(*[exact(name).alias(name) for name in looked_at])
+    kept = [name for name in parsed.columns if name != "_row"]
+    return parsed.select("*", again.alias("_again")).select(
+        *kept, F.when(F.col("_again").isNotNull(), mended).otherwise(row).alias("_row")
+    )
+
+
+def _looked_at(rows: RowsSpec) -> list[str]:
+    found = [name for name, _ in rows.sequence_by] + ([rows.time_by] if rows.time_by else [])
+    for condition in (rows.delete_when, rows.truncate_when):
+        found += [] if condition is None else columns_of(condition)
+    return list(dict.fromkeys(found))
+
+
+def _texts(columns: Iterable[str]) -> T.StructType:
+    return T.StructType([T.StructField(name, T.StringType()) for name in columns])
 
 
 def _ordered(parsed: DataFrame, rows: RowsSpec, zone: str) -> DataFrame:

@@ -91,6 +91,25 @@ def test_numbers_in_scientific_form_are_the_numbers_that_their_digits_written_ou
     assert {row.reason for row in unfit} == {'sequence column "n": the value is not a number'}
 
 
+def test_fractions_in_json_keep_the_digits_that_a_double_has_no_room_for(spark: SparkSession) -> None:
+    ordered = ["-1.5e29", "0", "4e-400", "1e-12", "0.30000000000000001", "0.30000000000000002", "1700000000.12345671",
+               "1700000000.12345672", "12345678901234567.125", "12345678901234567.25", "199999999999999999999999",
+               "2e23", "1e29", "100000000000000000000000000001.5"]  # fmt: skip
+    texts = [f'{{"id": 1, "n" : {number}, "a": "first"}}' for number in ordered]
+    places = [row.position for row in found(spark, texts)]
+    assert places == sorted(places)
+    assert len(set(places)) == len(places)
+    assert places == [row.position for row in found(spark, [{"n": number} for number in ordered])]
+    alike = found(spark, ['{"n": 2e23, "x": 1.5}', '{"n": 200000000000000000000000.0, "x": 1.25}', '{"n": "2e23"}'])
+    assert len({row.position for row in alike}) == 1
+
+
+def test_conditions_see_every_digit_of_a_fraction(spark: SparkSession) -> None:
+    rows = [f'{{"n": 1, "x": {x}, "y": 0.5}}' for x in ("1700000000.12345671", "1700000000.12345672", "1.50")]
+    told = found(spark, rows, delete_when="x = 1700000000.12345671", truncate_when="x = '1.5' AND y = 0.5")
+    assert [row.op for row in told] == ["delete", "update", "truncate"]
+
+
 def test_several_columns_order_one_after_the_other_and_ties_as_the_spec_says(spark: SparkSession) -> None:
     rows: list[Any] = [{"s": s, "n": n} for s in ("a", "a-", "aa", "b") for n in (-1, 2, 10)]
     places = [row.position for row in found(spark, rows, sequence_by=(("s", "text"), ("n", "number")))]
