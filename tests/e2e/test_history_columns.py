@@ -75,6 +75,7 @@ def test_history_under_other_names(spark: SparkSession, project: ProjectSpec) ->
     assert found.status == EQUAL, found
 
 
+@pytest.mark.slow
 def test_an_auditor_can_ask_what_the_table_said(spark: SparkSession, project: ProjectSpec) -> None:
     """A late change corrects what the table had said; both are kept, and a rebuild says everything anew."""
     shop = Shop(spark, project)

@@ -123,6 +123,7 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
         assert declared.items() <= dict(stored).items()
 
 
+@pytest.mark.slow
 def test_written_specs_of_messages_run_unchanged(spark: SparkSession, project: ProjectSpec) -> None:
     folder = project.root / "specs"
     columns = {"id": "long", "name": "string"}

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.spec import table_spec
@@ -20,6 +21,7 @@ def told(method: str, payload: dict[str, Any], time: str, place: int | None) -> 
     return json.dumps({**stamps, **times, "source_metadata": source | kind, "payload": payload}) + "\n"
 
 
+@pytest.mark.slow
 def test_rows_of_one_uuid_are_all_kept_and_one_that_moves_to_another_partition_is_there_once(
     spark: SparkSession, project: ProjectSpec
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) ->
     assert [run["status"] for run in shop.rows("runs")].count(REBUILT) == 3
 
 
+@pytest.mark.slow
 def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> None:
     snapshots = [shop.snapshots(table) for table in ALL_TABLES]
     # What is delivered twice hangs on the files' places, too: one folder in forty has a seed that doubles nothing.

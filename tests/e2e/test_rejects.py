@@ -169,6 +169,7 @@ def test_a_file_that_its_table_refused_can_be_mended_in_place(shop: Shop) -> Non
     assert replayed(shop, spec).tables[0].status == NOTHING_NEW
 
 
+@pytest.mark.slow
 def test_the_rejects_of_a_canal_line_with_good_rows_come_good_without_doubling_these(shop: Shop) -> None:
     message = {
         "id": 1, "ts": 1_704_067_200_500, "es": 1_704_067_200_000, "database": "shop", "table": "things",

@@ -185,6 +185,7 @@ def test_a_reading_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
     assert shop.taken(millis).status == NOTHING_NEW
 
 
+@pytest.mark.slow
 def test_rows_that_history_said_before_stay_recorded_beside_the_new_ones(shop: Shop) -> None:
     def recorded(kind: str) -> TableSpec:
         return replace(spec_of(shop, n=kind), history=HistorySpec(recorded=True))

@@ -69,7 +69,11 @@ def second(moment: datetime | None) -> str | None:
 
 @pytest.mark.parametrize(
     ("write", "generation"),
-    [(as_lines, ".base64.txt"), (as_lines, ".noborn.base64.txt"), (as_files, ".base64.txt")],
+    [
+        (as_lines, ".base64.txt"),
+        pytest.param(as_lines, ".noborn.base64.txt", marks=pytest.mark.slow),
+        (as_files, ".base64.txt"),
+    ],
     ids=["lines", "lines of the older generation", "one column of bytes"],
 )
 def test_the_samples_come_out_as_expected(

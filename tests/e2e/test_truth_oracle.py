@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.report import RunReport
@@ -55,6 +56,7 @@ def test_oracles_documented_events_stand_in_the_order_of_their_commits(
     assert spark.table(f"lake.{spec.target.latest}").count() == 0
 
 
+@pytest.mark.slow
 @needs_recordings
 def test_reads_of_a_snapshot_of_oracle_are_rows_at_its_scn(spark: SparkSession, project: ProjectSpec) -> None:
     path = DATA / "debezium-oracle" / "oracle_real_1.9.1_snapshot_nopk.jsonl"
@@ -97,6 +99,7 @@ def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
     assert found == [(1, "insert", 10), (1, "update", 11), (2, "read", 20), (2, "update", 21)]
 
 
+@pytest.mark.slow
 def test_reads_of_an_old_connector_yield_to_statements_that_may_have_been_committed_after_them(
     spark: SparkSession, project: ProjectSpec
 ) -> None:
@@ -123,6 +126,7 @@ def sqlserver(op: str, before: int | None, after: int | None, change: str, seria
     return json.dumps({"value": {**images, "source": source, "op": op, "ts_ms": START_MS + 1}, **more}) + "\n"
 
 
+@pytest.mark.slow
 def test_a_key_change_of_sql_server_is_a_delete_and_an_insert_at_one_pair_of_lsns(
     spark: SparkSession, project: ProjectSpec
 ) -> None:

@@ -213,6 +213,7 @@ def test_a_long_shuffled_stream_with_undeclared_columns_in_two_runs(engine: Auto
     assert live(engine.rows(spec), columns) == live(story["expected_latest"], columns)
 
 
+@pytest.mark.slow
 def test_the_worked_example_of_auto_cdc(engine: Autocdc) -> None:
     story = json.loads((SCD2 / "databricks_auto_cdc.json").read_text())
     source = {

@@ -72,6 +72,7 @@ def test_the_documented_history_in_any_order_of_lines(spark: SparkSession, proje
     assert source.rejected == 0
 
 
+@pytest.mark.slow
 def test_only_data_records_give_rows(spark: SparkSession, project: ProjectSpec) -> None:
     file = DATA / "spanner/real_googlesql_array_struct.jsonl"
     latest, history, source = rows_of(spark, project, "Players", file, "players")
@@ -80,6 +81,7 @@ def test_only_data_records_give_rows(spark: SparkSession, project: ProjectSpec) 
     assert (source.read, source.control, source.rejected) == (7, 4, 0)
 
 
+@pytest.mark.slow
 def test_a_commit_time_with_an_offset_is_the_same_instant(spark: SparkSession, project: ProjectSpec) -> None:
     latest, history, source = rows_of(spark, project, "players", DATA / "spanner/real_pg_jsonb.jsonl", "pg")
     assert [(row["playerid"], row["playername"]) for row in latest] == [(3, "b")]

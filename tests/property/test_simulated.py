@@ -111,10 +111,8 @@ def test_without_the_guard_the_truth_is_lost(spark: SparkSession) -> None:
     assert untrue(told, found)
 
 
-@pytest.mark.parametrize(
-    ("way", "batches"),
-    [(way, batches) for way in (WAYS if FULL else (MARKERS, TIMES)) for batches in SPLITS],
-)
+@pytest.mark.parametrize("way", WAYS if FULL else [MARKERS, pytest.param(TIMES, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("batches", SPLITS)
 def test_any_split_into_batches_gives_the_same(
     spark: SparkSession, project: ProjectSpec, way: str, batches: int
 ) -> None:

@@ -49,6 +49,7 @@ def states(book: list[Gap]) -> dict[tuple[str, str | None], str]:
     return {(gap.check, gap.key): gap.status for gap in book}
 
 
+@pytest.mark.slow
 def test_a_key_of_any_exact_type_is_found_again_and_heals_when_its_change_is_there(spark: SparkSession) -> None:
     stage, before = Stage(spark, KEYS, ("k", "d", "s t", "b")), [*chain(BROKEN), *chain(MENDED)]
     book = updated([], [Looked(find(stage.tables(before), SPEC, 0, CHECKS), 0)], SPEC, VISIT)

@@ -74,6 +74,7 @@ def test_the_pages_ask_nothing_of_the_network(tmp_path: Path) -> None:
     assert not [page for page in pages if asking.search(page.read_text())]
 
 
+@pytest.mark.slow
 def test_only_the_newest_runs_of_a_table_are_kept(tmp_path: Path) -> None:
     for number in range(KEEP_RUNS + 2):
         run(tmp_path, number, {"orphan": Found()})

@@ -129,6 +129,7 @@ def test_positions_of_a_finding_are_those_of_the_changes_that_came(ledger: DataF
     assert (row["low"][-25:], row["high"][-25:]) == ("0000000000000064-00000000", "000000000000012C-00000000")
 
 
+@pytest.mark.slow
 def test_spanner_counts_records_over_partitions(spark: SparkSession) -> None:
     def told_by(tx: str, sequence: int, token: str, last: bool, records: int, partitions: int = 2) -> str:
         sizes = {"number_of_records_in_transaction": records, "number_of_partitions_in_transaction": partitions}
