@@ -7,9 +7,7 @@ type the spec declares are ordered as that type; others as each value looks, num
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable
-from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import fractions, position
+from engine.decode import fractions, outcome, position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, whole, wrapped
@@ -67,7 +65,7 @@ def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
     Rows: 1:1. A row is read a second time where one of its texts is a fraction and one of these fields may be cut.
     """
     looked_at, row = _looked_at(rows), F.col("_row")
-    some = reduce(operator.or_, [fractions.is_fraction(row[name]) for name in looked_at])
+    some = outcome.some(fractions.is_fraction(row[name]) for name in looked_at)
     text = F.when(some, F.when(fractions.may_be_cut(F.col("text"), looked_at), F.col("text")))
     again = F.from_json(fractions.in_quotes(text, looked_at), _texts(looked_at))
 
@@ -83,6 +81,7 @@ def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
 
 
 def _looked_at(rows: RowsSpec) -> list[str]:
+    """The columns that say where a row stands, when it was, and what it does."""
     found = [name for name, _ in rows.sequence_by] + ([rows.time_by] if rows.time_by else [])
     for condition in (rows.delete_when, rows.truncate_when):
         found += [] if condition is None else columns_of(condition)

@@ -34,10 +34,8 @@ _SIGN = -(2**63)
 
 def postgresql(lsn: Column, sequence: Column) -> Column:
     """`lsn` bigint; `sequence` the text of a JSON array of two, each a number as text or null."""
-    parts = F.translate(sequence, '[]" ', "")
-    previous = _not_negative(F.substring_index(parts, ",", 1).try_cast("bigint"))
-    own = F.coalesce(_not_negative(lsn), _not_negative(F.substring_index(parts, ",", -1).try_cast("bigint")))
-    return _joined(_hex(F.coalesce(previous, own), 16), _hex(own, 16))
+    own = F.coalesce(_not_negative(lsn), _of_sequence(sequence, -1))
+    return _joined(_hex(F.coalesce(_of_sequence(sequence, 1), own), 16), _hex(own, 16))
 
 
 def postgresql_read(lsn: Column, sequence: Column) -> Column:
@@ -45,8 +43,13 @@ def postgresql_read(lsn: Column, sequence: Column) -> Column:
     committed before it, too. A third number, where there is one, is the last commit that the connector had streamed:
     all from there on is delivered beside the READs (`ordering.windows` takes it for their window)."""
     own = _hex(_not_negative(lsn), 16)
-    streamed = _hex(_not_negative(F.substring_index(F.translate(sequence, '[]" ', ""), ",", 1).try_cast("bigint")), 16)
-    return F.concat(_joined(own, own), F.coalesce(F.concat(F.lit("-"), streamed), F.lit("")))
+    streamed = F.concat(F.lit("-"), _hex(_of_sequence(sequence, 1), 16))
+    return F.concat(_joined(own, own), F.coalesce(streamed, F.lit("")))
+
+
+def _of_sequence(sequence: Column, side: int) -> Column:
+    """The first (1) or the second (-1) LSN in PostgreSQL's `sequence`; null where there is none."""
+    return _not_negative(F.substring_index(F.translate(sequence, '[]" ', ""), ",", side).try_cast("bigint"))
 
 
 def binlog(file: Column, pos: Column, row: Column) -> Column:

@@ -11,8 +11,7 @@ from engine import names
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
 from engine.ordering.chronology import chronology, chronology_columns, per_key, sortable
-
-EPOCH_DIGITS = 4  # of a position: its first segment
+from engine.ordering.windows import EPOCH_DIGITS
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:

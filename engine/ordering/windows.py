@@ -18,7 +18,8 @@ from engine import names
 from engine.frames import checkpointed
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
-EPOCH, LSN = 4, 17  # characters of a position: its first segment; a PostgreSQL LSN with the hyphen before it
+EPOCH_DIGITS = 4  # of a position: its first segment
+LSN = 17  # characters of a PostgreSQL LSN in a position, with the hyphen before it
 
 
 def seconds(duration: timedelta) -> float:
@@ -87,8 +88,11 @@ def streamed_before() -> Column:
 
     From there on the stream tells, beside the snapshot, what the READ has seen of it and what it has not.
     """
-    epoch, last = F.substring("position", 1, EPOCH + 1), F.substring("position", EPOCH + 2 * LSN + 2, LSN - 1)
-    says = F.col("source").startswith(names.POSTGRESQL) & (F.length("position") == EPOCH + 3 * LSN)
+    epoch, last = (
+        F.substring("position", 1, EPOCH_DIGITS + 1),
+        F.substring("position", EPOCH_DIGITS + 2 * LSN + 2, LSN - 1),
+    )
+    says = F.col("source").startswith(names.POSTGRESQL) & (F.length("position") == EPOCH_DIGITS + 3 * LSN)
     return F.when(says, F.concat(epoch, last))
 
 

@@ -30,12 +30,12 @@ class Case:
 
 
 def line(connector: str, op: str, second: int, before: Row | None, after: Row | None, **told: Any) -> str:
-    """One event of table `db.t`, or of its signal table. `delay`: seconds the connector is behind."""
-    headers, delay = told.pop("headers", {}), told.pop("delay", 0)
+    """One event of table `db.t`, or of its signal table."""
+    headers = told.pop("headers", {})
     millis = START_MS + second * 1000
     table = "signals" if "type" in (after or {}) else "t"
     source = {"connector": connector, "name": "srv", "db": "db", "schema": "db", "table": table, "ts_ms": millis}
-    value = {"before": before, "after": after, "source": source | told, "op": op, "ts_ms": millis + delay * 1000 + 1}
+    value = {"before": before, "after": after, "source": source | told, "op": op, "ts_ms": millis + 1}
     return json.dumps({"value": value, "headers": headers}) + "\n"
 
 
@@ -92,16 +92,17 @@ def sqlserver(commit: int) -> Row:
 def cases() -> dict[str, Case]:
     shifted = [(2, "A"), (3, "B"), (4, "C")]
     untracked, overlapping = shift([(1, "A"), (2, "B"), (3, "C")]), shift(shifted)
-    opened, closed = binlog("t", 30, 2000, None), marker("mysql", "close", 64, file="bin.000001", pos=3000, row=0)
     late_read = binlog("r", 64, 3000, image(7, "stale"), snapshot="incremental")
-    truncated = [marker("mysql", "open", 60, file="bin.000001", pos=1000, row=0), opened, closed]
+    truncated = [
+        marker("mysql", "open", 60, file="bin.000001", pos=1000, row=0),
+        binlog("t", 30, 2000, None),  # stamped when its statement began
+        marker("mysql", "close", 64, file="bin.000001", pos=3000, row=0),
+    ]
     numbers = (500, 1000, 2000, 3000)
     later = [postgresql("c", 1, 900, None, image(1, "v1"), None)]
     later += [postgresql("r", 100, 5000, None, image(1, "v4"), 1000, snapshot="true")]
     streamed = [
-        postgresql(
-            "u", 50 + 10 * n, 1900 + 1000 * n, image(1, f"v{n + 1}"), image(1, f"v{n + 2}"), max(1000, 1000 * n + 1000)
-        )
+        postgresql("u", 50 + 10 * n, 1900 + 1000 * n, image(1, f"v{n + 1}"), image(1, f"v{n + 2}"), 1000 * n + 1000)
         for n in range(3)
     ]
     told = [(1, "v1", 1), (1, "v2", 50), (1, "v3", 60), (1, "v4", 70)]
