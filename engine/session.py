@@ -35,15 +35,14 @@ AVRO_LIMITS = {
     "org.apache.avro.limits.collectionItems.maxLength": 64,
 }
 
-# What every fold relies on, whoever made the session: times are UTC, JSON text is kept as it was written, of a
-# field that stands twice in an object the second counts, and texts are read in any character set that Java knows, with
-# a sign in place of what is none of it. A stage whose code would need a method of more than 8000 bytes, which HotSpot
-# never compiles, is compiled operator by operator instead: decoding and folding take a third of the time. What Spark's
-# optimizer infers of filters is bought with a set of equalities that grows as a power of a table's columns: planning
-# the fold of two dozen columns filled two gigabytes, and a fold says its filters itself.
+# What every fold relies on, whoever made the session: times are UTC, of a field that stands twice in an object the
+# second counts, and texts are read in any character set that Java knows, with a sign in place of what is none of it.
+# A stage whose code would need a method of more than 8000 bytes, which HotSpot never compiles, is compiled operator
+# by operator instead: decoding and folding take a third of the time. What Spark's optimizer infers of filters is
+# bought with a set of equalities that grows as a power of a table's columns: planning the fold of two dozen columns
+# filled two gigabytes, and a fold says its filters itself.
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.json.enableExactStringParsing": "true",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.legacy.javaCharsets": "true",
     "spark.sql.legacy.codingErrorAction": "true",
@@ -99,6 +98,8 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.extensions": ICEBERG_EXTENSIONS,
         "spark.sql.catalogImplementation": "in-memory",
+        # A fold has more generated classes than the hundred that Spark keeps, each compiled anew by HotSpot, too.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "WARN",

@@ -37,16 +37,21 @@ class _Question:
         return not self.declared and not self.known
 
 
-def discover(envelopes: DataFrame, spec: TableSpec, known: T.StructType | None = None) -> TableShape:
+def discover(
+    envelopes: DataFrame, spec: TableSpec, known: T.StructType | None = None, tell_types: bool = True
+) -> TableShape:
     """The shape of one table's rows, by a small aggregation over its changes.
 
-    Needs: envelopes of one table, kind change. `known`: the columns stored so far.
+    Needs: envelopes of one table, kind change. `known`: the columns stored so far. `tell_types`: false where it is
+        known that none of them tells its types; a spec that says all that is asked is enough then.
     Gives: known columns in their order, then declared ones, then new ones in the events' order.
     Raises: SchemaEvolutionError where the policy refuses what the events bring, SpecError where a key is no column.
     """
     stored = {field.name: field.dataType for field in known or ()}
     infer = spec.columns is None
-    question = _Question(spec, stored, look(envelopes, infer, spec.keys is None))
+    asked = tell_types or infer or spec.keys is None
+    seen = look(envelopes, infer, spec.keys is None) if asked else Seen.nothing()
+    question = _Question(spec, stored, seen)
     rows = spec.source.rows
     names = [name for name in _column_names(question) if rows is None or rows.takes(name)]
     dropped = frozenset(name for name, column in question.declared.items() if column.mask == "drop")

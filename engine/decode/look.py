@@ -34,11 +34,21 @@ class Seen:
         """Whether every schema names columns: else nobody knows which fields its events have."""
         return all(columns for _, columns in self.schemas)
 
+    @classmethod
+    def nothing(cls) -> Seen:
+        """What events say that `tell_types` tells nothing of: they have no schema, and no number says its scale."""
+        return cls((), True, {}, frozenset(), ())
+
     @property
     def typed_fields(self) -> tuple[str, ...]:
         """Fields whose type is known, in order: the richest schema's first."""
         schemas = sorted(self.schemas, key=lambda item: (-len(item[1]), item[0]))
         return tuple(dict.fromkeys([*(name for _, fields in schemas for name in fields), *self.inferred]))
+
+
+def tell_types() -> Column:
+    """Whether a change says anything of its columns' types beside their values."""
+    return F.col("schema_hash").isNotNull() | F.coalesce(_says_scale(), F.lit(False))
 
 
 def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
@@ -60,9 +70,7 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
             F.first("key_schema_json", ignorenulls=True).alias("key_schema"),
             F.collect_set(F.when(keyed, F.json_object_keys("key_json"))).alias("keys"),
             F.first(F.when(ordered, F.json_object_keys(_image())), ignorenulls=True).alias("order"),
-            F.collect_set(
-                F.when(_image().contains('{"scale":'), F.regexp_extract_all(_image(), F.lit(_ANY_SCALE)))
-            ).alias("any_scale"),
+            F.collect_set(F.when(_says_scale(), F.regexp_extract_all(_image(), F.lit(_ANY_SCALE)))).alias("any_scale"),
         )
         .collect()
     )
@@ -80,6 +88,10 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
 
 def _image() -> Column:
     return F.coalesce(F.col("after_json"), F.col("before_json"))
+
+
+def _says_scale() -> Column:
+    return _image().contains('{"scale":')
 
 
 def _infer(envelopes: DataFrame, order: Iterable[str]) -> dict[str, Typed]:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes
+from engine.decode.look import tell_types
 from engine.errors import SourceError
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
@@ -178,10 +179,12 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
 
 
 def classes_of(records: DataFrame, fans_out: bool) -> list[Row]:
-    """The records counted by kind, table and file, with their greatest commit time and what `evidence` asks of them."""
+    """The records counted by kind, table and file, with their greatest commit time, whether any tells its types, and
+    what `evidence` asks of them."""
     number = F.count_distinct("line") if fans_out else F.count("*")
     greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
-    counted = records.groupBy("kind", "table", "file").agg(number.alias("records"), greatest, *evidence_counts())
+    types = F.max(tell_types()).alias("tell_types")
+    counted = records.groupBy("kind", "table", "file").agg(number.alias("records"), greatest, types, *evidence_counts())
     return counted.collect()
 
 

@@ -186,13 +186,20 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
-    return replace(decode_records(spark, project, mine, spec, known), again=again)
+    tell_types = any(row["tell_types"] for row in delivery.classes if row["table"] == spec.table)
+    return replace(decode_records(spark, project, mine, spec, known, tell_types), again=again)
 
 
 def decode_records(
-    spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec, known: T.StructType | None
+    spark: SparkSession,
+    project: ProjectSpec,
+    records: DataFrame,
+    spec: TableSpec,
+    known: T.StructType | None,
+    tell_types: bool = True,
 ) -> Decoded:
-    """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has.
+    """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has;
+    `tell_types`: false where it is known that no record says anything of its columns' types.
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
@@ -200,7 +207,7 @@ def decode_records(
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
     known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
-    shape = keyed(discover(events, spec, own), spec, known_key)
+    shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
     rows = decode_rows(events, shape, spec).transform(hold_filters)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)

@@ -36,7 +36,6 @@ from tests.conformance.formats import BY_NAME
 from tests.conformance.story import ACCOUNTS, Author, Story
 from tests.conformance.teller import LineTeller, Teller
 
-EXACT_TEXT = "spark.sql.json.enableExactStringParsing"
 LIMIT = 1.5
 FORMATS = (
     "postgresql_bare", "mysql_bare", "mysql_schemas", "canal", "spanner_new_values_array",
@@ -48,14 +47,13 @@ SAMPLE_LINES = 2_000
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds of one format: Spark's reader, with text kept as written and not; envelopes; rows from envelopes.
+    """Seconds of one format: Spark's reader; envelopes; rows from envelopes.
 
     `planning`: of envelopes and rows together, without a record; the others are without it.
     """
 
     name: str
     records: int
-    reader_exact: float
     reader: float
     envelopes: float
     rows: float
@@ -64,7 +62,7 @@ class Measured:
     @property
     def ratio(self) -> float:
         """How many times as long as Spark's reader, in the same session."""
-        return (self.envelopes + self.rows) / self.reader_exact
+        return (self.envelopes + self.rows) / self.reader
 
 
 def long_story(events: int) -> Story:
@@ -111,7 +109,6 @@ class Bench:
         reader = self.json_reader(lines) if is_lines else lambda: self.spark.read.format("avro").load(paths)
         declared = {spec.table: spec.keys}
         what: dict[str, Callable[[], DataFrame]] = {
-            "reader_exact": reader,
             "reader": reader,
             "envelopes": lambda: envelopes(lines, spec.source, declared),
             "rows": lambda: decode_rows(mine, shape, spec),
@@ -121,21 +118,18 @@ class Bench:
         best = dict.fromkeys(what, float("inf"))
         for _ in range(self.times):
             for name, make in what.items():
-                best[name] = min(best[name], self.seconds(make, exact=name != "reader"))
+                best[name] = min(best[name], self.seconds(make))
         own = {name: best[name] - best[f"no {name}"] for name in ("envelopes", "rows")}
         planning = best["no envelopes"] + best["no rows"]
-        seconds = {"reader_exact": best["reader_exact"], "reader": best["reader"], **own, "planning": planning}
+        seconds = {"reader": best["reader"], **own, "planning": planning}
         return Measured(teller.name, records, **{name: round(value, 3) for name, value in seconds.items()})
 
-    def seconds(self, make: Callable[[], DataFrame], exact: bool) -> float:
+    def seconds(self, make: Callable[[], DataFrame]) -> float:
         """How long it takes to compute all of a frame."""
-        self.spark.conf.set(EXACT_TEXT, str(exact).lower())
         frame = make()
         began = time.perf_counter()
         frame.write.format("noop").mode("overwrite").save()
-        taken = time.perf_counter() - began
-        self.spark.conf.set(EXACT_TEXT, "true")
-        return taken
+        return time.perf_counter() - began
 
     def json_reader(self, lines: DataFrame) -> Callable[[], DataFrame]:
         """`from_json` with the whole schema of the lines, but for schemas that stand in them."""
@@ -188,7 +182,6 @@ def _print(measured: list[Measured]) -> None:
         "format",
         "records",
         "reader",
-        "same, plain text",
         "envelopes",
         "rows",
         "planning",
@@ -197,7 +190,7 @@ def _print(measured: list[Measured]) -> None:
     ):
         table.add_column(name, justify="left" if name == "format" else "right")
     for one in measured:
-        seconds = (one.reader_exact, one.reader, one.envelopes, one.rows, one.planning)
+        seconds = (one.reader, one.envelopes, one.rows, one.planning)
         pace = one.records / (one.envelopes + one.rows)
         table.add_row(one.name, f"{one.records:,}", *(f"{s:.2f}" for s in seconds), f"{one.ratio:.2f}", f"{pace:,.0f}")
     Console(width=140).print(table)

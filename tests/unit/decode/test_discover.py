@@ -4,9 +4,11 @@ import json
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import TableShape, discover
+from engine.decode.look import tell_types
 from engine.decode.rows import decode_rows
 from engine.errors import SchemaEvolutionError, SpecError
 from engine.spec.model import ColumnSpec, TableSpec
@@ -82,6 +84,20 @@ def test_the_policy_decides_on_new_columns_and_wider_types(spark: SparkSession) 
         shape_of(spark, texts, spec(evolution="strict"), known)
     with pytest.raises(SchemaEvolutionError, match="column a changes its type"):
         shape_of(spark, texts, spec(evolution="strict"), known + ", e string")
+
+
+def test_events_that_tell_no_types_need_no_look(spark: SparkSession) -> None:
+    told = spec({"id": "bigint", "a": "decimal(20,4)"})
+    plain = changes_of(parsed(spark, [LINE, event("d", before={"id": 1, "a": None})], told.source))
+    schemas = changes_of(parsed(spark, [LINE, with_schema(LINE, WIDE)], told.source))
+    scales = changes_of(parsed(spark, [event("c", after={"id": 1, "a": {"scale": 2, "value": "AA=="}})], told.source))
+    asked = [changes.agg(F.max(tell_types())).first()[0] for changes in (plain, schemas, scales)]
+    assert asked == [False, True, True]
+    assert discover(plain, told, tell_types=False) == discover(plain, told)
+    # What the spec leaves to the events is looked for all the same.
+    for open_spec in (spec(), spec({"id": "bigint", "a": "int"}, keys=None)):
+        keyed = changes_of(parsed(spark, [event("c", after={"id": 1, "a": 2}, key={"id": 1})], open_spec.source))
+        assert discover(keyed, open_spec, tell_types=False) == discover(keyed, open_spec)
 
 
 def test_declared_types_win_and_other_fields_of_a_schema_become_columns(spark: SparkSession) -> None:
