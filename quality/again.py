@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.frames import checkpointed, local_frame
+from engine.moments import collectable
 from engine.names import quoted
 from engine.schema.gap import OPEN, Gap
 from engine.spec.model import TableSpec
@@ -110,7 +111,7 @@ def commit_times(tables: Tables, positions: Collection[str]) -> Mapping[str, dat
     if tables.control is not None:
         told = told.unionByName(tables.control.select("position", "commit_ts"))
     at = told.where(F.col("position").isin(sorted(positions)) & F.col("commit_ts").isNotNull())
-    found = at.groupBy("position").agg(F.min("commit_ts").alias("commit_ts")).collect()
+    found = at.groupBy("position").agg(collectable(F.min("commit_ts")).alias("commit_ts")).collect()
     return {row["position"]: row["commit_ts"] for row in found}
 
 

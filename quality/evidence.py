@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.control import named_source
+from engine.moments import collectable
 from engine.schema import control_kinds
 from quality import catalogue
 from quality.lost import is_numbered
@@ -106,12 +107,12 @@ def evidence_of(
         rows_of(control, sources)
         .agg(
             *[F.count_if(condition).alias(name) for name, condition in counted.items()],
-            F.max(F.when(of_ledger & old, F.col("commit_ts"))).alias("commit_before"),
-            F.max(F.when(of_ledger, F.col("commit_ts"))).alias("commit_newest"),
-            F.max(F.when(old, F.col("ingest_ts"))).alias("taken_before"),
-            F.max("ingest_ts").alias("taken_newest"),
-            F.min(F.when(counted["heartbeats"] & ~old, F.col("ingest_ts"))).alias("beats_from"),
-            F.max(F.when(is_mark & old, F.col("commit_ts"))).alias("marks_before"),
+            collectable(F.max(F.when(of_ledger & old, F.col("commit_ts")))).alias("commit_before"),
+            collectable(F.max(F.when(of_ledger, F.col("commit_ts")))).alias("commit_newest"),
+            collectable(F.max(F.when(old, F.col("ingest_ts")))).alias("taken_before"),
+            collectable(F.max("ingest_ts")).alias("taken_newest"),
+            collectable(F.min(F.when(counted["heartbeats"] & ~old, F.col("ingest_ts")))).alias("beats_from"),
+            collectable(F.max(F.when(is_mark & old, F.col("commit_ts")))).alias("marks_before"),
         )
         .collect()[0]
         .asDict()

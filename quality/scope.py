@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.moments import collectable
 from quality import catalogue
 from quality.capabilities import not_carried
 from quality.evidence import NO_EVIDENCE, Evidence, evidence_of
@@ -116,8 +117,13 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
         whole=not has_older or facts["truncates"] > 0,
         late=late_of(facts, tables.reached),
         evidence=evidence_of(tables.control, sources, control_since, facts["newest"], facts["newest_taken"]),
-        **{name: facts[name] for name in counted},
+        **({name: facts[name] for name in counted} | {"earliest": bound(facts["earliest"])}),
     )
+
+
+def bound(earliest: datetime | None) -> datetime | None:
+    """A moment before which no judged change lies; None where none is known: what has no time may say year 1."""
+    return None if earliest is None or earliest.year == 1 else earliest
 
 
 def counts(reached: datetime | None) -> list[Column]:
@@ -144,9 +150,9 @@ def counts(reached: datetime | None) -> list[Column]:
 
     return [
         *[F.count_if(~too_late & condition).alias(name) for name, condition in conditions.items()],
-        F.min(in_time(F.least("commit_ts", "ingest_ts"))).alias("earliest"),
-        F.max(in_time(F.least("commit_ts", "ingest_ts"))).alias("newest"),
-        F.max(in_time(F.col("ingest_ts"))).alias("newest_taken"),
+        collectable(F.min(in_time(F.least("commit_ts", "ingest_ts")))).alias("earliest"),
+        collectable(F.max(in_time(F.least("commit_ts", "ingest_ts")))).alias("newest"),
+        collectable(F.max(in_time(F.col("ingest_ts")))).alias("newest_taken"),
         F.sort_array(F.collect_set(in_time(F.col("source")))).alias("sources"),
         F.count_if(too_late).alias("too_late"),
         *late_counts(in_time(is_before(reached)), reached),

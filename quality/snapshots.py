@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.moments import collectable
 from engine.ordering.windows import chunk_windows, enclosing_windows
 from engine.schema import control_kinds
 from quality import catalogue
@@ -50,7 +51,11 @@ def scans(control: DataFrame, since: int, table: str, with_reads: bool) -> list[
     """
     is_told = F.col("payload").contains(SCAN_ENDED) | F.col("payload").contains(SCAN_BEGAN)
     is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
-    rows = control.where(is_notice | is_request()).select("kind", "batch", "commit_ts", "payload").collect()
+    rows = (
+        control.where(is_notice | is_request())
+        .select("kind", "batch", collectable(F.col("commit_ts")).alias("commit_ts"), "payload")
+        .collect()
+    )
     signals = [one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one]
     notices = [one for one in (notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION) if one]
     if any(one["type"] == SCAN_ENDED for one in notices):

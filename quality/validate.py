@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from engine import names
+from engine.moments import moment_of
 from engine.report import CheckReport
 from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
@@ -177,7 +178,7 @@ def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> 
     summary = summary_of_batch(spark, catalog, name, since, names.SUMMARY_MAX_COMMIT) if since > 0 else {}
     if names.SUMMARY_MAX_COMMIT not in summary:
         return None
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(summary[names.SUMMARY_MAX_COMMIT]))
+    return moment_of(int(summary[names.SUMMARY_MAX_COMMIT]))
 
 
 def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tables, since: int) -> list[Looked]:

@@ -14,6 +14,7 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.moments import moment_of
 from engine.report import CheckReport
 from engine.run.folding import Folding
 from engine.run.take import newest_commit_us
@@ -89,8 +90,3 @@ def vouched(work: Folding) -> dict[str, int]:
     at = F.coalesce("commit_ts", "ingest_ts")
     rows = told.agg(F.unix_micros(F.max(at)).alias("at")).where(F.col("at").isNotNull()).collect()
     return {kinds[row["kind"]]: row["at"] for row in rows}
-
-
-def moment_of(micros: int) -> datetime:
-    """A moment from microseconds since 1970."""
-    return datetime.fromtimestamp(micros / 1_000_000, UTC)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import names
 from engine.look import Reader
+from engine.moments import moment_of
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 from engine.schema.gap import HEALED, Gap
 from quality.report.facts import LateFact, LogFact, WindowFact
@@ -42,7 +43,7 @@ def commits_of(changes: "Table") -> dict[int, Commits]:
             continue
         batch, micros = int(summary[names.SUMMARY_BATCH]), summary.get(names.SUMMARY_MAX_COMMIT)
         at = datetime.fromtimestamp(snapshot.timestamp_ms / 1000, UTC)
-        newest = None if micros is None else datetime.fromtimestamp(int(micros) / 1_000_000, UTC)
+        newest = None if micros is None else moment_of(int(micros))
         is_reread = names.SUMMARY_REREAD in summary and snapshot.parent_snapshot_id is None  # nothing that is new
         found[batch] = Commits(batch, at, 0 if is_reread else int(summary.get("added-records", 0)), newest)
     return found
@@ -117,7 +118,7 @@ def log_of(catalog: Reader, control: str, rows: "pa.Table", gaps: Sequence[Gap])
     low, high = min([pc.min(times).as_py(), *micros]), max([pc.max(times).as_py(), *micros])
     since = times.to_numpy() - low  # a double cannot tell the parts of a few microseconds apart so far from 1970
     counts, _ = np.histogram(since, bins=PARTS, range=(0, max(high - low, 1)))
-    begins, ends = (datetime.fromtimestamp(each / 1_000_000, UTC) for each in (low, high))
+    begins, ends = moment_of(low), moment_of(high)
     windows = [one for one in windows_of(catalog, control) if (one.closed or ends) >= begins and one.opened <= ends]
     return LogFact(begins, ends, tuple(int(count) for count in counts), tuple(windows))
 

@@ -16,7 +16,7 @@ from engine.cli import main
 from engine.schema.gap import HEALED, OPEN
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from quality.report.facts import Facts, LateFact, TableFacts
-from quality.report.stream import log_of
+from quality.report.stream import commits_of, log_of
 from quality.report.write import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -202,6 +202,19 @@ def test_each_change_is_counted_in_the_log_however_close_together_they_lie(lake:
     log = log_of(lake.catalog, "silt.control", rows, ())
     assert log is not None
     assert (log.begins, log.ends, sum(log.counts)) == (min(times), max(times), len(times))
+
+
+def test_the_log_reaches_from_one_end_of_the_calendar_to_the_other(lake: Lake) -> None:
+    """Programs write their zero and their greatest time where they have none."""
+    ends = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
+    rows = [{"batch": 1, "commit_ts": at, "too_late": False} for at in ends]
+    last = (ends[1] - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    told = {"siltstone.batch": "1", "siltstone.max-commit-us": str(last)}
+    changes = lake.append("silt.shop_orders_changes", CHANGES, rows, told)
+    assert commits_of(changes)[1].newest == ends[1]
+    log = log_of(lake.catalog, "silt.control", changes.scan().to_arrow(), ())
+    assert log is not None
+    assert (log.begins, log.ends, sum(log.counts)) == (ends[0], ends[1], 2)
 
 
 def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:

@@ -1,3 +1,4 @@
+from datetime import datetime, timedelta
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,6 +11,7 @@ from quality.scope import scope_of, unavailable
 from tests.quality.stage import NOON, Row, Stage, change
 from tests.unit.spec.cases import spec
 
+EPOCH = datetime(1970, 1, 1)
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
 CHANGES = ("chain_break", "orphan", "double_insert")
 # Nothing among the control rows speaks of these.
@@ -36,6 +38,17 @@ def test_the_before_image_of_a_delete_counts_only_where_updates_carry_one(spark:
     delete = change(12, "delete", "x", {"a": 2}, before={"a": 2})
     assert "chain_break" not in missing(spark, [insert, delete])
     assert "chain_break" in missing(spark, [insert, update, delete])
+
+
+def test_times_at_the_ends_of_the_calendar_are_judged_like_others(spark: SparkSession) -> None:
+    """Python's own ways to bring a moment to the driver fail within a day of them."""
+    ends = [(moment - EPOCH) // timedelta(microseconds=1) for moment in (datetime.min, datetime.max)]
+    for end in ends:
+        first = change(10, "insert", "x", {"a": 1}, commit_ts=end)
+        changes = [first, change(11, "update", "x", {"a": 2}, before={"a": 1}), change(12, "update", "y", {"a": 2})]
+        tables = Stage(spark, ROW, ("k",)).tables(changes)
+        found = find(tables, spec(), 0, (*CHANGES, "versions_tile_time", "latest_equals_open_versions"))
+        assert {check: keys(what) for check, what in found.items() if what.observed} == {"orphan": ['{"k":"y"}']}
 
 
 def test_only_changes_of_the_newer_batches_are_judged_against_all_that_is_known(spark: SparkSession) -> None:

@@ -1,0 +1,24 @@
+"""Moments of the whole calendar, as Python has them: its own ways from numbers and from rows fail at its ends.
+
+Years 1 and 9999 come in: programs write their zero and their greatest time where they have none.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = "0001-01-03", "9999-12-29"  # two days inside: a row's times pass through the local zone
+
+
+def moment_of(micros: int) -> datetime:
+    """A moment from microseconds since 1970, exactly."""
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def collectable(moment: Column) -> Column:
+    """A moment that a row can bring to the driver: at the calendar's ends, the nearest that it can. Null stays."""
+    first, last = (F.lit(day).cast("timestamp") for day in (_FIRST, _LAST))
+    return F.when(moment.isNotNull(), F.greatest(F.least(moment, last), first))
