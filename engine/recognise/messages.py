@@ -30,8 +30,19 @@ def messages(found: Sample) -> tuple[Message | None, ...]:
     if found.container == "text":
         return tuple(_of_line(line) for line in found.records)
     if found.container in ("json", "avro", "parquet"):
-        return tuple(_of_record(record) for record in found.records)
+        numbers = _decimals(found.schema) if found.container == "avro" else frozenset()
+        return tuple(_of_record(record, numbers) for record in found.records)
     return ()
+
+
+def _decimals(schema: Any) -> frozenset[str]:
+    """The fields of an Avro record whose bytes are those of numbers."""
+    found = set()
+    for each in schema.get("fields", ()) if isinstance(schema, Mapping) else ():
+        parts = each["type"] if isinstance(each["type"], list) else [each["type"]]
+        if any(isinstance(part, Mapping) and part.get("logicalType") == "decimal" for part in parts):
+            found.add(each["name"])
+    return frozenset(found)
 
 
 def are_fillers(found: Sample) -> bool:
@@ -59,14 +70,14 @@ def _of_line(line: str) -> Message | None:
         return None
 
 
-def _of_record(record: Any) -> Message | None:
+def _of_record(record: Any, numbers: frozenset[str]) -> Message | None:
     if isinstance(record, str):
         return _of_line(record)
     if not isinstance(record, Mapping):
         return None
-    binary = [name for name, value in record.items() if isinstance(value, bytes)]
+    binary = [name for name, value in record.items() if isinstance(value, bytes) and name not in numbers]
     name = next((name for name in _VALUES if name in record), binary[0] if len(binary) == 1 else None)
-    if name is None or not (len(record) == 1 or _OF_A_TOPIC & record.keys()):
+    if name is None or name in numbers or not (len(record) == 1 or _OF_A_TOPIC & record.keys()):
         return None
     key = next((name for name in _KEYS if name in record), None)
     try:

@@ -6,12 +6,13 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from engine.errors import SourceError
+from engine.inputs.containers import without_logical_types
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty", "frames", "dts"]
 
@@ -147,23 +148,20 @@ def _delimiter(lines: list[str]) -> str | None:
 
 
 def _avro(path: Path) -> Sample:
+    """Values as they are encoded, as the engine reads them: Python's dates and times are fewer than those of files."""
     import fastavro
     from fastavro.schema import SchemaParseException, UnknownType
 
     with path.open("rb") as file:
         try:
-            reader = fastavro.reader(file)
+            blocks: Any = fastavro.block_reader(file)
+            encoded = fastavro.parse_schema(without_logical_types(blocks.writer_schema))
         except (SchemaParseException, UnknownType) as error:
             raise ValueError(f"its schema is none ({error})") from error
-        records = tuple(_at_most(reader))
-        return Sample(path, "avro", records, len(records) < MOST_RECORDS, reader.writer_schema)
-
-
-def _at_most(records: Any) -> Iterator[Any]:
-    for number, record in enumerate(records):
-        if number == MOST_RECORDS:
-            return
-        yield record
+        bodies = (block.bytes_ for block in blocks for _ in range(block.num_records))
+        read = (fastavro.schemaless_reader(body, encoded, None) for body in bodies)
+        records = tuple(islice(read, MOST_RECORDS))
+        return Sample(path, "avro", records, len(records) < MOST_RECORDS, blocks.writer_schema)
 
 
 def _parquet(path: Path) -> Sample:

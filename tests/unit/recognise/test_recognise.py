@@ -291,3 +291,65 @@ def test_arrays_of_avro_files_are_those_that_the_engine_stores(tmp_path: Path) -
     assert {name: kind and kind.simpleString() for name, kind in table.columns.types().items()} == {
         "plain": "array<string>", "nullable": "array<int>", "single": "string", "pairs": "string",
     }  # fmt: skip
+
+
+def test_values_of_avro_files_that_python_has_no_time_for_are_looked_over(tmp_path: Path) -> None:
+    zoned = {"type": "record", "name": "timestampTz", "fields": [
+        {"name": "timestamp", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "offset", "type": {"type": "int", "logicalType": "time-millis"}},
+    ]}  # fmt: skip
+    columns: dict[str, Any] = {
+        "tz": zoned,
+        "tm": {"type": "long", "logicalType": "time-micros"},
+        "dt": {"type": "int", "logicalType": "date"},
+        "ts": {"type": "long", "logicalType": "timestamp-micros"},
+        "n": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}],
+    }
+    meta = {name: {"type": "string", "default": ""} for name in ("schema", "table", "lsn", "change_type")}
+    keys = {"name": "primary_keys", "type": {"type": "array", "items": "string"}}
+    schema = {"type": "record", "name": "event", "fields": [
+        {"name": "read_method", "type": "string"},
+        {"name": "source_metadata", "type": {"type": "record", "name": "meta", "fields": [
+            *({"name": name, **kind} for name, kind in meta.items()), keys,
+        ]}},
+        {"name": "payload", "type": {"type": "record", "name": "row", "fields": [
+            {"name": "id", "type": "long"}, *({"name": name, "type": kind} for name, kind in columns.items()),
+        ]}},
+    ]}  # fmt: skip
+    usual: dict[str, Any] = {"tz": {"timestamp": 0, "offset": 0}, "tm": 0, "dt": 0, "ts": 0, "n": Decimal("1.25")}
+    odd: list[dict[str, Any]] = [
+        {}, {"tz": {"timestamp": 0, "offset": -18_000_000}}, {"tz": {"timestamp": 2**63 - 1, "offset": 0}},
+        {"tm": 86_400_000_000}, {"dt": 2_932_897}, {"dt": -719_163}, {"ts": -(2**63)}, {"ts": 253_402_300_800_000_000},
+    ]  # fmt: skip
+    events = [
+        {
+            "read_method": "postgresql-cdc",
+            "source_metadata": {"schema": "shop", "table": "items", "lsn": f"0/{n}", "primary_keys": ["id"]},
+            "payload": {"id": n, **usual, **values},
+        }
+        for n, values in enumerate(odd)
+    ]
+    file = tmp_path / "a.avro"
+    with file.open("wb") as out:
+        fastavro.writer(out, schema, events, codec="deflate", sync_interval=1)
+    (table,) = find_tables([file])
+    assert (table.name, table.keys, table.changes, table.whole) == ("shop.items", {("id",)}, len(odd), True)
+    assert {name: kind and kind.simpleString() for name, kind in table.columns.types().items()} == {
+        "id": "bigint", "tz": "timestamp", "tm": "string", "dt": "date", "ts": "timestamp", "n": "decimal(12,2)",
+    }  # fmt: skip
+
+
+def test_decimals_of_avro_rows_are_no_messages(tmp_path: Path) -> None:
+    fields = [
+        {"name": "offset", "type": "long"},
+        {"name": "updated_at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "n", "type": {"type": "bytes", "logicalType": "decimal", "precision": 12, "scale": 2}},
+    ]
+    file = tmp_path / "orders" / "a.avro"
+    file.parent.mkdir()
+    with file.open("wb") as out:
+        rows = [{"offset": n, "updated_at": n, "n": Decimal(n)} for n in (1, 2)]
+        fastavro.writer(out, {"type": "record", "name": "r", "fields": fields}, rows)
+    (table,) = find_tables([file])
+    assert (table.name, table.format) == ("orders.a", "rows")
+    assert table.columns.order_candidates() == ["offset", "updated_at"]
