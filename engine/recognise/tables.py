@@ -1,7 +1,6 @@
 """The tables in files: which they are, their keys and columns, and what a person has to decide."""
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +13,10 @@ from engine.recognise.columns import Columns, arrow_types, avro_types
 from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise, tells_nothing
 from engine.recognise.frames import SchemaPlace, Writers
 from engine.recognise.opening import opened
+from engine.recognise.paths import NUMBERED
 from engine.recognise.sample import Sample, sample
 
 CONTAINERS: Final = ("json", "csv", "avro", "parquet")
-_NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")
 _SUFFIXES: Final = (".gz", ".bz2", ".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".avro", ".snappy", ".txt")
 
 
@@ -202,7 +201,7 @@ def _rows_table(found: Sample) -> dict[str | None, FoundTable]:
     stem = found.path.name
     while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
         stem = stem[: -len(suffix)]
-    bare = _NUMBERED.sub("", stem)
+    bare = NUMBERED.sub("", stem)
     if stem.startswith("part-") or not bare:
         name = f"{found.path.parent.parent.name or 'landing'}.{found.path.parent.name}"
     else:

@@ -6,7 +6,7 @@ for it, with candidates beside it.
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,12 +17,12 @@ from engine.errors import SourceError, SpecError
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.frames import SchemaPlace
+from engine.recognise.paths import common_path, inside, named_folders
 from engine.recognise.tables import FoundTable
 from engine.spec.interpolation import as_written
 from engine.spec.load import PROJECT_FILE
 
 CANDIDATES_SHOWN: Final = 5
-LISTED_FILES: Final = 50
 PROJECT: Final = """\
 # The project around specs/. These are the defaults; the README tells what else can be said.
 catalog:
@@ -60,6 +60,7 @@ def written_specs(
     Raises: SourceError: two tables would have one name, or the files of one have no path in common.
     """
     found: list[WrittenSpec] = []
+    folders = named_folders(events)
     for table in tables:
         name = table.name or f"{table.files[0].parent.name or 'landing'}.{table.files[0].name.split('.')[0]}"
         if any(spec.table == name for spec in found):
@@ -70,7 +71,7 @@ def written_specs(
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
         alike = sum(spec.file.name.casefold().startswith(f"{plain.casefold()}.") for spec in found)
         file = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
-        source = _source(table, common_path(table.files, root, events))
+        source = _source(table, common_path(table.files, root, folders, _beside(table, tables)))
         if table.format == "debezium-avro" and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
         found.append(_spec(table, name, file, source))
@@ -130,6 +131,18 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str]) -> Wr
     return WrittenSpec(file, name, table.format, key, columns, tuple(questions), text)
 
 
+def _beside(table: FoundTable, tables: Iterable[FoundTable]) -> set[Path] | None:
+    """The files of other tables that the spec of this one may read, too: a run passes over events that name another.
+
+    None: rows, which name no table.
+    """
+    if table.format == ROWS:
+        return None
+    alike = [each for each in tables if each.format == table.format]
+    unnamed = {file for each in alike if each.name is None for file in each.files}
+    return set() if table.name is None else {file for each in alike for file in each.files} - unnamed
+
+
 def _source(table: FoundTable, path: str) -> list[str]:
     lines = ["source:", f"  format: {table.format}", f"  path: {_scalar(path)}"]
     if table.delimiter != ",":
@@ -144,7 +157,7 @@ def _source(table: FoundTable, path: str) -> list[str]:
 
 def _schemas(place: SchemaPlace, root: Path) -> str:
     if place.file is not None:
-        return f"  schemas: {_scalar(_inside(Path(os.path.normpath(place.file.absolute())), root.absolute()))}"
+        return f"  schemas: {_scalar(inside(Path(os.path.normpath(place.file.absolute())), root.absolute()))}"
     assert place.registry is not None  # one of the two is there
     said = {name: getattr(place.registry, name) for name in ("url", "user", "password", "token")}
     entries = [f"{name}: {_quoted(as_written(value))}" for name, value in said.items() if value is not None]
@@ -223,52 +236,3 @@ def _scalar(text: str) -> str:
 def _quoted(text: str) -> str:
     """A text as YAML takes it, a reference to the environment among braces too."""
     return f'"{text}"' if text.startswith("${") else _scalar(text)
-
-
-# --- paths ----------------------------------------------------------------------------------------------------------
-
-
-def common_path(files: Iterable[Path], root: Path, events: Iterable[Path] = ()) -> str:
-    """One path that names exactly these files: a file, a folder, a pattern; relative inside the project.
-
-    Raises: SourceError: there is none.
-    """
-    base, wanted = root.absolute(), sorted(set(files))
-    for pattern in _patterns(wanted, [Path(os.path.normpath(place.absolute())) for place in events]):
-        return _inside(pattern, base)
-    raise SourceError(
-        f"Cannot write one path for {len(wanted)} files of one format: others lie between them.",
-        "run init once for each folder",
-    )
-
-
-def _inside(path: Path, base: Path) -> str:
-    """A path as a spec has it: relative inside the project."""
-    return os.path.relpath(path, base) if path.is_relative_to(base) else str(path)
-
-
-def _patterns(wanted: list[Path], events: Iterable[Path]) -> Iterator[Path]:
-    """Patterns from the best on: those of a folder that was named take its next files, too.
-
-    The engine reads folders to the bottom, and knows `*` and `{a,b}`.
-    """
-    folders = [folder for folder in events if folder.is_dir()]
-    if len(wanted) == 1 and wanted[0].parent not in folders:
-        yield wanted[0]
-    above = Path(os.path.commonpath([file.parent for file in wanted]))
-    if all(file.parent == above for file in wanted):
-        beside = sorted(file for file in above.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
-        suffixes = wanted[0].suffixes
-        for suffix in ("".join(suffixes[first:]) for first in range(len(suffixes))):
-            if [file for file in beside if file.name.endswith(suffix)] == wanted:
-                yield above / f"*{suffix}"
-    yield from (folder for folder in folders if _visible_files(folder) == wanted)
-    if len(wanted) == 1:
-        yield wanted[0]
-    elif len(wanted) <= LISTED_FILES and not any(set(",{}") & set(str(file)) for file in wanted):
-        yield above / ("{" + ",".join(str(file.relative_to(above)) for file in wanted) + "}")
-
-
-def _visible_files(folder: Path) -> list[Path]:
-    inside = (file for file in folder.rglob("*") if file.is_file())
-    return sorted(f for f in inside if not any(part.startswith((".", "_")) for part in f.relative_to(folder).parts))

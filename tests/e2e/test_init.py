@@ -1,11 +1,13 @@
 """Specs that init wrote run as they are, and say the types that the engine finds for itself."""
 
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -14,7 +16,7 @@ from engine.inputs.listing import list_files
 from engine.inputs.pending import PendingFile
 from engine.recognise import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
 from engine.recognise.datastream import ROW_ID
-from engine.recognise.writing import common_path
+from engine.recognise.paths import common_path, named_folders
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_specs, table_spec
@@ -185,8 +187,48 @@ def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: Spa
     made("mixed/c.json")
     whole = made("whole/x/a.jsonl", "whole/b.json")
     for files, folder in ((nested, "nested"), (flat, "flat"), (mixed, "mixed"), (whole, "whole")):
-        path = common_path(files, tmp_path, [tmp_path / folder])
+        path = common_path(files, tmp_path, named_folders([tmp_path / folder]))
         found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
         assert found == sorted(files), path
-    assert common_path(flat, tmp_path, [tmp_path / "flat"]) == "flat/*.jsonl.gz"
-    assert common_path(whole, tmp_path, [tmp_path / "whole"]) == "whole"
+    assert common_path(flat, tmp_path, named_folders([tmp_path / "flat"])) == "flat/*.jsonl.gz"
+    assert common_path(whole, tmp_path, named_folders([tmp_path / "whole"])) == "whole"
+
+
+CANAL = {
+    "database": "shop", "pkNames": ["id"], "isDdl": False, "type": "INSERT", "es": 1, "ts": 2,
+    "mysqlType": {"id": "int"}, "data": [{"id": "1"}], "old": None,
+}  # fmt: skip
+
+
+def paths_of(root: Path, files: dict[str, Sequence[str]]) -> dict[str, str]:
+    """The path in the spec of each table that init finds in a folder of files of Canal events of these tables."""
+    for name, tables in files.items():
+        (root / "ev" / name).parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps(CANAL | {"id": n, "table": table}) if table else "?" for n, table in enumerate(tables)]
+        (root / "ev" / name).write_text("".join(f"{line}\n" for line in lines))
+    specs = written_specs(find_tables([root / "ev"]), root / "specs", root, [root / "ev"])
+    return {spec.table.removeprefix("shop."): yaml.safe_load(spec.text)["source"]["path"] for spec in specs}
+
+
+def test_the_paths_of_specs_take_tomorrows_files(tmp_path: Path) -> None:
+    a, b, both = ["a"], ["b"], ["a", "b"]
+    dated, unknown = "2024/05/01/10/210/x.jsonl", [""]
+    told: list[tuple[dict[str, Sequence[str]], dict[str, str]]] = [
+        ({"a.2026.11.21.jsonl": a}, {"a": "ev/*.jsonl"}),
+        ({"a.2026.11.21.jsonl": a, "other.jsonl": unknown}, {"a": "ev/*.21.jsonl"}),
+        ({"events.jsonl.1": a, "events.jsonl.2": a}, {"a": "ev"}),
+        ({"day1.jsonl": both, "day2.jsonl": a}, {"a": "ev/*.jsonl", "b": "ev/*.jsonl"}),
+        ({"day1.jsonl": both, "day2.jsonl": a, "c.txt": unknown}, {"a": "ev/*.jsonl", "b": "ev/*.jsonl"}),
+        ({"1.jsonl": both, "2.jsonl": a, "sub/1.jsonl": a, "sub/c.txt": unknown}, {
+            "a": "ev/{1.jsonl,2.jsonl,sub/1.jsonl}", "b": "ev/*.jsonl",
+        }),
+        ({"a.jsonl": a, "b.jsonl": b, "c.jsonl": unknown}, {"a": "ev/a.jsonl", "b": "ev/b.jsonl"}),
+        ({f"a/{dated}": a, f"b/{dated}": b}, {"a": "ev/a", "b": "ev/b"}),
+        ({f"a/{dated}": a, "c.jsonl": unknown}, {"a": "ev/a"}),
+        ({"a/05/01/x.jsonl": a, "a/05/02/x.jsonl": a, "b.jsonl": b}, {"a": "ev/a", "b": "ev/*.jsonl"}),
+        ({dated: a}, {"a": "ev"}),
+        ({"dt=05-01/x.jsonl": both, "dt=05-02/x.jsonl": a}, {"a": "ev", "b": "ev"}),
+        ({"day1/x.jsonl": both, "c.txt": unknown}, {"a": "ev/day1/*.jsonl", "b": "ev/day1/*.jsonl"}),
+    ]  # fmt: skip
+    for number, (files, paths) in enumerate(told):
+        assert paths_of(tmp_path / f"{number}", files) == paths, files
