@@ -19,8 +19,9 @@ from engine.recognise.formats import ROWS
 from engine.recognise.frames import SchemaPlace
 from engine.recognise.paths import common_path, inside, named_folders
 from engine.recognise.tables import FoundTable
+from engine.recognise.targets import OtherName, other_names
 from engine.spec.interpolation import as_written
-from engine.spec.load import PROJECT_FILE
+from engine.spec.load import PROJECT_FILE, load_project
 
 CANDIDATES_SHOWN: Final = 5
 PROJECT: Final = """\
@@ -57,24 +58,29 @@ def written_specs(
     """The specs of tables, a file for each in the folder. `root`: the project's folder, where paths start; `events`:
     the places where the tables were found; `schemas`: where those of their messages were found.
 
-    Raises: SourceError: two tables would have one name, or the files of one have no path in common.
+    Raises: SourceError: two tables would have one name, or the files of one have no path in common. SpecError: the
+        project's file is wrong.
     """
-    found: list[WrittenSpec] = []
-    folders = named_folders(events)
+    named: dict[str, Path] = {}
     for table in tables:
         name = table.name or f"{table.files[0].parent.name or 'landing'}.{table.files[0].name.split('.')[0]}"
-        if any(spec.table == name for spec in found):
+        if name in named:
             raise SourceError(
                 f"Cannot write specs: the table {name} occurs in files of several formats or folders.",
                 "run init once for each of them, with a folder of specs of its own",
             )
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-        alike = sum(spec.file.name.casefold().startswith(f"{plain.casefold()}.") for spec in found)
-        file = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
+        alike = sum(file.name.casefold().startswith(f"{plain.casefold()}.") for file in named.values())
+        named[name] = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
+    there = sorted({*folder.glob("*.yaml"), *folder.glob("*.yml")} - set(named.values()))
+    targets = other_names(list(named), load_project(start=root).namespace, there)
+    folders = named_folders(events)
+    found: list[WrittenSpec] = []
+    for table, (name, file), target in zip(tables, named.items(), targets, strict=True):
         source = _source(table, common_path(table.files, root, folders, _beside(table, tables)))
         if table.format == "debezium-avro" and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
-        found.append(_spec(table, name, file, source))
+        found.append(_spec(table, name, file, source, target))
     return found
 
 
@@ -106,7 +112,7 @@ def project_root(folder: Path) -> tuple[Path, bool]:
     return begin.parent, False
 
 
-def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str]) -> WrittenSpec:
+def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], target: Sequence[OtherName]) -> WrittenSpec:
     respelt, keys, questions = table.respelt(), _keys(table), [] if table.format != ROWS else ["sequence_by"]
     lines = [
         f"# Written by `siltstone init` from {_counted(table)}.",
@@ -126,7 +132,7 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str]) -> Wr
         candidates = [name for name in table.columns.key_candidates() if name not in respelt]
         lines.append(f"keys: {_decide('the columns that identify a row', candidates)}{several}")
         questions.append("keys")
-    text = "\n".join([*lines, *_columns(table)]) + "\n"
+    text = "\n".join([*lines, *_target(target), *_columns(table)]) + "\n"
     key, columns = keys[0] if len(keys) == 1 else (), len(table.columns.types()) - len(respelt)
     return WrittenSpec(file, name, table.format, key, columns, tuple(questions), text)
 
@@ -153,6 +159,14 @@ def _source(table: FoundTable, path: str) -> list[str]:
         lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
+
+
+def _target(names: Sequence[OtherName]) -> list[str]:
+    lines = [
+        f"  {each.place}: {_scalar(each.name)} # {_scalar(each.default)} is written already: {_scalar(each.owner)}"
+        for each in names
+    ]
+    return ["target: # other names than the default ones, which are taken", *lines] if lines else []
 
 
 def _schemas(place: SchemaPlace, root: Path) -> str:

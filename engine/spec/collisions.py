@@ -14,7 +14,7 @@ from engine.spec.wording import Place, shown
 def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec) -> Iterator[Violation]:
     """A violation for every source table read twice and every target table written by two."""
     sources: dict[str, str] = {}
-    targets = {f"{project.namespace}.{name}".casefold(): "siltstone's own ledger" for name in LEDGER_TABLES}
+    targets = own_tables(project.namespace)
     for spec, document in read:
         who = shown(spec.table) if spec.file is None else f"{shown(spec.table)} in {spec.file.name}"
         first = sources.setdefault(spec.table, who)
@@ -25,6 +25,11 @@ def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec)
             owner = targets.setdefault(name.casefold(), f"{who}, {place[-1]}")
             if owner != f"{who}, {place[-1]}":
                 yield document.violation(place, f"{shown(name)} is written already ({owner})", "name another table.")
+
+
+def own_tables(namespace: str) -> dict[str, str]:
+    """The tables that no spec may write, and whose they are; of names, upper and lower case are one."""
+    return {f"{namespace}.{name}".casefold(): "siltstone's own ledger" for name in LEDGER_TABLES}
 
 
 def _targets(spec: TableSpec) -> Iterator[tuple[Place, str]]:

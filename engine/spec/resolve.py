@@ -70,7 +70,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         source=_source(face, project),
         keys=face.keys,
         columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
-        target=_target(face.target, face.table, project.namespace),
+        target=target_values(face.target, face.table, project.namespace),
         history=HistorySpec(face.history.track, _renamed(face.history.names), face.history.recorded),
         snapshot=SnapshotSpec(face.snapshot.guard, face.snapshot.skew, face.snapshot.margin),
         lateness=face.lateness,
@@ -137,7 +137,8 @@ def _column(face: ColumnFace) -> ColumnSpec:
     return ColumnSpec(face.type, face.mask, face.default, face.salt)
 
 
-def _target(face: TargetFace, table: str, namespace: str) -> TargetSpec:
+def target_values(face: TargetFace, table: str, namespace: str) -> TargetSpec:
+    """The tables that are written: as the section says, else by their default names."""
     named = ".".join(table.split(".")[-2:])
     latest = face.latest or (named if "." in named else like(table, f"{namespace}.{named}"))
     history = face.history or like(latest, f"{latest}_history")

@@ -3,7 +3,7 @@
 import base64
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -237,6 +237,51 @@ def test_nothing_is_overwritten_and_the_project_is_written_once(place: Place, tm
     assert (spec.read_text(), load_project(tmp_path).namespace) == ("mine\n", "mine")
     assert "table: shop.items" in written(tmp_path, file, force=True)["shop.items.yaml"]
     assert load_project(tmp_path).namespace == "mine"
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (("customers", "customers_history"), {"customers_history": {"latest": "mine.customers_history_2"}}),
+        (("customers", "customers_history", "customers_history_2"), {
+            "customers_history": {"latest": "mine.customers_history_3"},
+        }),
+        (("runs", "orders", "control"), {
+            "runs": {"latest": "mine.runs_2"}, "control": {"latest": "mine.control_2"},
+        }),
+        (("a.b_c", "a_b.c"), {"a_b.c": {"changes": "mine.a_b_c_changes_2"}}),
+        (("x.a.b", "y.a.b"), {"y.a.b": {"latest": "a.b_2"}}),
+        (("Tbl", "tbl"), {"tbl": {"latest": "mine.tbl_2", "changes": "mine.tbl_changes_2"}}),
+    ],
+)  # fmt: skip
+def test_specs_whose_tables_would_have_one_name_say_others(
+    place: Place, tmp_path: Path, tables: Sequence[str], said: dict[str, dict[str, str]]
+) -> None:
+    (tmp_path / "siltstone.yaml").write_text("namespace: mine\n")
+    texts = written(tmp_path, place("a.jsonl", *(SPANNER | {"table_name": table} for table in tables)))
+    found = [yaml.safe_load(text) for text in texts.values()]
+    assert {spec["table"]: spec["target"] for spec in found if "target" in spec} == said
+    specs = load_specs(None, load_project(tmp_path))
+    assert sorted(spec.table for spec in specs) == sorted(tables)
+
+
+def test_specs_that_are_there_keep_their_tables(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAYER", "silver")
+    (tmp_path / "siltstone.yaml").write_text("namespace: ${env:LAYER}\n")
+    written(tmp_path, place("a.jsonl", SPANNER | {"table_name": "customers"}))
+    (tmp_path / "specs" / "unfinished.yaml").write_text("table: x\ntarget: {latest: silver.orders, history: 1}\n")
+    more = [SPANNER | {"table_name": table} for table in ("Customers_History", "orders")]
+    texts = written(tmp_path, place("b.jsonl", *more))
+    assert (
+        "  latest: ${env:LAYER}.Customers_History_2"
+        " # ${env:LAYER}.Customers_History is written already: history of customers in customers.yaml\n"
+    ) in texts["Customers_History.yaml"].replace("'", "").replace('"', "")
+    assert "latest of x in unfinished.yaml" in texts["orders.yaml"]
+    (tmp_path / "specs" / "unfinished.yaml").unlink()
+    latest = [spec.target.latest for spec in load_specs(None, load_project(tmp_path))]
+    assert latest == ["silver.Customers_History_2", "silver.customers", "silver.orders_2"]
+    again = written(tmp_path, tmp_path / "events" / "b.jsonl", force=True)
+    assert again["Customers_History.yaml"] == texts["Customers_History.yaml"]
 
 
 def test_an_unknown_file_is_told_with_all_that_was_looked_for(place: Place, tmp_path: Path) -> None:
