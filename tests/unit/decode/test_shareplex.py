@@ -15,6 +15,7 @@ from tests.unit.decode.given import changes_of, lines, spec
 
 SOURCE = SourceSpec("shareplex-json", "/data/shareplex")
 TABLE = "own.t"
+NO_TIMES = ("", "2017-06-16", "16-JUN-17", "2017-06-16T24:00:00", "2017-02-30T00:00:00")
 
 
 def operation(op: str | None, data: Any = None, key: Any = None, **meta: Any) -> str:
@@ -27,7 +28,7 @@ def read(spark: SparkSession, texts: list[str], source: SourceSpec = SOURCE) -> 
 
 
 def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason(spark: SparkSession) -> None:
-    row = {"id": "1"}
+    row, no_time = {"id": "1"}, "meta.time is no time such as 2017-06-16T14:24:34"
     cases = [
         (operation("ins", row), "insert"),
         (operation("INSERT", row, table=None), "insert"),
@@ -40,6 +41,8 @@ def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason
         (operation(None, row), "meta.op is missing"),
         (operation("ins"), 'op "ins" without data'),
         (operation("ins", row, time=None), "meta.time is missing"),
+        *[(operation("ins", row, time=time), no_time) for time in NO_TIMES],
+        (operation("TRUNCATE", time="yesterday"), no_time),
         (json.dumps({"data": row}), "meta is missing"),
         ("{", "not JSON"),
     ]
