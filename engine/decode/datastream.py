@@ -68,11 +68,13 @@ def _parsed(lines: DataFrame) -> DataFrame:
         (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
     )
     event, meta = F.col("_event"), F.col("_meta")
+    told = _clock(event["source_timestamp"])
     return picked.select(
         "*",
         _source_kind(event, meta).alias("_kind"),
         F.upper(F.trim(meta["change_type"])).alias("_change"),
-        F.coalesce(_clock(event["source_timestamp"]), _clock(event["read_timestamp"])).alias("commit_ts"),
+        told.alias("_told_ts"),
+        F.coalesce(told, _clock(event["read_timestamp"])).alias("commit_ts"),
         _clock(event["read_timestamp"]).alias("ingest_ts"),
     )
 
@@ -125,9 +127,12 @@ def _placed(parsed: DataFrame) -> DataFrame:
         .when(kind == ORACLE, ~_positive(meta["scn"]) | _is_unlogged(meta))
         .otherwise(_blank(meta["lsn"]))
     )
-    moment = F.col("commit_ts")
+    moment = F.col("_told_ts")  # the time of reading would order changes by when they were ingested
     streamed = (
-        F.when(kind == MYSQL, position.datastream_mysql(meta["log_file"], meta["log_position"], moment, half))
+        F.when(
+            kind == MYSQL,
+            position.datastream_mysql(meta["log_file"], meta["log_position"], F.col("commit_ts"), half),
+        )
         .when(kind == ORACLE, position.datastream_oracle(meta["scn"], meta["rs_id"], meta["ssn"], half))
         .when(kind == POSTGRESQL, position.datastream_postgresql(moment, meta["lsn"], half))
         .when(
@@ -244,8 +249,15 @@ def _reject_reason(op: Column) -> Column:
         .when(event["payload"].isNull(), "payload is missing")
         .when(~event["payload"].startswith("{"), "payload is not an object")
         .when(F.col("commit_ts").isNull(), "source_timestamp is missing or no time")
+        .when(_is_untimed(), "a streamed change whose source_timestamp, which orders changes, is missing or no time")
         .when(~F.col("_is_read") & F.col("position").isNull(), "a streamed change without a position")
     )
+
+
+def _is_untimed() -> Column:
+    """Whether times order the changes of the database, and a change that has a place in the log does not tell its."""
+    is_streamed = ~F.col("_is_read") & ~F.col("_nowhere")
+    return is_streamed & F.col("_kind").isin(POSTGRESQL, SQLSERVER) & F.col("_told_ts").isNull()
 
 
 def _broken_reason(text: Column) -> Column:

@@ -18,26 +18,26 @@ SOURCE = SourceSpec("datastream-json", "x")
 TIME = "2024-05-06T12:16:01"
 
 
-def event(change: str | None, time: str = TIME, payload: Any = None, method: str = "cdc", **meta: Any) -> str:
+def event(change: str | None, time: str | None = TIME, payload: Any = None, method: str = "cdc", **meta: Any) -> str:
     metadata = {"table": "t", "change_type": change, "is_deleted": change == "DELETE"} | meta
     stamps = {"uuid": "u", "read_timestamp": "2024-05-06 12:20:00", "source_timestamp": time, "read_method": method}
     return json.dumps(stamps | {"source_metadata": metadata, "payload": payload or {"id": 1}})
 
 
-def mysql(change: str | None, file: str | None, pos: int | None, time: str = TIME, **meta: Any) -> str:
+def mysql(change: str | None, file: str | None, pos: int | None, time: str | None = TIME, **meta: Any) -> str:
     return event(change, time, database="db", log_file=file, log_position=pos, primary_keys=["id"], **meta)
 
 
-def oracle(change: str | None, scn: int, rs_id: str | None, ssn: int = 0, **meta: Any) -> str:
-    return event(change, schema="HR", database="xe", scn=scn, rs_id=rs_id, ssn=ssn, **meta)
+def oracle(change: str | None, scn: int, rs_id: str | None, ssn: int = 0, time: str = TIME, **meta: Any) -> str:
+    return event(change, time, schema="HR", database="xe", scn=scn, rs_id=rs_id, ssn=ssn, **meta)
 
 
-def postgresql(change: str | None, lsn: str | None, time: str = TIME) -> str:
+def postgresql(change: str | None, lsn: str | None, time: str | None = TIME) -> str:
     return event(change, time, schema="public", lsn=lsn, method="postgresql-cdc", primary_keys=["id"])
 
 
-def sqlserver(change: str | None, lsn: str | None, place: Any = None) -> str:
-    return event(change, schema="dbo", database="db", lsn=lsn, physical_location=place, method="sqlserver-cdc")
+def sqlserver(change: str | None, lsn: str | None, place: Any = None, time: str | None = TIME) -> str:
+    return event(change, time, schema="dbo", database="db", lsn=lsn, physical_location=place, method="sqlserver-cdc")
 
 
 # In pairs: the first one stands before the second.
@@ -61,6 +61,7 @@ ORDERED = [
     (sqlserver("INSERT", "00000025:00000728:0003"), sqlserver("INSERT", "00000025:00000728:000A")),
     (sqlserver("INSERT", "25:728:3", [1, 9, 9]), sqlserver("INSERT", "25:728:3", [1, 10, 0])),
 ]
+UNTIMED = "a streamed change whose source_timestamp, which orders changes, is missing or no time"
 # An event, and what it is: op, origin, table, the names of its key, whether it has a position.
 KNOWN = [
     (mysql("INSERT", "", 0), ("read", "snapshot", "db.t", '{"id":null}', False)),
@@ -86,6 +87,11 @@ REJECTED = [
     (mysql("UPDATE", "no number", 7), "a streamed change without a position"),
     (mysql("MERGE", "b.1", 7), 'unknown change_type "MERGE"'),
     (mysql("INSERT", "b.1", 7, "yesterday"), None),  # the time of reading stands in
+    (oracle("INSERT", 7, "0x1.2.3", time="yesterday"), None),
+    (postgresql("INSERT", "", "yesterday"), None),  # a READ
+    (postgresql("INSERT", "A/1", "2024-02-30T00:05:00Z"), UNTIMED),
+    (postgresql("DELETE", "A/1", None), UNTIMED),
+    (sqlserver("UPDATE", "25:728:3", time=""), UNTIMED),
     (event("INSERT", database="db", log_file="b.1", log_position=4, table=""), "source_metadata.table is missing"),
     (event("INSERT", payload=[1], database="db", log_file="b.1", log_position=4), "payload is not an object"),
 ]
