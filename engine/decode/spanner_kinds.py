@@ -47,7 +47,14 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
         .when(mod_type.isNull(), "mod_type is missing")
         .when(op(mod_type).isNull(), F.concat(F.lit('unknown mod_type "'), F.substring(mod_type, 1, 20), F.lit('"')))
         .when(F.coalesce(F.size(mods) < 1, F.lit(True)), "a data change record without mods")
+        .when(F.exists(mods, _some_is_no_object), "keys, new_values or old_values in mods is not an object")
     )
     return F.when(kind.isNull(), "neither a data change, a heartbeat nor a partition record of Spanner").when(
         kind == DATA_CHANGE, data
     )
+
+
+def _some_is_no_object(mod: Column) -> Column:
+    """Whether some of a mod's parts is neither an object nor absent, which an empty text counts as."""
+    texts = F.array(*[mod[name] for name in ("keys", "new_values", "old_values")])
+    return F.exists(texts, lambda text: F.coalesce((text != "") & ~text.startswith("{"), F.lit(False)))

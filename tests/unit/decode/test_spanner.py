@@ -23,6 +23,11 @@ MODS = [
     {"keys": {"a": "1", "b": "x"}, "new_values": {"v": "new"}, "old_values": {"v": "old"}},
     {"keys": {"a": "2", "b": "x"}, "new_values": {"v": None}},
 ]
+NO_OBJECT = "keys, new_values or old_values in mods is not an object"
+BAD_MODS = [
+    MODS[0] | part
+    for part in ({"new_values": [1]}, {"new_values": "x"}, {"old_values": 3}, {"keys": "1"}, {"keys": [1]})
+]
 
 
 def record(**more: Any) -> dict[str, Any]:
@@ -101,6 +106,8 @@ def test_control_events_and_rejects_are_told(spark: SparkSession) -> None:
         (record(server_transaction_id=None), "reject", "server_transaction_id is missing"),
         (record(record_sequence="x"), "reject", "record_sequence is missing, or no number"),
         (record(mods=[]), "reject", "a data change record without mods"),
+        *[(record(mods=[MODS[0], mod]), "reject", NO_OBJECT) for mod in BAD_MODS],
+        (camel(record(mods=[{"keysJson": '{"a":"1"}', "newValuesJson": "[1]"}])), "reject", NO_OBJECT),
         ({"change_record": []}, "reject", "neither a data change, a heartbeat nor a partition record of Spanner"),
         ('{"data_change_record": {', "reject", "not JSON"),
         ("3", "reject", "neither a JSON object nor an array of them"),
