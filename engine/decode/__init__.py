@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode import (
@@ -48,7 +48,8 @@ class Format:
 
     `needs_keys`: an event does not always say that it changes a key, or which table it is about. `fans_out`: one line
     can hold several changes. `reads_whole`: a line's meaning can depend on the lines before it in its file; `reads_on`:
-    on those of files before, too; whether such lines are enough.
+    on those of files before, too; whether such lines are enough. `by_coordinates`: a change's place by where it was
+    delivered, where that orders all changes from one on whose own place is not told.
     """
 
     envelopes: Callable[..., DataFrame]
@@ -56,6 +57,7 @@ class Format:
     fans_out: bool = False
     reads_whole: bool = False
     reads_on: Callable[[DataFrame], bool] | None = None
+    by_coordinates: Callable[[SourceSpec], Column] | None = None
 
 
 FORMATS: Final[Mapping[str, Format]] = {
@@ -66,7 +68,13 @@ FORMATS: Final[Mapping[str, Format]] = {
     ),
     "dts-avro": Format(dts_avro.envelopes, needs_keys=True, fans_out=True),
     "spanner-json": Format(spanner_json.envelopes, fans_out=True),
-    "shareplex-json": Format(shareplex_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True),
+    "shareplex-json": Format(
+        shareplex_json.envelopes,
+        needs_keys=True,
+        fans_out=True,
+        reads_whole=True,
+        by_coordinates=shareplex_json.by_coordinates,
+    ),
     "datastream-json": Format(datastream.envelopes),
     "datastream-avro": Format(datastream.envelopes),
     "rows": Format(plain_rows.envelopes),

@@ -36,12 +36,25 @@ def with_epochs(envelopes: DataFrame, epochs: Sequence[EpochSpec]) -> DataFrame:
     number = F.lit(len(epochs))
     for index, epoch in reversed(list(enumerate(epochs))):
         number = F.when(holds(epoch), index).otherwise(number)
-    own = F.conv(F.substring("position", 1, _DIGITS), 16, 10).cast("int")
-    segment = F.lpad(F.hex(number * _OWN + own), _DIGITS, "0")
+    segment = F.lpad(F.hex(number * _OWN + _number(F.col("position"))), _DIGITS, "0")
     position = F.concat(segment, F.substring("position", _DIGITS + 1, 1 << 20))
     return envelopes.select(
         *[position.alias(name) if name == "position" else F.col(name) for name in envelopes.columns]
     )
+
+
+def declared_epoch(position: Column) -> Column:
+    """Which of the declared epochs a position is of."""
+    return F.floor(_number(position) / _OWN)
+
+
+def is_second(position: Column) -> Column:
+    """Whether a position is of the second of a format's own epochs, whatever declared one they are inside."""
+    return _number(position) % _OWN == int(SECOND_EPOCH, 16)
+
+
+def _number(position: Column) -> Column:
+    return F.conv(F.substring(position, 1, _DIGITS), 16, 10).cast("int")
 
 
 def holds(epoch: EpochSpec) -> Column:

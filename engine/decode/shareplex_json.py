@@ -3,7 +3,7 @@
 An `upd` carries the row before in `key` and the columns that changed in `data`; an explicit null counts. UPDATE BEFORE
 and UPDATE AFTER are two lines, one behind the other. Operations name no keys and no types: the spec does; and the table
 where `meta` does not. Order: SCN, transaction, operation. One change of a delivery without an SCN, and coordinates
-order all of it, behind whatever SCNs order (`source.order` says it once for all).
+order all of it and all that comes later, behind whatever SCNs order (`source.order` says it once for all).
 """
 
 from __future__ import annotations
@@ -106,20 +106,16 @@ def _paired(picked: DataFrame, lines: DataFrame, declared: Declared) -> DataFram
 
 def _placed(operations: DataFrame, lines: DataFrame, source: SourceSpec) -> DataFrame:
     """Where each change stands in the source's order; why it is rejected, if so."""
-    meta, line = F.col("_meta"), F.col("line")
+    meta = F.col("_meta")
     scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
     sequence = F.coalesce(meta["seq"], F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
     by_scn = position.shareplex(scn, meta["trans"], sequence)
-    by_line = position.file_line(file_name(F.col("file"), source), line, F.lit(0), position.SECOND_EPOCH)
-    by_offset = position.kafka_record(
-        F.lit(0), F.col("kafka_partition"), F.col("kafka_offset"), F.lit(0), position.SECOND_EPOCH
-    )
     if source.order == "auto":
         lacking = F.broadcast(lines.agg(F.coalesce(F.bool_or(_lacks_scn()), F.lit(False)).alias("_lacking")))
         told = operations.crossJoin(lacking)  # one row
     else:
         told = operations.select("*", F.lit(source.order == "coordinates").alias("_lacking"))
-    place = F.when(F.col("_lacking"), F.coalesce(by_offset, by_line)).otherwise(by_scn)
+    place = F.when(F.col("_lacking"), by_coordinates(source)).otherwise(by_scn)
     seated = told.select("*", sequence.alias("_sequence"), place.alias("_place"))
     reason = shareplex_kinds.reject_reason(F.col("_op"), meta, F.col("table"), F.col("_image"), F.col("_place"))
     return seated.select(
@@ -128,6 +124,16 @@ def _placed(operations: DataFrame, lines: DataFrame, source: SourceSpec) -> Data
         .when(F.col("control_kind").isNull(), reason)
         .alias("reason"),
     )
+
+
+def by_coordinates(source: SourceSpec) -> Column:
+    """The place of a change by where it was delivered: its offset, or its file and line. Behind every SCN.
+
+    Of the columns file, line, kafka_partition, kafka_offset.
+    """
+    epoch, zero = position.SECOND_EPOCH, F.lit(0)
+    by_offset = position.kafka_record(zero, F.col("kafka_partition"), F.col("kafka_offset"), zero, epoch)
+    return F.coalesce(by_offset, position.file_line(file_name(F.col("file"), source), F.col("line"), zero, epoch))
 
 
 def _lacks_scn() -> Column:

@@ -17,6 +17,7 @@ from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
+from engine.run.order import settled
 from engine.run.records import context_of, read_records, source_files
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -99,7 +100,8 @@ def list_delivery(
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
     declared = {spec.table: spec.keys for spec in specs}
-    return Delivery(source, files, with_masks(find_consumers(spark, project, targets, files, tidy), specs), declared)
+    consumers = with_masks(find_consumers(spark, project, targets, files, tidy), specs)
+    return Delivery(settled(spark, project.catalog.name, source, specs), files, consumers, declared)
 
 
 def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) -> dict[str, Consumer]:

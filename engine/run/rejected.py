@@ -15,6 +15,7 @@ from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
 from engine.run.delivery import PLACE, Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
+from engine.run.order import settled
 from engine.run.records import context_of, read_records, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
@@ -47,6 +48,7 @@ def rejected_delivery(
         return None
     consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
     declared = {spec.table: spec.keys for spec in specs}
+    source = settled(spark, project.catalog.name, source, specs)
     found = Rejected(source, (), with_masks(consumers, specs), declared, waiting=waiting)
     read_again(spark, project, found)
     return found

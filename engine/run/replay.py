@@ -19,6 +19,7 @@ from engine.run.delivery import PLACE, Consumer, Delivery, control_consumer, of_
 from engine.run.evidence import evidence
 from engine.run.folding import is_left_behind, other_settings
 from engine.run.lock import one_run
+from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, moved_lines, newly_told, rejected_delivery
 from engine.run.reports import Progress, failed, silent
@@ -109,6 +110,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     """Append to a table's changes what came good of its rejects, in one batch; close what changed.
 
     Raises: SchemaEvolutionError: the mended spec does not fit the table.
+        SourceError: what came good is in no order with what is there.
         InvariantViolation: not all that came good was appended.
     """
     assert delivery.records is not None
@@ -122,6 +124,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     if exists(spark, catalog, name):
         good = without(good, read(spark, catalog, name), delivery.waiting)
     good = good.transform(checkpointed)
+    refuse_mixed(spark, catalog, spec, good)
     moved = moved_lines(delivery.waiting, good, bad)
     if moved.isEmpty():
         return Taking(newest, 0, bad.count())

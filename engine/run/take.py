@@ -33,6 +33,7 @@ from engine.run.delivery import (
     texts_again,
 )
 from engine.run.evidence import evidence
+from engine.run.order import refuse_mixed
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.changes import ensure_changes, known_keys, known_row
@@ -177,7 +178,7 @@ class Decoded:
 def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:
     """Decode what is new to a table, lazily but for its shape.
 
-    Raises: SourceError: no event of this table was ever delivered.
+    Raises: SourceError: no event of this table was ever delivered, or what is new is in no order with what is there.
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
     records = new_to(delivery, delivery.consumers[spec.table])
@@ -185,6 +186,7 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
+    refuse_mixed(spark, project.catalog.name, spec, mine)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
     tell_types = any(row["tell_types"] for row in delivery.classes if row["table"] == spec.table)
     return replace(decode_records(spark, project, mine, spec, known, tell_types), again=again)
@@ -238,7 +240,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
 
     Inputs and rejects are written first, with the batch's number; the commit to `changes` makes them real.
 
-    Raises: SourceError: too many rejects, or no event of this table was ever delivered.
+    Raises: SourceError: too many rejects, no event of this table was ever delivered, or what is new is in no order with
+        what is there.
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
     taker = delivery.consumers[spec.table]

@@ -1,5 +1,6 @@
 """Epochs: which one an event is of, and that its position says so."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import envelopes
+from engine.decode.epochs import declared_epoch, is_second
 from engine.errors import SpecError
 from engine.spec import table_spec
 from engine.spec.model import EpochSpec, ProjectSpec, SourceSpec
@@ -52,6 +54,22 @@ def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSessio
     (plain,) = found(spark, [binlog(900)])
     (ruled,) = found(spark, [binlog(900)], EpochSpec(until=UNTIL))
     assert plain.position == ruled.position == "0000-00000001-0000000000000384-00000000"
+
+
+def test_the_second_epoch_of_a_format_is_told_inside_every_declared_one(spark: SparkSession) -> None:
+    meta = {"op": "ins", "table": "t", "trans": "1.2", "seq": 1}
+    text = json.dumps({"meta": meta | {"time": "2026-02-01T12:00:00", "scn": "9"}, "data": {"id": 1}})
+    for order, expected in (("scn", [(0, False), (1, False)]), ("coordinates", [(0, True), (1, True)])):
+        told = []
+        for rules in ((EpochSpec(until=UNTIL),), (EpochSpec(path="before/*"),)):
+            source = SourceSpec("shareplex-json", "x", order=order, epochs=rules)
+            (row,) = (
+                envelopes(lines(spark, [text]), source, {"t": ("id",)})
+                .select(declared_epoch(F.col("position")), is_second(F.col("position")))
+                .collect()
+            )
+            told.append(tuple(row))
+        assert told == expected
 
 
 @pytest.mark.parametrize(

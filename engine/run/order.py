@@ -1,0 +1,73 @@
+"""The order of a source that SCNs give as long as all changes have one, else coordinates: it turns to these once."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import FORMATS
+from engine.decode.epochs import declared_epoch, is_second
+from engine.decode.position import SECOND_EPOCH
+from engine.errors import SourceError
+from engine.spec.model import SourceSpec, TableSpec
+from engine.table.catalog import exists, read
+
+
+def settled(spark: SparkSession, catalog: str, source: SourceSpec, specs: Iterable[TableSpec]) -> SourceSpec:
+    """The source with the order that its tables have come to: once coordinates placed a change, they place all later
+    ones. By its SCN, which sorts before all coordinates, one of those would stand before what it came after."""
+    if not can_turn(source):
+        return source
+    is_turned = any(has_turned(spark, catalog, spec.target.changes) for spec in specs)
+    return replace(source, order="coordinates") if is_turned else source
+
+
+def can_turn(source: SourceSpec) -> bool:
+    """Whether deliveries decide what orders the source."""
+    return FORMATS[source.format].by_coordinates is not None and source.order == "auto"
+
+
+def has_turned(spark: SparkSession, catalog: str, changes: str) -> bool:
+    """Whether coordinates placed some stored change."""
+    if not exists(spark, catalog, changes):
+        return False
+    # The first condition says nothing more, but Iceberg leaves out whole files by it.
+    behind = read(spark, catalog, changes).where((F.col("position") >= SECOND_EPOCH) & is_second(F.col("position")))
+    return not behind.isEmpty()
+
+
+def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFrame) -> None:
+    """See that what coordinates place from here on stands, by them, behind everything that SCNs placed before.
+
+    Needs: new: position, file, line, kafka_partition, kafka_offset.
+    Raises: SourceError: some of it stands before; then nothing puts the two in one order.
+    """
+    name = spec.target.changes
+    if not can_turn(spec.source) or not exists(spark, catalog, name):
+        return
+    first = ends(new.where(is_second(F.col("position"))), spec.source, is_last=False)
+    if not first:
+        return
+    last = ends(read(spark, catalog, name).where(~is_second(F.col("position"))), spec.source, is_last=True)
+    for epoch in first.keys() & last.keys():
+        new_end, stored_end = first[epoch], last[epoch]
+        if stored_end["place"] >= new_end["place"]:
+            raise SourceError(
+                f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has an SCN, and so"
+                f" coordinates order what comes; but what begins at {new_end['file']}:{new_end['line']} stands before"
+                f" changes that SCNs ordered, up to {stored_end['file']}:{stored_end['line']}. Nothing was taken.",
+                "say source.order: coordinates in the spec, and run `siltstone rebuild --reread`: it orders what was"
+                " taken by coordinates, too; then run again",
+            )
+
+
+def ends(changes: DataFrame, source: SourceSpec, is_last: bool) -> dict[int, Any]:
+    """The first change of each declared epoch by coordinates, or the last: place, file, line."""
+    by_coordinates = FORMATS[source.format].by_coordinates
+    assert by_coordinates is not None
+    end = F.struct(by_coordinates(source).alias("place"), "file", "line")
+    found = changes.where(F.col("position").isNotNull()).groupBy(declared_epoch(F.col("position")).alias("epoch"))
+    rows = found.agg((F.max(end) if is_last else F.min(end)).alias("end")).collect()
+    return {row["epoch"]: row["end"] for row in rows}
