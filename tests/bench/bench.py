@@ -42,7 +42,7 @@ CHECKED = "catch-up with checks"
 IN_ORDER, LATE = "half a night, in order", "half a night, 1 % late"
 SMALL = Size(100_000, 30_000, 200_000)
 # Large enough for the plans of a large night: a small one is planned lightly, without a line of generated code.
-WARM_UP = Size(250_000, 75_000, 300_000)
+WARM_UP = Size(100_000, 30_000, 250_000)
 GROWN = 4  # how many times the batch, and the table, grows
 PROGRESS = Console(stderr=True)
 SPARK_CONF = {"spark.driver.memory": "8g", "spark.sql.shuffle.partitions": "8"}
