@@ -4,10 +4,10 @@ Years 1 and 9999 come in: programs write their zero and their greatest time wher
 """
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST, _LAST = "0001-01-03", "9999-12-29"  # two days inside: a row's times pass through the local zone
@@ -18,7 +18,9 @@ def moment_of(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
-def collectable(moment: Column) -> Column:
+def collectable(moment: "Column") -> "Column":
     """A moment that a row can bring to the driver: at the calendar's ends, the nearest that it can. Null stays."""
+    from pyspark.sql import functions as F  # not for the report, which takes its moments from here without Spark
+
     first, last = (F.lit(day).cast("timestamp") for day in (_FIRST, _LAST))
     return F.when(moment.isNotNull(), F.greatest(F.least(moment, last), first))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from engine import names
 from engine.look import Reader, TableNames, table_names
 from engine.look.gaps import gaps_of
+from engine.moments import EPOCH
 from engine.schema.gap import HEALED, Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from quality.report.facts import CheckFact, Facts, RunFact, SchemaChange, TableFacts
@@ -66,7 +67,7 @@ def oldest_shown(catalog: Reader, project: ProjectSpec) -> datetime:
         else []
     )
     if len(commits) <= COMMITS_OF_RUNS:
-        return datetime(1970, 1, 1, tzinfo=UTC)
+        return EPOCH
     return datetime.fromtimestamp(commits[-COMMITS_OF_RUNS].timestamp_ms / 1000, UTC) - LONGEST_RUN
 
 

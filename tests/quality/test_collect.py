@@ -1,6 +1,8 @@
 """From Iceberg tables to the report's facts: a small lake, written by PyIceberg, read as the report reads it."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -120,6 +122,12 @@ def filled(lake: Lake) -> None:
         schema.update_column("amount", DecimalType(12, 2))
     wider = pa.schema({"id": NUMBER, "amount": pa.decimal128(12, 2), "note": TEXT})
     lake.append("shop.orders", wider, [{"id": 2, "amount": 3, "note": "x"}])
+
+
+def test_a_report_starts_without_spark() -> None:
+    loaded = "import sys, quality.report.write; print('pyspark' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == "False"
 
 
 def test_before_the_first_run_there_are_no_facts(tmp_path: Path) -> None:
