@@ -106,7 +106,7 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
     has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
     sources = tuple(facts["sources"])
     control_since = tables.control_before(since)
-    counted = ("changes", "streamed", "swaps", "reads", "placed", "earliest", "newest", "newest_taken")
+    counted = ("changes", "streamed", "swaps", "reads", "placed", "newest", "newest_taken")
     return Scope(
         since=since,
         columns=tables.columns,
@@ -117,7 +117,8 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
         whole=not has_older or facts["truncates"] > 0,
         late=late_of(facts, tables.reached),
         evidence=evidence_of(tables.control, sources, control_since, facts["newest"], facts["newest_taken"]),
-        **({name: facts[name] for name in counted} | {"earliest": bound(facts["earliest"])}),
+        earliest=bound(facts["earliest"]),
+        **{name: facts[name] for name in counted},
     )
 
 

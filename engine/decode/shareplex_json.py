@@ -116,8 +116,12 @@ def _placed(operations: DataFrame, lines: DataFrame, source: SourceSpec) -> Data
     else:
         told = operations.select("*", F.lit(source.order == "coordinates").alias("_lacking"))
     place = F.when(F.col("_lacking"), by_coordinates(source)).otherwise(by_scn)
-    seated = told.select("*", sequence.alias("_sequence"), place.alias("_place"))
-    reason = shareplex_kinds.reject_reason(F.col("_op"), meta, F.col("table"), F.col("_image"), F.col("_place"))
+    seated = told.select(
+        "*", sequence.alias("_sequence"), place.alias("_place"), micros(meta["time"]).alias("commit_ts")
+    )
+    reason = shareplex_kinds.reject_reason(
+        F.col("_op"), meta, F.col("commit_ts"), F.col("table"), F.col("_image"), F.col("_place")
+    )
     return seated.select(
         "*",
         F.when(F.col("_broken"), shareplex_kinds.broken_reason(F.col("text")))
@@ -181,7 +185,6 @@ def _completed(halves: DataFrame) -> DataFrame:
         "after_json": F.when(is_change & (op != names.OP_DELETE), F.col("_image")),
         "schema_hash": F.lit(None).cast("bigint"),
         "position": F.when(is_change, F.col("_place")),
-        "commit_ts": micros(meta["time"]),
         "ingest_ts": F.lit(None).cast("timestamp"),
         "tx_id": meta["trans"],
         "tx_order": F.when(is_change, F.col("_sequence")),

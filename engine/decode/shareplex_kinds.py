@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines
-from engine.decode.instants import micros
 from engine.schema import control_kinds
 
 BEFORE: Final = "UPDATE BEFORE"
@@ -52,7 +51,7 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the operation has a type that SharePlex does not give it")
 
 
-def reject_reason(op: Column, meta: Column, table: Column, image: Column, place: Column) -> Column:
+def reject_reason(op: Column, meta: Column, moment: Column, table: Column, image: Column, place: Column) -> Column:
     """Why an operation that is no control event cannot be a change either; null where it can."""
     name = meta["op"]
     return (
@@ -61,7 +60,7 @@ def reject_reason(op: Column, meta: Column, table: Column, image: Column, place:
         .when(op.isNull(), F.concat(F.lit('unknown op "'), F.substring(name, 1, 20), F.lit('"')))
         .when(table.isNull(), "meta.table is missing, and more than one spec reads these files")
         .when(meta["time"].isNull(), "meta.time is missing")
-        .when(micros(meta["time"]).isNull(), "meta.time is no time such as 2017-06-16T14:24:34")
+        .when(moment.isNull(), "meta.time is no time such as 2017-06-16T14:24:34")
         .when((op != names.OP_TRUNCATE) & image.isNull(), F.concat(F.lit('op "'), name, F.lit('" without data')))
         .when(place.isNull(), "a change without scn, trans or seq: source.order: coordinates takes it where it stands")
     )

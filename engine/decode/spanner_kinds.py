@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import json_lines
+from engine.decode import json_lines, outcome
 from engine.schema import control_kinds
 
 DATA_CHANGE: Final = "data_change"
@@ -56,5 +56,5 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
 
 def _some_is_no_object(mod: Column) -> Column:
     """Whether some of a mod's parts is neither an object nor absent, which an empty text counts as."""
-    texts = F.array(*[mod[name] for name in ("keys", "new_values", "old_values")])
-    return F.exists(texts, lambda text: F.coalesce((text != "") & ~text.startswith("{"), F.lit(False)))
+    texts = [mod[name] for name in ("keys", "new_values", "old_values")]
+    return outcome.some(F.coalesce((text != "") & ~text.startswith("{"), F.lit(False)) for text in texts)

@@ -21,7 +21,7 @@ from engine.recognise.paths import common_path, inside, named_folders
 from engine.recognise.tables import FoundTable
 from engine.recognise.targets import OtherName, other_names
 from engine.spec.interpolation import as_written
-from engine.spec.load import PROJECT_FILE, load_project
+from engine.spec.load import PROJECT_FILE, load_project, specs_in
 
 CANDIDATES_SHOWN: Final = 5
 PROJECT: Final = """\
@@ -72,7 +72,7 @@ def written_specs(
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
         alike = sum(file.name.casefold().startswith(f"{plain.casefold()}.") for file in named.values())
         named[name] = folder / f"{plain}{f'.{alike + 1}' if alike else ''}.yaml"
-    there = sorted({*folder.glob("*.yaml"), *folder.glob("*.yml")} - set(named.values()))
+    there = [file for file in specs_in(folder) if file not in named.values()]
     targets = other_names(list(named), load_project(start=root).namespace, there)
     folders = named_folders(events)
     found: list[WrittenSpec] = []

@@ -128,11 +128,16 @@ def _project_file(path: Path | None, begin: Path) -> Path | None:
     return next((file for file in candidates if file.is_file()), None)
 
 
+def specs_in(folder: Path) -> list[Path]:
+    """The files of a folder that are specs, in the order of their names; none where there is no folder."""
+    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+
+
 def _spec_files(paths: Sequence[Path] | None, project: ProjectSpec) -> tuple[list[Path], list[Violation]]:
     files: list[Path] = []
     violations: list[Violation] = []
     for path in [Path(p).resolve() for p in paths or [project.root / SPECS_FOLDER]]:
-        inside = sorted([*path.glob("*.yaml"), *path.glob("*.yml")]) if path.is_dir() else [path]
+        inside = specs_in(path) if path.is_dir() else [path]
         if not inside or not path.exists():
             hint = "siltstone init writes specs from events; specs/README.md describes them."
             violations.append(Violation("$", "there is no spec here", hint, path))
