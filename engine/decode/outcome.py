@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 from typing import Final
+from zlib import crc32
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -22,6 +23,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
+from engine.schema.evolve import MAX_DIGITS
 
 UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
 WRITTEN_OUT: Final = r"^[+-]?[0-9]+\.[0-9]+$"
@@ -90,14 +92,23 @@ def before(shape: TableShape) -> Column:
 
 
 def content_hash(shape: TableShape) -> Column:
-    """A hash of the op and the row's values, and of which are null, columns in the order of their names.
+    """A hash of the op and of the row's values with their names; a column without a value adds nothing.
 
-    A number has the same hash in the type that its column can be widened to: a redelivery may come after that.
+    So it stays what it is when the table gets a column, or one that is wider: a redelivery may come after that.
     """
-    wide: dict[T.DataType, str] = {T.IntegerType(): "bigint", T.FloatType(): "double"}
-    named = sorted(((c.name, c.type) for c in shape.columns), key=lambda named: named[0])
-    columns = [F.col("_stored")[name].cast(wide.get(kind, kind)) for name, kind in named]
-    return F.xxhash64(F.col("op"), *columns, *[column.isNull() for column in columns])
+    parts = []
+    for column in sorted(shape.columns, key=lambda column: column.name):
+        value = F.col("_stored")[column.name].cast(_widest(column.type))
+        parts += [F.when(value.isNotNull(), F.lit(crc32(column.name.encode()))), value]
+    return F.xxhash64(F.col("op"), *parts)
+
+
+def _widest(kind: T.DataType) -> T.DataType:
+    """The widest type that a column can get without being written anew."""
+    if isinstance(kind, T.DecimalType):
+        return T.DecimalType(MAX_DIGITS, kind.scale)
+    wider: dict[T.DataType, T.DataType] = {T.IntegerType(): T.LongType(), T.FloatType(): T.DoubleType()}
+    return wider.get(kind, kind)
 
 
 def rescued(shape: TableShape) -> Column:

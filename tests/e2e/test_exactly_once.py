@@ -51,6 +51,19 @@ def test_a_growing_file_is_taken_from_where_it_was_left(grown: Shop) -> None:
     assert tiled(grown) == [1, 2]
 
 
+def test_what_comes_again_is_known_when_columns_were_added_and_widened(shop: Shop) -> None:
+    """The columns are those that the events say: a redelivery is decoded with other ones than the first delivery."""
+    spec = shop.spec(columns=None)
+    first = [insert(1, row(1, "Alice", 1), types={}), update(2, row(1, "Alicia", 2), types={})]
+    shop.write("a.jsonl", first)
+    assert shop.taken(spec).outcomes == {"opened": 2}
+    more = {"n": "int64", "mail": "string"}
+    shop.write("b.jsonl", [*first, insert(3, row(2, "Bob", 7_000_000_000) | {"mail": "b@x"}, types=more)])
+    assert shop.taken(spec).outcomes == {"opened": 1, "redelivered": 2}
+    assert [found["mail"] for found in shop.rows("shop_things_h")].count("b@x") == 1
+    assert len(shop.rows("shop_things_h")) == 3
+
+
 def test_a_run_with_nothing_new_takes_nothing(grown: Shop) -> None:
     before = everything(grown)
     again = grown.taken()

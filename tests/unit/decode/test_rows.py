@@ -259,6 +259,21 @@ def test_the_content_hash_tells_rows_apart_and_copies_not(spark: SparkSession) -
     assert hashes[0] == hashes[2] == hashes[3]
 
 
+def test_the_content_hash_stays_when_the_table_gets_columns_and_wider_ones(spark: SparkSession) -> None:
+    before = {"id": "int", "a": "float", "d": "decimal(6,2)"}
+    after = {"id": "bigint", "_first": "string", "a": "double", "d": "decimal(20,2)", "z": "string"}
+    rows = [{"id": 1, "a": 2.5, "d": "1.20"}, {"id": 1, "a": None, "d": None}]
+    narrow, wide = (
+        [
+            found.content_hash
+            for found in decoded(spark, [event("c", after=row) for row in rows], spec(columns, decimals="string"))
+        ]
+        for columns in (before, after)
+    )
+    assert narrow == wide
+    assert narrow[0] != narrow[1]
+
+
 def test_names_with_dots_quotes_and_blanks_are_ordinary_names(spark: SparkSession) -> None:
     names = ["a.b", 'say "x"', "two words", "`tick`", "한글"]
     row = {"id": 1} | {name: number for number, name in enumerate(names)}
