@@ -1,9 +1,10 @@
 """Lines of files with their coordinates: which file, which line."""
 
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
@@ -20,6 +21,7 @@ from engine.inputs.pending import PendingFile
 UNREADABLE = (PySparkException, Py4JJavaError)
 BLANKS = " \t\r"
 """What a line may hold and still be blank: the line ends of Windows leave a carriage return."""
+_WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|\w+:.*?)\.? *(?:SQLSTATE|$)")
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,13 @@ def unreadable(spark: SparkSession, pending: Sequence[PendingFile], error: Excep
             except UNREADABLE:
                 return cut_short(spark, entry.file)
     reason = first_line(error) if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
+    named = _WHILE_READING.search(reason)
+    if named is not None:
+        return SourceError(
+            f"Cannot read {named[1]}: it is damaged, was cut short, is still being written, or may not be read. Nothing"
+            " of this batch was taken.",
+            "deliver the whole file (or give the permission) and run again, or move it away",
+        )
     return SourceError(f"Cannot read the source's files: {reason[:300]}.", "check the files and the permissions")
 
 

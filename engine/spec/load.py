@@ -129,8 +129,12 @@ def _project_file(path: Path | None, begin: Path) -> Path | None:
 
 
 def specs_in(folder: Path) -> list[Path]:
-    """The files of a folder that are specs, in the order of their names; none where there is no folder."""
-    return sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
+    """The files of a folder that are specs, in the order of their names; none where there is no folder.
+
+    A project file can stand beside them.
+    """
+    found = (*folder.glob("*.yaml"), *folder.glob("*.yml"))
+    return sorted(file for file in found if file.name != PROJECT_FILE)
 
 
 def _spec_files(paths: Sequence[Path] | None, project: ProjectSpec) -> tuple[list[Path], list[Violation]]:
