@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.envelope import CONTROL
+from engine.schema.control_kinds import QUERY, REDELIVERY, UPDATE_BEFORE
+
+OF_ROWS: Final = (QUERY, REDELIVERY, UPDATE_BEFORE)
+"""Kinds whose events hold values of rows, which a spec may mask: where they stand is told, not what they say."""
 
 
 def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
@@ -29,7 +34,7 @@ def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame
         "channel",
         "file",
         "line",
-        F.col("control_json").alias("payload"),
+        F.when(~F.col("control_kind").isin(*OF_ROWS), F.col("control_json")).alias("payload"),
     )
 
 
