@@ -63,6 +63,7 @@ TIMES_OF_DAY: Final = {"time_millis": "millis", "time_micros": "micros", "time_n
 
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
+PLACE: Final = ["file", "line"]  # where a record was delivered
 OF_REJECT: Final = ("consumer", "batch", "file", "line")  # what tells one reject from all others
 REPLAYS: Final = "replays"
 INPUTS: Final = "inputs"

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from engine import names
+from engine.decode import FORMATS
 from engine.moments import moment_of
 from engine.report import CheckReport
 from engine.schema.gap import Gap
@@ -20,6 +21,7 @@ from engine.table.commit import summary_of_batch
 from engine.table.gaps import read_gaps, update_gaps
 from engine.table.layout import Layout
 from engine.table.ledger import append_rows, open_rejects, read_ledger
+from engine.table.withdrawn import withdrawn_places, without_withdrawn
 from quality import catalogue
 from quality.again import dated, look_again
 from quality.catalogue import CHECKS, SUMMARIES
@@ -156,11 +158,13 @@ def read_tables(
     catalog, target = project.catalog.name, spec.target
     layout = Layout(spec.history.renamed, spec.history.recorded)
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
+    control = read_ledger(spark, project, names.CONTROL)
+    withdrawn = withdrawn_places(control) if FORMATS[spec.source.format].withdraws else None
     return Tables(
-        changes=read_changes(spark, catalog, target.changes),
+        changes=without_withdrawn(read_changes(spark, catalog, target.changes), withdrawn),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
         latest=read(spark, catalog, target.latest, latest_ref or MAIN),
-        control=read_ledger(spark, project, names.CONTROL),
+        control=control,
         since=since,
         control_since=None if numbers is None else numbers.get("control_since"),
         rejects=None if is_clean(numbers) else open_rejects(spark, project),

@@ -48,7 +48,7 @@ class Format:
 
     `needs_keys`: an event does not always say that it changes a key, or which table it is about. `fans_out`: one line
     can hold several changes. `reads_whole`: a line's meaning can depend on the lines before it in its file; `reads_on`:
-    on those of files before, too; whether such lines are enough. `by_coordinates`: a change's place by where it was
+    on those of other files, too; whether such lines are enough. `by_coordinates`: a change's place by where it was
     delivered, where that orders all changes from one on whose own place is not told.
     """
 
@@ -58,6 +58,11 @@ class Format:
     reads_whole: bool = False
     reads_on: Callable[[DataFrame], bool] | None = None
     by_coordinates: Callable[[SourceSpec], Column] | None = None
+
+    @property
+    def withdraws(self) -> bool:
+        """Whether files that come later can show that a change which was taken is none: it was sent again."""
+        return self.reads_on is not None
 
 
 FORMATS: Final[Mapping[str, Format]] = {

@@ -20,6 +20,7 @@ from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
 from engine.decode.json_lines import CORRUPT, wrapped
 from engine.frames import checkpointed
+from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
 _MESSAGE_FIELDS: Final = {
@@ -112,7 +113,7 @@ def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
     """
     message = F.col("_message")
     resent = F.coalesce(F.col("_resent"), F.lit(False))
-    control = F.when(resent & F.col("reason").isNull() & F.col("_control").isNull(), "redelivery")
+    control = F.when(resent & F.col("reason").isNull() & F.col("_control").isNull(), control_kinds.REDELIVERY)
     told = known.select("*", F.coalesce("_control", control).alias("control_kind"))
     is_rows = F.col("reason").isNull() & F.col("control_kind").isNull() & (F.col("_op") != names.OP_TRUNCATE)
     data, old = message["data"], message["old"]

@@ -20,85 +20,104 @@ def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     Rows: filters; one a message of which there is something to say.
 
     A lane is a partition of a topic (of a folder, where no topic is told), or where there is none, all files in the
-    order of their names. Messages of one `id` that
-    follow each other are a batch. After a rollback the whole batch just before comes again, message by message and
-    equal in all but `id` and `ts`, as the beginning of the next batch, which may go on longer. Inside one batch equal
-    messages are changes of their own.
+    order of their names. A message of a partition stands there once, however often it was delivered: its offset says
+    so. Messages of one `id` that follow each other are a batch. After a rollback the whole batch just before comes
+    again, message by message and equal in all but `id` and `ts`, as the beginning of the next batch, which may go on
+    longer. Inside one batch equal messages are changes of their own.
 
         id       1  1  2  2  3  3  3  4  4
         message  A  B  C  D  C  D  E  E  F
         resent                x  x         batch 4 begins with E, but batch 3 was C D E
     """
-    return messages.transform(_placed, fields).transform(_batches).transform(_told)
+    placed = messages.transform(_placed, fields)
+    told = placed.transform(_standing).transform(_batches).transform(_told)
+    delivered_again = (F.col("d.lane") == F.col("t.lane")) & (F.col("d.at") == F.col("t.at"))
+    found = placed.alias("d").join(F.broadcast(told.alias("t")), on=delivered_again, how="inner")  # one a place
+    return found.select("d.file", "d.line", "t._resent", "t._reached")
 
 
 def holds_batches(messages: DataFrame, fields: Sequence[str]) -> bool:
-    """Whether the last two batches of each lane begin among these messages: what follows can go on with the last one,
-    and then begin with the other once more.
+    """Whether three batches of each lane begin among these messages: one that can go on from before or behind them, and
+    two that stand beside each other, of which the second can be the first once more.
 
     Needs: as `resent_messages`. A batch begins here for sure if another one is before it.
     """
-    lanes = messages.transform(_placed, fields).transform(_batches).groupBy("lane").agg(F.max("batch").alias("batches"))
-    return lanes.where(F.col("batches") < WHOLE).isEmpty()
+    batches = messages.transform(_placed, fields).transform(_standing).transform(_batches)
+    return batches.groupBy("lane").agg(F.max("batch").alias("batches")).where(F.col("batches") < WHOLE).isEmpty()
 
 
 def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
-    """Where each message stands in its lane, and a hash of what is the same when it is sent again."""
+    """Where each message stands in its lane, and a hash of what is the same when it is sent again.
+
+    Gives: file, line, lane, at (where in the lane), id, es, content.
+    """
     message, partition = F.col("_message"), F.col("kafka_partition")
     told = [name for name in fields if name not in _OF_A_DELIVERY]
     folder = F.when(F.col("channel").isNull(), F.regexp_replace("file", "[^/]*$", ""))
+    in_file = F.col("kafka_offset").isNull()
+    at = F.struct(
+        F.coalesce("kafka_offset", F.lit(0)).alias("offset"),
+        F.when(in_file, F.col("file")).otherwise("").alias("file"),
+        F.when(in_file, F.col("line")).otherwise(0).alias("line"),
+    )
     return messages.where(message["id"].isNotNull()).select(
         "file",
         "line",
-        F.struct("channel", partition.alias("partition"), F.when(partition.isNotNull(), folder).alias("folder")).alias(
-            "lane"
-        ),
-        F.coalesce("kafka_offset", F.lit(0)).alias("offset"),
+        F.struct(
+            F.coalesce("channel", F.lit("")).alias("channel"),
+            F.coalesce(partition, F.lit(-1)).alias("partition"),
+            F.coalesce(F.when(partition.isNotNull(), folder), F.lit("")).alias("folder"),
+        ).alias("lane"),
+        at.alias("at"),
         message["id"].alias("id"),
         message["es"].alias("es"),
         F.xxhash64(*[message[name] for name in told], *[message[name].isNull() for name in told]).alias("content"),
     )
 
 
-def _batches(placed: DataFrame) -> DataFrame:
+def _standing(placed: DataFrame) -> DataFrame:
+    """Every place of a lane once.
+
+    Rows: filters.
+    """
+    return placed.drop("file", "line").dropDuplicates(["lane", "at"])
+
+
+def _batches(standing: DataFrame) -> DataFrame:
     """Messages with the number of their batch in the lane. `reached`: in Kafka, a later time that the lane has seen.
 
     Rows: 1:1.
     """
-    lane = Window.partitionBy("lane").orderBy("offset", "file", "line")
+    lane = Window.partitionBy("lane").orderBy("at")
     so_far = lane.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    began = placed.select("*", (~F.col("id").eqNullSafe(F.lag("id").over(lane))).cast("bigint").alias("begins"))
+    began = standing.select("*", (~F.col("id").eqNullSafe(F.lag("id").over(lane))).cast("bigint").alias("begins"))
     numbered = began.select("*", F.sum("begins").over(so_far).alias("batch"), F.max("es").over(so_far).alias("last"))
-    in_kafka = F.col("lane.partition").isNotNull() & (F.col("last") > F.col("es"))
-    return numbered.select(*placed.columns, "batch", F.when(in_kafka, F.col("last")).alias("reached"))
+    in_kafka = (F.col("lane.partition") >= 0) & (F.col("last") > F.col("es"))
+    return numbered.select(*standing.columns, "batch", F.when(in_kafka, F.col("last")).alias("reached"))
 
 
-def _told(placed: DataFrame) -> DataFrame:
+def _told(batched: DataFrame) -> DataFrame:
     """The messages of beginnings that are the whole batch before, and those whose lane has seen a later time.
 
-    Gives: file, line, _resent, _reached.
+    Gives: lane, at, _resent, _reached.
     Rows: filters.
     """
-    parts = F.array_sort(F.collect_list(F.struct("offset", "file", "line", "content", "reached")))
-    batches = placed.groupBy("lane", "batch").agg(parts.alias("parts"))
+    parts = F.array_sort(F.collect_list(F.struct("at", "content", "reached")))
+    batches = batched.groupBy("lane", "batch").agg(parts.alias("parts"))
     contents = batches.select("*", F.transform("parts", lambda part: part["content"]).alias("contents"))
     # Batches are numbered without holes, so that the one before is the row before.
     before = F.lag("contents").over(Window.partitionBy("lane").orderBy("batch"))
-    compared = contents.select("parts", "contents", before.alias("before"))
+    compared = contents.select("lane", "parts", "contents", before.alias("before"))
     many = F.greatest(F.size("before"), F.lit(0))
     again = F.coalesce(F.slice("contents", F.lit(1), many) == F.col("before"), F.lit(False))
-    counted = compared.select("parts", F.when(again, many).otherwise(0).alias("many"))
+    counted = compared.select("lane", "parts", F.when(again, many).otherwise(0).alias("many"))
 
-    def told(part: Column, at: Column) -> Column:
-        resent = (at < F.col("many")).alias("resent")
-        return F.struct(
-            part["file"].alias("file"), part["line"].alias("line"), resent, part["reached"].alias("reached")
-        )
+    def told(part: Column, number: Column) -> Column:
+        resent = (number < F.col("many")).alias("resent")
+        return F.struct(part["at"].alias("at"), resent, part["reached"].alias("reached"))
 
     def is_news(part: Column) -> Column:
         return part["resent"] | part["reached"].isNotNull()
 
-    found = counted.select(F.explode(F.filter(F.transform("parts", told), is_news)).alias("part"))
-    return found.select("part.file", "part.line", "part.resent", "part.reached").toDF(
-        "file", "line", "_resent", "_reached"
-    )
+    found = counted.select("lane", F.explode(F.filter(F.transform("parts", told), is_news)).alias("part"))
+    return found.select("lane", "part.at", "part.resent", "part.reached").toDF("lane", "at", "_resent", "_reached")

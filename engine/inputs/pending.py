@@ -3,6 +3,7 @@
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from engine.errors import SourceError
 from engine.inputs.listing import InputFile, Look
@@ -62,12 +63,18 @@ def pending_file(
     return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
 
 
-def files_before(files: Sequence[InputFile], new: Sequence[PendingFile], most: int = 1) -> list[PendingFile]:
-    """The files just before new ones, in the order of their names; at most so many before each."""
+def between_new(files: Sequence[InputFile], new: Sequence[PendingFile]) -> list[tuple[list[InputFile], bool, bool]]:
+    """The files that are not new, in the order of their names, as the stretches that new ones leave of them; with each
+    whether a new file stands before it, and whether one stands behind it."""
     paths = {entry.file.path for entry in new}
-    listed = sorted(files, key=lambda file: file.path)
-    near = {at - back for at, file in enumerate(listed) if file.path in paths for back in range(1, most + 1)}
-    return [PendingFile(f, "", 0, False) for at, f in enumerate(listed) if at in near and f.path not in paths]
+    listed = [(key, list(group)) for key, group in groupby(sorted(files, key=by_path), lambda f: f.path in paths)]
+    last = len(listed) - 1
+    return [(stretch, at > 0, at < last) for at, (is_new, stretch) in enumerate(listed) if not is_new]
+
+
+def by_path(file: InputFile) -> str:
+    """The order of files: that of their names."""
+    return file.path
 
 
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:

@@ -14,16 +14,17 @@ from engine.errors import SourceError
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
+from engine.names import PLACE
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
 from engine.run.order import settled
 from engine.run.records import context_of, read_records, source_files
+from engine.schema.control_kinds import REDELIVERY
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, taken_inputs
 
-PLACE: Final = ["file", "line"]
 TEXT_HASH: Final = "text_hash"
 
 
@@ -43,7 +44,11 @@ class Consumer:
 
 @dataclass
 class Delivery:
-    """A source's new records, read and classified once for all its consumers."""
+    """A source's new records, read and classified once for all its consumers.
+
+    `known_again`: the redeliveries of the files beside the new ones, too, where the format tells them by their
+    neighbours: what was taken as a change can be known as one only now.
+    """
 
     source: SourceSpec
     files: Sequence[InputFile]
@@ -51,6 +56,7 @@ class Delivery:
     declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     counted: Mapping[str, CountedFile] = field(default_factory=dict)
     records: DataFrame | None = None
+    known_again: DataFrame | None = None
     classes: Sequence[Any] = ()
 
     def pending_files(self) -> list[InputFile]:
@@ -128,12 +134,15 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     lines, counted = read_records(spark, delivery.source, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
     records = envelopes(lines, delivery.source, delivery.declared)
-    records = records.where(after(union)) if whole else records
+    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False))
+    records = records.where(after(union) | is_again) if whole else records
     # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
     # become others while its rows are taken.
     is_told_alone = not form.reads_whole and delivery.source.table is None
     kept = records.transform(without_texts) if is_told_alone else records
-    delivery.records = computed(spark, kept, wanted)
+    found = computed(spark, kept, wanted)
+    delivery.records = found.where(after(union)) if whole else found
+    delivery.known_again = found.where(is_again) if form.withdraws else None
     delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
     delivery.classes = classes_of(delivery.records, form.fans_out)
 

@@ -14,7 +14,7 @@ from engine.frames import checkpointed
 from engine.history import judge
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, key_of
-from engine.names import quoted
+from engine.names import PLACE, quoted
 from engine.ordering.chronology import chronology, sortable
 from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
@@ -31,7 +31,7 @@ WITHDRAWN = "withdrawn"
 ORDERED_BY = ("rank", "tx_order", "ingest_ts", "ts", "low_ts", "low_position")
 TOLD = (
     "op", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset", "event_id",
-    "too_late",
+    "too_late", "withdrawn_by",
 )  # fmt: skip
 
 
@@ -66,8 +66,9 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     rules, everything = for_anything(work, fold_rules(work)), work.changes_up_to_target()
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
     keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
-    numbered = numbered_changes(work.rows.changes, keys)
-    folded = numbered.where((F.col("real_batch") <= work.folded.batch) & ~F.col("too_late"))
+    numbered = numbered_changes(with_withdrawals(work.rows.changes, work.withdrawn_places), keys)
+    counts = ~F.col("too_late") & F.col("withdrawn_by").isNull()
+    folded = numbered.where((F.col("real_batch") <= work.folded.batch) & counts).drop("withdrawn_by")
     rows = all_rows_of(work, folded, keys, known_windows(work), rules).transform(checkpointed)
     judged = (
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
@@ -78,12 +79,23 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     return explanation(work, part, found, told, stored)
 
 
+def with_withdrawals(changes: DataFrame, places: DataFrame | None) -> DataFrame:
+    """The changes with the batch of control events that withdrew them, as `withdrawn_by`; null where none did.
+
+    Rows: 1:1.
+    """
+    if places is None:
+        return changes.withColumn("withdrawn_by", F.lit(None).cast("bigint"))
+    told = places.withColumnRenamed("control_batch", "withdrawn_by")
+    return changes.join(F.broadcast(told), on=PLACE, how="left").select(*changes.columns, "withdrawn_by")  # one a line
+
+
 def numbered_changes(changes: DataFrame, keys: DataFrame) -> DataFrame:
     """The changes of some keys, and all truncates, each with a number of its own in place of its batch.
 
     The fold hands `batch` through, and uses it only to say which of two copies came first: so does the number.
 
-    Gives: the change schema, then real_batch. Computed. Rows: filters.
+    Gives: the same columns, then real_batch. Computed. Rows: filters.
     """
     is_truncate = F.col("op") == names.OP_TRUNCATE
     mine = changes.where(~is_truncate).join(F.broadcast(keys), on="key", how="left_semi")
@@ -172,6 +184,8 @@ def explanation(
     for number_of, source in sorted(told.items()):
         if number_of not in folded and source["too_late"]:
             changes.append(explained(source, judge.TOO_LATE, "it came later than `lateness` allows", None, True))
+        elif number_of not in folded and source["withdrawn_by"] is not None:
+            changes.append(explained(source, judge.REDELIVERED, "the source only sent it again", None, False))
         elif number_of not in folded and source["batch"] > work.folded.batch:
             changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False))
     return Explanation(
@@ -181,7 +195,7 @@ def explanation(
 
 def explained(source: Row, outcome: str, why: str, version: int | None, late: bool) -> ExplainedChange:
     """A change with what its event tells."""
-    values = {name: source[name] for name in TOLD if name not in ("too_late", "commit_ts")}
+    values = {name: source[name] for name in TOLD if name not in ("too_late", "withdrawn_by", "commit_ts")}
     return ExplainedChange(
         outcome=outcome, why=why, version=version, late=late, commit_ts=iso(source["commit_ts"]), **values
     )

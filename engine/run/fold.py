@@ -19,7 +19,7 @@ from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
 from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
 from engine.run.keyless import fold_images
-from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates
+from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
@@ -66,6 +66,7 @@ def fold_difference(work: Folding) -> Difference | None:
     windows = known_windows(work)
     with work.phase("survey"):
         placed, rules = survey(work, everything.where(F.col("batch") > work.folded.batch), windows)
+        tally_withdrawn(work)
         refuse_shared_keys(work, placed, everything)
     if work.keyless:
         with work.phase("refold"):

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.decode import FORMATS
 from engine.errors import InvariantViolation, SpecError
 from engine.frames import local_frame
 from engine.history.rules import Folded
@@ -32,6 +34,7 @@ from engine.table.changes import column_changes, column_dates, known_columns, kn
 from engine.table.commit import newest_summary
 from engine.table.layout import Layout
 from engine.table.ledger import ledger_name, read_ledger
+from engine.table.withdrawn import withdrawn_places, without_withdrawn
 
 SUMMARY_FOLDED = "siltstone.folded"
 SUMMARY_GENERATION = "siltstone.generation"
@@ -98,7 +101,18 @@ class Folding:
 
     def changes_up_to_target(self) -> DataFrame:
         """All changes that this fold may use, pinned."""
+        return without_withdrawn(self.all_changes_up_to_target(), self.withdrawn_places)
+
+    def all_changes_up_to_target(self) -> DataFrame:
+        """The same with those that were withdrawn."""
         return self.rows.changes.where((F.col("batch") <= self.target.batch) & ~F.col("too_late"))
+
+    @cached_property
+    def withdrawn_places(self) -> DataFrame | None:
+        """Where the changes stand that were withdrawn, as far as this fold may know; None where there are none."""
+        if not FORMATS[self.spec.source.format].withdraws:
+            return None
+        return withdrawn_places(self.rows.control, self.target.control_batch)
 
     def is_small(self) -> bool:
         """Whether there is little to fold over little: by the rows that the tables' newest snapshots count."""

@@ -36,6 +36,7 @@ from engine.run.take import (
     newest_commit_us,
     reject_rows,
 )
+from engine.run.withdrawals import withdrawals
 from engine.schema.change import change_schema, key_schema
 from engine.schema.history import history_schema, latest_schema, numbered
 from engine.session import set_fold_conf
@@ -188,7 +189,8 @@ def control_with(project: ProjectSpec, delivery: Delivery, spark: SparkSession) 
     taker = delivery.consumers[control_consumer(delivery.source)]
     if not taker.pending:
         return stored, batch
-    events = control_rows(new_to(delivery, taker))
+    events, withdrawn = control_rows(new_to(delivery, taker)), withdrawals(spark, project, delivery, taker)
+    events = events if withdrawn is None else events.unionByName(withdrawn)
     new = fitted(events.withColumn("batch", F.lit(batch + 1)), ledger_schema(names.CONTROL))
     return (new if stored is None else stored.unionByName(new)), batch + 1
 

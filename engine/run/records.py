@@ -1,6 +1,6 @@
 """The records of a source, whatever they are written in: lines of text as they are, everything else as JSON text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,11 +11,11 @@ from engine.decode.records import all_parts, datastream_records, message_records
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
-from engine.inputs.pending import PendingFile, files_before
+from engine.inputs.pending import PendingFile, between_new
 from engine.spec.model import SourceSpec
 
-LOOK_BACK = (1, 8, 64)
-"""How many files before a new one are looked at: the first is most often enough."""
+BESIDE = (1, 8, 64)
+"""How many files on each side of a new one are looked at: the first is most often enough."""
 
 
 def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
@@ -52,21 +52,29 @@ def read_records(
 def context_of(
     spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], new: Sequence[PendingFile]
 ) -> list[PendingFile]:
-    """The files before new ones that their meaning can depend on: as many as their format needs, up to LOOK_BACK."""
+    """The files beside new ones of which the meaning of either can depend on the other's: as many on each side as their
+    format needs, up to BESIDE."""
     reads_on = FORMATS[source.format].reads_on
-    found: list[PendingFile] = []
     if reads_on is None:
-        return found
-    for most in LOOK_BACK:
-        before = files_before(files, new, most)
-        if len(before) == len(found):
-            break  # there are no more
-        found = before
+        return []
+    found: dict[str, InputFile] = {}
+    for stretch, is_after, is_before in between_new(files, new):
+        for asked, nearest_first in ((is_after, stretch), (is_before, stretch[::-1])):
+            near = nearest(spark, reads_on, nearest_first) if asked else []
+            found |= {file.path: file for file in near}
+    return [PendingFile(found[path], "", 0, False) for path in sorted(found)]
+
+
+def nearest(
+    spark: SparkSession, are_enough: Callable[[DataFrame], bool], files: Sequence[InputFile]
+) -> Sequence[InputFile]:
+    """As many of the first files as are enough. `files`: on one side of a new one, the nearest first."""
+    for most in BESIDE:
         # Numbers of one piece of a file grow, and that is all that is asked of them here.
-        lines = scan(spark, [entry.file.path for entry in found]).select("file", F.col("row").alias("line"), "text")
-        if reads_on(lines):
-            break
-    return found
+        lines = scan(spark, [file.path for file in files[:most]]).select("file", F.col("row").alias("line"), "text")
+        if most >= len(files) or are_enough(lines):
+            return files[:most]
+    return files[: BESIDE[-1]]
 
 
 def as_records(part: Part, source: SourceSpec) -> DataFrame:

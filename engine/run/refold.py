@@ -18,6 +18,7 @@ from engine.history.timeline import change_rows, truncate_rows
 from engine.names import quoted
 from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
+from engine.table.withdrawn import withdrawn_of
 
 MAX_LINKS = 100
 
@@ -146,6 +147,16 @@ def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_tru
     work.count(REDELIVERED, len(positions) - len(set(positions)))
     work.count(OPENED, len(set(positions) & effective))
     work.count(ABSORBED, len(set(positions) - effective))
+
+
+def tally_withdrawn(work: Folding) -> None:
+    """Count the new changes that were withdrawn before they were folded."""
+    if work.withdrawn_places is None:
+        return
+    new = work.all_changes_up_to_target().where(F.col("batch") > work.folded.batch)
+    number = withdrawn_of(new, work.withdrawn_places).count()
+    work.changes += number
+    work.count(REDELIVERED, number)
 
 
 def versions_of(work: Folding, table: DataFrame, keys: DataFrame) -> DataFrame:

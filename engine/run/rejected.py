@@ -13,7 +13,8 @@ from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
-from engine.run.delivery import PLACE, Consumer, Delivery, classes_of, control_consumer, with_masks
+from engine.names import PLACE
+from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.order import settled
 from engine.run.records import context_of, read_records, source_files

@@ -14,8 +14,9 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.errors import InvariantViolation
 from engine.frames import checkpointed
+from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import PLACE, Consumer, Delivery, control_consumer, of_table, source_report
+from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
 from engine.run.folding import is_left_behind, other_settings
 from engine.run.lock import one_run

@@ -21,8 +21,9 @@ from engine.errors import SpecError
 from engine.frames import checkpointed, local_frame
 from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
+from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import PLACE, Consumer, classes_of, control_consumer, of_table, source_report, with_masks
+from engine.run.delivery import Consumer, classes_of, control_consumer, of_table, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import newest_batch

@@ -1,6 +1,7 @@
 """One look over what is to be folded: which rules it needs, and how far the marker moves."""
 
 from dataclasses import replace
+from functools import reduce
 from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
@@ -13,6 +14,7 @@ from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import attach_windows, chunk_windows
 from engine.run.folding import Folding
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+from engine.table.withdrawn import withdrawn_of
 
 Ordered = TypeVar("Ordered", str, int)
 
@@ -116,6 +118,32 @@ def markers_of(work: Folding) -> DataFrame | None:
 
 
 def keys_with_news(work: Folding, everything: DataFrame) -> DataFrame | None:
+    """Keys of which older changes count otherwise than they did when they were folded. None when there are none.
+
+    Rows: one a key.
+    """
+    parts = [part for part in (keys_in_new_windows(work, everything), keys_withdrawn_from(work)) if part is not None]
+    return reduce(DataFrame.unionByName, parts).distinct() if parts else None
+
+
+def keys_withdrawn_from(work: Folding) -> DataFrame | None:
+    """Keys of which a folded change has been withdrawn since; after a truncate that was, all. None when there are none.
+
+    Rows: one a key.
+    """
+    if work.withdrawn_places is None or work.target.control_batch == work.folded.control_batch:
+        return None
+    fresh = work.withdrawn_places.where(F.col("control_batch") > work.folded.control_batch)
+    folded = work.all_changes_up_to_target().where(F.col("batch") <= work.folded.batch)
+    concerned = withdrawn_of(folded, fresh).select("key", "op").distinct().transform(checkpointed)
+    if concerned.isEmpty():
+        return None
+    if not concerned.where(F.col("op") == names.OP_TRUNCATE).isEmpty():
+        concerned = folded.where(F.col("op") != names.OP_TRUNCATE)
+    return concerned.select("key").distinct()
+
+
+def keys_in_new_windows(work: Folding, everything: DataFrame) -> DataFrame | None:
     """Keys of folded READs whose window has become known only now. None when there are none.
 
     Rows: one a key.

@@ -19,9 +19,9 @@ from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SourceError, SpecError
 from engine.frames import checkpointed
+from engine.names import PLACE
 from engine.recognise import looks_like
 from engine.run.delivery import (
-    PLACE,
     TEXT_HASH,
     Consumer,
     Delivery,
@@ -34,6 +34,7 @@ from engine.run.delivery import (
 )
 from engine.run.evidence import evidence
 from engine.run.order import refuse_mixed
+from engine.run.withdrawals import withdrawals
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.changes import ensure_changes, known_keys, known_row
@@ -75,6 +76,8 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     records = new_to(delivery, taker)
     branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
     events = evidence(spark, records, delivery.classes)
+    withdrawn = withdrawals(spark, project, delivery, taker)
+    events = events if withdrawn is None else events.unionByName(withdrawn)
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
     declared = [spec.table for spec in specs]
     append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))

@@ -1,6 +1,7 @@
 """Canal's messages in a file that grows: what was sent again is known across runs, every record is accounted for."""
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from engine.report import RunReport
 from engine.run import catch_up
+from engine.run.explain import explain
 from engine.spec import table_spec
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.e2e.truth_runs import a_project, chronological
@@ -90,6 +92,54 @@ def test_what_was_sent_again_in_the_next_file_is_known(spark: SparkSession, proj
     assert [version[1] for version in versions if version[0] == 1] == ["a", "b", "c", None, "d"]
     assert [(s.read, s.control) for s in (*first.sources, *second.sources)] == [(3, 0), (6, 3)]
     assert [report.tables[0].changes for report in (first, second)] == [4, 4]
+
+
+REPEATED = [
+    *FIRST,
+    line(3, "TRUNCATE", second=1, isDdl=True, sql="TRUNCATE TABLE items"),
+    line(3, "INSERT", [row(1, "x"), row(4, "x")], None, 2),
+    line(3, "UPDATE", [row(1, "y")], [{"a": "x"}], 2),
+    line(4, "TRUNCATE", second=1, isDdl=True, sql="TRUNCATE TABLE items"),
+    line(4, "INSERT", [row(1, "x"), row(4, "x")], None, 2),
+    line(4, "UPDATE", [row(1, "y")], [{"a": "x"}], 2),
+    line(4, "DELETE", [row(4, "x")], None, 3),
+    line(5, "INSERT", [row(5, "z")], None, 4),
+]
+"""Batch 4 begins with the whole of batch 3."""
+
+
+def in_files(
+    spark: SparkSession, project: ProjectSpec, files: Mapping[int, list[str]], order: Iterable[int]
+) -> tuple[list[RunReport], list[Any]]:
+    """A file and a run after the other, in this order: the reports, and history."""
+    (project.root / "events").mkdir()
+    spec, reports = spec_of(project), []
+    for number in order:
+        (project.root / "events" / f"canal-{number}.jsonl").write_text("".join(files[number]))
+        reports.append(catch_up(project, [spec], spark))
+        assert not reports[-1].exit_code, reports[-1].tables[0].error
+    rows = [found.asDict() for found in spark.table(f"lake.{spec.target.history}").collect()]
+    known = [(r["id"], r["a"], r["_op"], r["_valid_from"], r["_valid_to"]) for r in rows]
+    return reports, sorted(known, key=repr)
+
+
+def test_what_was_taken_before_it_was_known_to_be_sent_again_is_withdrawn(
+    spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
+) -> None:
+    """Cut inside the repetition, and the later part first: what was taken of it are no changes any more."""
+    parts = {0: REPEATED[:7], 1: REPEATED[7:]}
+    found = {}
+    for name, order in (("cut", (0, 1)), ("backwards", (1, 0))):
+        other = a_project(catalog, tmp_path_factory.mktemp(name), f"{project.namespace}_{name}")
+        reports, found[name] = in_files(spark, other, parts, order)
+        assert sum(len(report.tables) for report in reports) == 2
+        told = explain(other, spec_of(other), spark, {"id": "4"})
+        assert [change.outcome for change in told.changes].count("redelivered") == 1
+        assert not [table for table in catch_up(other, [spec_of(other)], spark).tables if table.changes]
+    _, whole = in_files(spark, project, {0: REPEATED}, (0,))
+    assert found["cut"] == whole
+    assert found["backwards"] == whole
+    assert [(key, a) for key, a, *_ in whole].count((1, "x")) == 1
 
 
 @pytest.mark.slow

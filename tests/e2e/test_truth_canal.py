@@ -1,5 +1,6 @@
 """Canal's messages through the engine: the recorded database, and the sample whose end is written beside it."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 from engine.run import catch_up
 from engine.spec import table_spec
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
-from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, needs_recordings
+from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, cut, needs_recordings
 from tests.recorded_tables import MARIADB, Table
 from tests.recordings import DATA, lines
 
@@ -32,15 +33,14 @@ def spec_of(project: ProjectSpec, table: str, path: Path, **more: Any) -> TableS
     return table_spec(mapping | more, project)
 
 
+def typed(project: ProjectSpec, table: Table, path: Path) -> TableSpec:
+    """The spec of a recorded table, with the defaults that nobody says."""
+    told = {c: {"type": table.columns[c].type, "default": v} for c, v in table.defaults.items()}
+    return spec_of(project, table.name, path, **({"columns": told} if told else {}))
+
+
 def taken(spark: SparkSession, project: ProjectSpec, path: Path, tables: Sequence[Table] = TABLES) -> Run:
-    specs = [
-        spec_of(
-            project, t.name, path, columns={c: {"type": t.columns[c].type, "default": v} for c, v in t.defaults.items()}
-        )
-        if t.defaults
-        else spec_of(project, t.name, path)
-        for t in tables
-    ]
+    specs = [typed(project, table, path) for table in tables]
     report = catch_up(project, specs, spark)
     failed = [(table.table, table.error) for table in report.tables if table.exit_code]
     assert not failed, failed
@@ -68,6 +68,37 @@ def test_every_line_is_accounted_for(plain: Run) -> None:
     assert source.read == sum(1 for _ in lines(DATA / RECORDING))
     assert source.rejected == 0
     assert source.read == sum(source.taken.values()) + source.control + sum(source.other_tables.values())
+
+
+@pytest.mark.parametrize("order", [range(10), range(9, -1, -1), (3, 9, 0, 6, 7, 1, 8, 2, 5, 4)], ids=str)
+def test_ten_files_give_what_one_gives_in_whatever_order_they_come(
+    spark: SparkSession,
+    catalog: CatalogSpec,
+    tmp_path_factory: pytest.TempPathFactory,
+    plain: Run,
+    order: Sequence[int],
+) -> None:
+    """A fifth of the lines stand in a batch that comes twice: cuts go through several."""
+    root = tmp_path_factory.mktemp("canal")
+    project = a_project(catalog, root, f"canal_{order[0]}")
+    parts = cut(RECORDING, 10)
+    (root / "events").mkdir()
+    specs = [typed(project, table, root / "events") for table in TABLES]
+    for number in order:
+        (root / "events" / f"canal-{number}.jsonl").write_text("".join(parts[number]), encoding="utf-8")
+        report = catch_up(project, specs, spark)
+    failed = [(table.table, table.error) for table in report.tables if table.exit_code]
+    assert not failed, failed
+    run = Run(spark, specs, [report])
+    for table in TABLES:
+        assert in_folder(run.stored(table)) == in_folder(plain.stored(table)), table.name
+
+
+def in_folder(stored: tuple[list[str], list[str]]) -> list[list[str]]:
+    """The rows without their positions, which say in which file a change stands. What is unknown of the columns that
+    came later is written only with the row."""
+    left_out = r"'_\w*position', '[^']*'|'_unknown', (None|\[[^]]*\])"
+    return [sorted(re.sub(left_out, "", row) for row in rows) for rows in stored]
 
 
 def test_the_sample_of_flink_ends_as_it_is_said_to(spark: SparkSession, project: ProjectSpec) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from engine.decode import discover, envelopes
+from engine.decode import control_rows, discover, envelopes
 from engine.decode.rows import decode_rows
 from engine.spec.model import SourceSpec
 from tests.unit.decode.given import changes_of, lines, spec
@@ -145,6 +145,33 @@ def test_a_batch_that_comes_again_at_the_beginning_of_the_next_is_a_redelivery(s
     assert again == [5, 6, 12, 13, 16, 17]
     framed = [json.dumps({"partition": 0, "offset": n, "value": text}) for n, text in enumerate(texts)]
     assert [n for n, e in enumerate(read(spark, framed), 1) if e.control_kind == "redelivery"] == again
+
+
+def test_a_message_of_a_partition_stands_there_once_however_often_it_is_delivered(spark: SparkSession) -> None:
+    sent = [(1, "A"), (1, "B"), (2, "A"), (2, "B"), (2, "C")]
+    framed = [
+        json.dumps(
+            {"partition": 0, "offset": n, "value": message("INSERT", [{"id": "1", "a": text}], id=batch, ts=batch)}
+        )
+        for n, (batch, text) in enumerate(sent)
+    ]
+    delivered = [framed[n] for n in (0, 1, 0, 2, 1, 4, 2, 3, 3)]
+    found = read(spark, delivered)
+    assert [e.kafka_offset for e in found if e.control_kind == "redelivery"] == [2, 2, 3, 3]
+    assert {e.kafka_offset for e in found if e.kind == "change"} == {0, 1, 4}
+
+
+def test_control_events_do_not_hold_values_of_rows(spark: SparkSession) -> None:
+    """A spec can mask them; a statement that changes the schema holds none."""
+    row = [{"id": "1", "a": "secret"}]
+    texts = [message("QUERY", sql="INSERT INTO items VALUES (1, 'secret')"), message("ALTER", isDdl=True, sql="told")]
+    texts += [message("INSERT", row, id=7), message("INSERT", row, id=8)]
+    found = control_rows(envelopes(lines(spark, texts), SOURCE, {})).orderBy("line").collect()
+    assert [(row.kind, row.payload and json.loads(row.payload)["sql"]) for row in found] == [
+        ("query", None),
+        ("ddl", "told"),
+        ("redelivery", None),
+    ]
 
 
 def test_partitions_are_ordered_by_time_and_one_partition_by_offset(spark: SparkSession) -> None:

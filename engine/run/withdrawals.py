@@ -1,0 +1,29 @@
+"""What a delivery tells of deliveries before it: changes of theirs that the source had only sent again."""
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.decode import control_rows
+from engine.names import PLACE
+from engine.run.delivery import Consumer, Delivery, after
+from engine.schema.control_kinds import REDELIVERY, WITHDRAWAL
+from engine.spec.model import ProjectSpec
+from engine.table.ledger import read_ledger
+
+
+def withdrawals(spark: SparkSession, project: ProjectSpec, delivery: Delivery, taker: Consumer) -> DataFrame | None:
+    """Withdrawals of lines that were taken before, as changes, and that their new neighbours show to be redeliveries.
+
+    Gives: what `control_rows` gives. None where the format knows of none.
+    Rows: one a line.
+    """
+    if delivery.known_again is None:
+        return None
+    before = delivery.known_again.where(~after(taker.pending.values()))
+    found = control_rows(before).withColumn("kind", F.lit(WITHDRAWAL)).dropDuplicates(PLACE)
+    control = read_ledger(spark, project, names.CONTROL)
+    if control is None:
+        return found
+    told = control.where(F.col("kind").isin(REDELIVERY, WITHDRAWAL)).select(*PLACE)
+    return found.join(told, on=PLACE, how="left_anti").select(*found.columns)

@@ -1,0 +1,40 @@
+"""Changes that were taken before it was known that their source had sent them again: nothing counts of them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from engine.frames import checkpointed
+from engine.names import PLACE
+from engine.schema.control_kinds import WITHDRAWAL
+
+
+def withdrawn_places(control: DataFrame | None, until: int | None = None) -> DataFrame | None:
+    """Where the withdrawn changes stand; None where there are none. `until`: the newest batch of control events.
+
+    Gives: file, line, control_batch (that withdrew it first). Computed.
+    Rows: one a line.
+    """
+    if control is None:
+        return None
+    told = control.where(F.col("kind") == WITHDRAWAL)
+    told = told if until is None else told.where(F.col("batch") <= until)
+    places = told.groupBy(*PLACE).agg(F.min("batch").alias("control_batch")).transform(checkpointed)
+    return None if places.isEmpty() else places
+
+
+def without_withdrawn(changes: DataFrame, places: DataFrame | None) -> DataFrame:
+    """The changes that count. `places`: what `withdrawn_places` gives.
+
+    Rows: filters.
+    """
+    return changes if places is None else changes.join(F.broadcast(places), on=PLACE, how="left_anti")
+
+
+def withdrawn_of(changes: DataFrame, places: DataFrame) -> DataFrame:
+    """The changes that do not count. `places`: what `withdrawn_places` gives.
+
+    Rows: filters.
+    """
+    return changes.join(F.broadcast(places), on=PLACE, how="left_semi")
