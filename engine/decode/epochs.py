@@ -12,11 +12,16 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from engine.decode.envelope import CHANGE, REJECT
 from engine.decode.position import SECOND_EPOCH
+from engine.names import OP_READ
 from engine.spec.model import EpochSpec
 
 _DIGITS: Final = len(SECOND_EPOCH)
 _OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by itself, inside each declared one
+UNTOLD: Final = (
+    "a READ says of no server of which epoch it is: give the epoch an until, or a path, beside server_id and gtid"
+)
 _PLACES: Final = ("$.value.payload.source.", "$.value.source.", "$.payload.source.", "$.source.")
 
 
@@ -24,7 +29,7 @@ def with_epochs(envelopes: DataFrame, epochs: Sequence[EpochSpec]) -> DataFrame:
     """Positions in the epochs they are of: the first rule that holds, else the one after the last.
 
     Needs: the columns of ENVELOPE_COLUMNS.
-    Gives: the same columns.
+    Gives: the same columns; READs of which the rules do not tell it are rejected.
     Rows: 1:1.
 
         epoch: [{until: 2026-03-01T04:00:00Z}]   position as read     position
@@ -35,12 +40,17 @@ def with_epochs(envelopes: DataFrame, epochs: Sequence[EpochSpec]) -> DataFrame:
         return envelopes
     number = F.lit(len(epochs))
     for index, epoch in reversed(list(enumerate(epochs))):
-        number = F.when(holds(epoch), index).otherwise(number)
-    segment = F.lpad(F.hex(number * _OWN + _number(F.col("position"))), _DIGITS, "0")
-    position = F.concat(segment, F.substring("position", _DIGITS + 1, 1 << 20))
-    return envelopes.select(
-        *[position.alias(name) if name == "position" else F.col(name) for name in envelopes.columns]
-    )
+        held = holds(epoch)
+        number = F.when(held, index).when(held.isNotNull(), number)
+    numbered = envelopes.withColumn("_epoch", number)
+    segment = F.lpad(F.hex(F.col("_epoch") * _OWN + _number(F.col("position"))), _DIGITS, "0")
+    is_untold = F.col("_epoch").isNull() & (F.col("kind") == CHANGE)
+    made = {
+        "position": F.concat(segment, F.substring("position", _DIGITS + 1, 1 << 20)),
+        "kind": F.when(is_untold, REJECT).otherwise(F.col("kind")),
+        "reason": F.when(is_untold, UNTOLD).otherwise(F.col("reason")),
+    }
+    return numbered.select(*[made.get(name, F.col(name)).alias(name) for name in envelopes.columns])
 
 
 def declared_epoch(position: Column) -> Column:
@@ -58,17 +68,28 @@ def _number(position: Column) -> Column:
 
 
 def holds(epoch: EpochSpec) -> Column:
-    """Whether an event is of the epoch: all of its conditions hold, and what the event does not say does not."""
-    conditions = []
+    """Whether an event is of the epoch: all of its conditions hold, and what the event does not say does not.
+
+    A READ of MySQL says of no server and of no GTID: it is of the epoch if the other conditions hold; null where there
+    are none.
+    """
+    of_server, others = [], []
     if epoch.server_id is not None:
-        conditions.append(from_source("server_id").try_cast("bigint") == epoch.server_id)
+        of_server.append(from_source("server_id").try_cast("bigint") == epoch.server_id)
     if epoch.gtid is not None:
-        conditions.append(F.lower(F.substring_index(from_source("gtid"), ":", 1)) == epoch.gtid.lower())
+        of_server.append(F.lower(F.substring_index(from_source("gtid"), ":", 1)) == epoch.gtid.lower())
     if epoch.path is not None:
-        conditions.append(F.col("file").rlike(ending(epoch.path)))
+        others.append(F.col("file").rlike(ending(epoch.path)))
     if epoch.until is not None:
-        conditions.append(F.col("commit_ts") < F.lit(epoch.until))
-    return F.coalesce(reduce(lambda one, other: one & other, conditions), F.lit(False))
+        others.append(F.col("commit_ts") < F.lit(epoch.until))
+    held = F.coalesce(reduce(lambda one, other: one & other, [*of_server, *others]), F.lit(False))
+    if not of_server:
+        return held
+    server, gtid = from_source("server_id").try_cast("bigint"), from_source("gtid")
+    is_silent = (F.coalesce(server, F.lit(0)) == 0) & (F.coalesce(gtid, F.lit("")) == "")
+    is_silent = is_silent & F.coalesce(F.col("op") == OP_READ, F.lit(False))
+    told = F.coalesce(reduce(lambda one, other: one & other, others), F.lit(False)) if others else F.lit(None)
+    return F.when(is_silent, told.cast("boolean")).otherwise(held)
 
 
 def from_source(name: str) -> Column:

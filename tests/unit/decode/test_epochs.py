@@ -21,11 +21,11 @@ FEBRUARY, MARCH = (datetime(2026, month, 1, 12, tzinfo=UTC) for month in (2, 3))
 
 def binlog(pos: int, **said: Any) -> str:
     """An event of MySQL at a place of its first binlog."""
-    at = said.pop("at", FEBRUARY)
+    at, op = said.pop("at", FEBRUARY), said.pop("op", "c")
     source = {"connector": "mysql", "db": "shop", "file": "bin.000001", "pos": pos, "row": 0, **said}
     micros = int(at.timestamp()) * 1_000_000
     times = {"ts_ms": micros // 1000, "ts_us": micros, "ts_ns": micros * 1000}
-    return event("c", after={"id": 1}, source={**source, **times})
+    return event(op, after={"id": 1}, source={**source, **times})
 
 
 def found(spark: SparkSession, texts: list[str], *epochs: EpochSpec, file: str = "events.jsonl") -> list[Row]:
@@ -48,6 +48,18 @@ def test_an_event_is_of_the_first_epoch_whose_every_condition_holds(spark: Spark
     assert [position[:4] for position in positions] == ["0000", "0004", "0002", "0006", "0006"]
     assert positions[0] < positions[2] < positions[1] < positions[3] == positions[4]
     assert {position[4:] for position in positions[1:]} == {"-00000001-0000000000000004-00000000"}
+
+
+def test_a_read_says_of_no_server_of_which_epoch_it_is(spark: SparkSession) -> None:
+    reads = [binlog(4, op="r", server_id=0, gtid=None), binlog(5, op="r", server_id=0, gtid=None, at=MARCH)]
+    dated = found(spark, [*reads, binlog(6, server_id=1)], EpochSpec(server_id=1, until=UNTIL))
+    assert [row.position[:4] for row in dated] == ["0000", "0002", "0000"]
+    bare = found(spark, [*reads, binlog(6, server_id=1)], EpochSpec(server_id=1))
+    assert [(row.kind, row.reason and "until" in row.reason) for row in bare] == [
+        ("reject", True),
+        ("reject", True),
+        ("change", None),
+    ]
 
 
 def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSession) -> None:
