@@ -178,9 +178,10 @@ class Source:
         return {c: v for c, v in state.items() if c not in self.rules.keys}
 
     def differs(self, known, new, is_read):
-        """On the tracked columns; a READ fills what was unknown, a streamed change that carries it is news."""
+        """On the tracked columns as they are shown; a READ only fills what was unknown."""
         compared = [c for c in self.rules.tracked or self.rules.columns if c in known or not is_read]
-        return any((c in known, known.get(c)) != (c in new, new.get(c)) for c in compared)
+        shown = self.rules.defaults
+        return any(known.get(c, shown.get(c)) != new.get(c, shown.get(c)) for c in compared)
 
     def versions(self, key):
         """Half-open intervals that tile time; what changes in place changes the version it finds open."""

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
-from engine.history.state import carries, is_gone
+from engine.history.state import carries, is_gone, shown
 
 OPENED = "opened"
 HEALED = "healed"
@@ -29,6 +29,7 @@ def judge(rows: DataFrame, rules: FoldRules) -> DataFrame:
         a=1           update a=1       no     absorbed     remembered: the version's last position moves
         a=1           READ a=2         yes    healed       the stream missed a change
         a=1, b ?      READ a=1, b=x    no     updated      the READ tells what was unknown
+        a=1, b ?      update b=null    no     updated      it was unknown, and seen as null
         gone          delete           no     absorbed     (a key never seen: yes, a tombstone)
     """
     was_live = F.col("before_state.is_live")
@@ -55,16 +56,16 @@ def differs(rules: FoldRules) -> Column:
     changed = ~now.eqNullSafe(then) if solid else F.lit(False)
     for index, name in enumerate(rules.followed):
         if name in rules.tracked:
-            changed = changed | followed_differs(index, name)
+            changed = changed | followed_differs(index, name, rules)
     return changed
 
 
-def followed_differs(index: int, name: str) -> Column:
-    """True when a column told by this change is another than before. What a READ tells first is no difference."""
+def followed_differs(index: int, name: str, rules: FoldRules) -> Column:
+    """True when a column told by this change is seen to be another than before. What a READ tells first is no
+    difference, nor is what was unknown and shown as the same: a null, or the column's default."""
     now, then = F.col(f"state_{index}"), F.col(f"before_state.state_{index}")
-    return carries(name) & F.when(F.col("is_read"), then["known"] & ~now.eqNullSafe(then)).otherwise(
-        ~now.eqNullSafe(then)
-    )
+    differs = ~shown(now, name, rules).eqNullSafe(shown(then, name, rules))
+    return carries(name) & differs & (~F.col("is_read") | then["known"])
 
 
 def outcome(rules: FoldRules) -> Column:

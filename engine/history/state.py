@@ -168,6 +168,12 @@ def never_told(name: str) -> Column:
     return F.struct(F.lit(False).alias("known"), F.when(F.lit(False), F.col("row")[name]).alias("value"))
 
 
+def shown(state: Column, name: str, rules: FoldRules) -> Column:
+    """What a version shows of a followed column: its value; its default, or null, while nothing is known of it."""
+    default = rules.defaults.get(name)
+    return state["value"] if default is None else F.when(state["known"], state["value"]).otherwise(F.lit(default))
+
+
 def own_state(name: str) -> Column:
     """What one change says of one followed column: is it known, and what is it."""
     in_base = ~F.array_contains(F.coalesce("base_unknown", F.array().cast("array<string>")), name)

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.history.judge import UPDATED
 from engine.history.rules import FoldRules
-from engine.history.state import is_gone, is_streamed
+from engine.history.state import is_gone, is_streamed, shown
 from engine.ordering.chronology import chronology, latest_known, so_far, whole_key
 
 KEEP = "keep"
@@ -132,7 +132,4 @@ def column_value(name: str, rules: FoldRules) -> Column:
         return F.col("key")[name]
     if name in rules.solid:
         return F.col("solid")[name]
-    state = F.col(f"state_{rules.followed.index(name)}")
-    default = rules.defaults.get(name)
-    known = state["value"] if default is None else F.when(state["known"], state["value"]).otherwise(F.lit(default))
-    return F.when(F.col("is_live"), known)
+    return F.when(F.col("is_live"), shown(F.col(f"state_{rules.followed.index(name)}"), name, rules))

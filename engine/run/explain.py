@@ -222,7 +222,9 @@ def reason(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row]) 
         return outcome, absorbed_because(row["op"])
     reasons = {
         judge.HEALED: "the READ differs from what the stream told before it: a change was missed",
-        judge.UPDATED: "the READ tells what was unknown" if is_read else "only untracked columns differ",
+        judge.UPDATED: "the READ tells what was unknown"
+        if is_read
+        else "what differs is not tracked, or was unknown and shown as it is now",
         judge.REDELIVERED: "the same change stands directly before it",
     }
     return outcome, reasons[outcome]
