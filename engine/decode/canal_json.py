@@ -18,7 +18,7 @@ from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
-from engine.decode.json_lines import CORRUPT, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
 from engine.frames import checkpointed
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -39,8 +39,8 @@ _MESSAGE_FIELDS: Final = {
     "old": "array<string>",
 }
 _MESSAGE: Final = ", ".join(f"`{name}` {kind}" for name, kind in _MESSAGE_FIELDS.items())
-_LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_MESSAGE}>, _malformed string"
-_INNER: Final = f"_line struct<{_MESSAGE}>, _malformed string"
+_LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_MESSAGE}>, {BEHIND}"
+_INNER: Final = f"_line struct<{_MESSAGE}>, {BEHIND}"
 
 
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
@@ -78,7 +78,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
     line, inner = F.col("_json._line"), F.col("_inner._line")
     is_inner = line["value"].isNotNull()
     flat = F.struct(*[line[name].alias(name) for name in _MESSAGE_FIELDS])
-    malformed = F.col("_json._malformed").isNotNull() | F.col("_inner._malformed").isNotNull()
+    malformed = is_malformed(F.col("_json")) | (is_inner & is_malformed(F.col("_inner")))
     nothing = F.trim("text") == "null"
     return parsed.select(
         "file",

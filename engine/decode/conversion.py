@@ -37,6 +37,7 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
 _CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text", "written_moment"}
 )
+_COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
 _DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
 
@@ -74,15 +75,22 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     return _READ.get(encoding.kind, T.StringType())
 
 
-def loosened(text: Column, kind: T.DataType) -> Column:
-    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags."""
+def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
+    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags. A number that
+    `counts` (days, or a fraction of a second) is no flag."""
     if isinstance(kind, T.BinaryType):
         return F.try_to_binary(text, F.lit("base64"))
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
-        return F.coalesce(text.try_cast(kind), text.try_cast("boolean").cast(kind))
+        number = text.try_cast(kind)
+        return number if counts else F.coalesce(number, text.try_cast("boolean").cast(kind))
     return _as(text, kind, T.StringType)
+
+
+def counts(column: ColumnShape) -> bool:
+    """Whether the column's numbers count days or fractions of a second."""
+    return all(encoding.kind in _COUNTS for _, encoding in column.encodings)
 
 
 def prepared(value: Column, column: ColumnShape) -> Column:
@@ -127,7 +135,7 @@ def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: C
 
 
 def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
-    read = loosened(text, _read_type(encoding, kind))
+    read = loosened(text, _read_type(encoding, kind), encoding.kind in _COUNTS)
     if encoding.kind == "decimal_base64":
         return values.let(F.hex(read), lambda digits: _convert(digits, encoding, kind, given))
     return _convert(read, encoding, kind, given)

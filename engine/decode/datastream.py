@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
-from engine.decode.json_lines import CORRUPT, whole, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_unread, whole, wrapped
 from engine.spec.model import SourceSpec
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
@@ -35,8 +35,7 @@ _METADATA: Final = (
 _EVENT: Final = ("uuid", "read_timestamp", "source_timestamp", "read_method", "stream_name", "payload")
 _FIELDS: Final = ", ".join(f"{name} string" for name in _EVENT)
 _LINE: Final = (
-    f"_line struct<{_FIELDS}, source_metadata struct<{', '.join(f'`{name}` string' for name in _METADATA)}>>,"
-    " _malformed string"
+    f"_line struct<{_FIELDS}, source_metadata struct<{', '.join(f'`{name}` string' for name in _METADATA)}>>, {BEHIND}"
 )
 _CHANGES: Final = ("INSERT", "UPDATE", "UPDATE-INSERT", "UPDATE-DELETE", "DELETE", "READ")
 _REMOVES: Final = ("UPDATE-DELETE", "DELETE")
@@ -65,7 +64,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
             "_payload"
         ),
         F.col("_json")["_line"]["source_metadata"].alias("_meta"),
-        (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
+        is_unread(F.col("_json")).alias("_broken"),
     )
     event, meta = F.col("_event"), F.col("_meta")
     told = _clock(event["source_timestamp"])

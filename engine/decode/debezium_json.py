@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from engine.decode import debezium_kinds, debezium_places, values
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared
-from engine.decode.json_lines import CORRUPT, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -35,7 +35,7 @@ _VALUE_FIELDS: Final = {
 _VALUE: Final = ", ".join(f"{name} {kind}" for name, kind in _VALUE_FIELDS.items())
 _ANY_VALUE: Final = f"{_VALUE}, schema string, payload struct<{_VALUE}>"
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
-_LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, _malformed string"
+_LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, {BEHIND}"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
 _OLD_KEY: Final = "__debezium.oldkey"
@@ -77,9 +77,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
         "line",
         "text",
         *[name for name in _SAID_APART if name in parsed.columns],
-        (line.isNull() & (F.trim("text") != "null") | F.col("_json").getField("_malformed").isNotNull()).alias(
-            "_broken"
-        ),
+        (line.isNull() & (F.trim("text") != "null") | is_malformed(F.col("_json"))).alias("_broken"),
         value.alias("_value"),
         schema.alias("_schema"),
         _unwrapped(line.getField("key")).alias("_key"),

@@ -8,18 +8,32 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed"}
-"""For a schema of `_line` and `_malformed`: what `wrapped` gives, and the text where a field has another type."""
+CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed", "allowSingleQuotes": "false"}
+"""For a schema that ends with BEHIND: the text where a field has another type stands in `_malformed`."""
+BEHIND: Final = "_end int, _malformed string"
+"""What stands behind `_line` in the schema of what `wrapped` gives."""
 
 
 def wrapped(text: Column) -> Column:
-    """The text inside an object, so that the parser also sees what stands behind it."""
-    return F.concat(F.lit('{"_line":'), text, F.lit("}"))
+    """The text inside an object, with a field behind it: the parser sees what follows the text's own value, be it the
+    brace that ends the object."""
+    return F.concat(F.lit('{"_line":'), text, F.lit(',"_end":0}'))
+
+
+def is_unread(json: Column) -> Column:
+    """Whether a text was no value of the schema that it was parsed with, by CORRUPT."""
+    return json["_line"].isNull() | is_malformed(json)
+
+
+def is_malformed(json: Column) -> Column:
+    """The same, where null is a value."""
+    return json["_malformed"].isNotNull() | json["_end"].isNull()
 
 
 def whole(text: Column) -> Column:
     """The one JSON value of a line, as text; null where it is none."""
-    return F.from_json(wrapped(text), "_line string")["_line"]
+    read = F.from_json(wrapped(text), "_line string, _end int", {"allowSingleQuotes": "false"})
+    return F.when(read["_end"].isNotNull(), read["_line"])
 
 
 def broken_reason(text: Column, misfit: str, opening: str = r"^\{", wanted: str = "not a JSON object") -> Column:

@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.json_lines import CORRUPT, broken_reason, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, broken_reason, is_malformed, wrapped
 
 VALUE, KEY = "value", "key"
 IN_AVRO: Final = "_avro"
@@ -22,7 +22,7 @@ _FIELDS: Final = (
     "value string, value_avro string, key string, key_avro string, topic string, destination string, partition int,"
     " offset bigint, headers string"
 )
-_LINE: Final = f"_line struct<{_FIELDS}>, _malformed string"
+_LINE: Final = f"_line struct<{_FIELDS}>, {BEHIND}"
 _NO_BYTES: Final = "a JSON object without a value in base64"
 
 
@@ -46,7 +46,7 @@ def messages(lines: DataFrame) -> DataFrame:
     texts = parsed.select(
         *("file", "line", "text", "_is_json"),
         line.alias("_line"),
-        F.col("_json._malformed").isNotNull().alias("_malformed"),
+        is_malformed(F.col("_json")).alias("_malformed"),
         F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare).alias("_value"),
         F.when(F.col("_is_json"), _chosen(line, KEY)).alias("_key"),
     )

@@ -18,7 +18,7 @@ from engine import names
 from engine.decode import fractions, outcome, position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
-from engine.decode.json_lines import CORRUPT, whole, wrapped
+from engine.decode.json_lines import CORRUPT, is_unread, whole, wrapped
 from engine.decode.values import let, plain_digits, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import columns_of
@@ -49,13 +49,14 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
     """The columns that say what the row is, as text. The parser gets the row inside an object: it sees what follows."""
     fields = _texts(_looked_at(rows))
-    schema = T.StructType([T.StructField("_line", fields), T.StructField("_malformed", T.StringType())])
+    behind = [T.StructField("_end", T.IntegerType()), T.StructField("_malformed", T.StringType())]
+    schema = T.StructType([T.StructField("_line", fields), *behind])
     parsed = F.from_json(wrapped(F.col("text")), schema, CORRUPT)
     schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
     return lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",
         F.col("_json")["_line"].alias("_row"),
-        (F.col("_json")["_line"].isNull() | F.col("_json")["_malformed"].isNotNull()).alias("_broken"),
+        is_unread(F.col("_json")).alias("_broken"),
     )
 
 

@@ -16,6 +16,7 @@ from engine.decode.conversion import (
     as_text,
     beyond_calendar,
     convert,
+    counts,
     loosened,
     prepared,
     read_type,
@@ -145,7 +146,7 @@ def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     """The same of an image all of whose values are read as texts; few are."""
 
     def ready(texts: Column) -> Column:
-        fields = [prepared(loosened(texts[c.name], read_type(c)), c).alias(c.name) for c in columns]
+        fields = [prepared(loosened(texts[c.name], read_type(c), counts(c)), c).alias(c.name) for c in columns]
         return F.when(texts.isNotNull(), F.struct(*fields))
 
     return F.when(json.isNotNull(), let(_texts(json, columns), ready))

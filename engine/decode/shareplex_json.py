@@ -19,7 +19,7 @@ from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
 from engine.decode.instants import micros
-from engine.decode.json_lines import CORRUPT, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
 from engine.spec.model import SourceSpec
 
 _META: Final = (
@@ -27,10 +27,8 @@ _META: Final = (
     "`table` string, idx string"
 )
 _OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
-_LINE: Final = (
-    f"_line struct<value string, topic string, partition int, offset bigint, {_OPERATION}>, _malformed string"
-)
-_INNER: Final = f"_line struct<{_OPERATION}>, _malformed string"
+_LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_OPERATION}>, {BEHIND}"
+_INNER: Final = f"_line struct<{_OPERATION}>, {BEHIND}"
 
 
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
@@ -55,7 +53,7 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
     """One operation, wherever the line has it. A spec's table is that of operations that name none."""
     line, inner = F.col("_json._line"), F.col("_inner._line")
     is_inner = line["value"].isNotNull()
-    malformed = F.col("_json._malformed").isNotNull() | F.col("_inner._malformed").isNotNull()
+    malformed = is_malformed(F.col("_json")) | (is_inner & is_malformed(F.col("_inner")))
     meta, data, key = (F.when(is_inner, inner[name]).otherwise(line[name]) for name in ("meta", "data", "key"))
     only = next(iter(declared)) if len(declared) == 1 else None
     return parsed.select(

@@ -19,7 +19,7 @@ from engine.decode import position, spanner_kinds
 from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
 from engine.decode.instants import nanos, seconds, unix_micros
-from engine.decode.json_lines import CORRUPT, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
 from engine.spec.model import SourceSpec
 
@@ -54,7 +54,7 @@ _OTHER_KINDS: Final = tuple(spelled[0] for kind, spelled in spanner_kinds.RECORD
 _OTHERS: Final = ", ".join(f"{name}: string" for name in _OTHER_KINDS)
 _USUAL_LINE: Final = (
     f"_line struct<{_USUAL}, data_change_record: struct<{_USUAL}>, {_OTHERS}, "
-    f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>>, _malformed string"
+    f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>>, {BEHIND}"
 )
 
 
@@ -70,7 +70,7 @@ def _known_as(struct: Column, fields: dict[str, tuple[str, ...]]) -> list[Column
 _KINDS: Final = ", ".join(f"`{name}` string" for spelled in spanner_kinds.RECORDS.values() for name in spelled)
 _LINE: Final = (
     f"_line struct<value string, topic string, partition int, offset bigint, change_record string, {_KINDS}, "
-    f"{_schema(_FIELDS)}>, _malformed string"
+    f"{_schema(_FIELDS)}>, {BEHIND}"
 )
 
 
@@ -102,8 +102,9 @@ def _usual(lines: DataFrame) -> DataFrame:
         .when(line["data_change_record"].isNotNull(), F.array(line["data_change_record"]))
         .when(~mixed & (F.size(listed) > 0), listed)
     )
-    whole = F.col("_json._malformed").isNull() & ~_some_other(line)
-    token = F.when(F.col("_json._malformed").isNull(), line["partition_token"])
+    well_formed = ~is_malformed(F.col("_json"))
+    whole = well_formed & ~_some_other(line)
+    token = F.when(well_formed, line["partition_token"])
     return read.select("file", "line", "text", F.when(whole, found).alias("_data"), token.alias("_token"))
 
 
@@ -119,7 +120,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     value = F.col("_json._line.value")
     framed = value.startswith("{") | value.startswith("[")
     within = F.from_json(wrapped(_object(value)), _LINE)["_line"]
-    broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | F.col("_json._malformed").isNotNull()
+    broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | is_malformed(F.col("_json"))
     return read.select(
         "file",
         "line",

@@ -27,7 +27,7 @@ class Broken:
 
 def a_story() -> Story:
     """Some rows, each inserted by a transaction of its own."""
-    rows: list[Row] = [{"id": n, "name": f"n{n}", "size": n, "price": Decimal(n)} for n in range(1, GOOD + 20)]
+    rows: list[Row] = [{"id": n, "name": f"n{n}", "size": n, "price": Decimal(n)} for n in range(1, GOOD + 22)]
     steps = [
         Step("stream", n, NOON + n * SECOND, (Event("insert", THINGS, None, row),)) for n, row in enumerate(rows, 1)
     ]
@@ -40,7 +40,7 @@ def broken_lines(teller: LineTeller) -> tuple[list[str], list[Broken]]:
     told = [line for line in teller.lines(a_story()) if family.is_change(line)]
     opened, closed = (json.loads, json.dumps) if family.wire is None else family.wire(teller)
     lines = list({str(opened(line).get("data", line)): line for line in told[::-1]}.values())[::-1]  # each row once
-    assert len(lines) == GOOD + 19
+    assert len(lines) == GOOD + 21
     spare = iter(lines[GOOD:])
     found = list(family.garbage(teller, spare))
     for what, change, words in family.changes(teller):
@@ -59,6 +59,8 @@ def no_json(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
     else:
         yield Broken("an array", "[1, 2]", ("JSON object",))
     yield Broken("two values", next(spare) + " {}", ("not JSON",))
+    yield Broken("a brace too many", next(spare) + "}", ("not JSON",))
+    yield Broken("Python's own way", repr(json.loads(next(spare))), ("not JSON",))
 
 
 @dataclass(frozen=True)
