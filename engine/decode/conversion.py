@@ -35,10 +35,13 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
     "time_nanos": T.LongType(),
 }
 _CALENDAR: Final = frozenset(
-    {"days", "date", "millis", "micros", "nanos", "moment", "zoned_text", "local_text", "written_moment"}
+    {"days", "date", "millis", "micros", "nanos", "moment", "instant", "zoned_text", "local_text", "written_moment"}
 )
-_COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
+_COUNTS: Final[frozenset[EncodingKind]] = frozenset(
+    {"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"}
+)
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
+_COUNTING: Final = frozenset({"days", "millis", "micros", "nanos", "moment", "instant"})
 _DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
 
 
@@ -75,22 +78,25 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     return _READ.get(encoding.kind, T.StringType())
 
 
-def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
-    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags. A number that
-    `counts` (days, or a fraction of a second) is no flag."""
+def loosened(text: Column, kind: T.DataType, counts: EncodingKind | None = None) -> Column:
+    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags. `counts`: what the
+    numbers of the column count, where they count something; they are no flags, and days can be written as a date."""
     if isinstance(kind, T.BinaryType):
         return F.try_to_binary(text, F.lit("base64"))
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
         number = text.try_cast(kind)
-        return number if counts else F.coalesce(number, text.try_cast("boolean").cast(kind))
+        if counts is not None:
+            return F.coalesce(number, F.unix_date(values.iso_date(text)).cast(kind)) if counts == "days" else number
+        return F.coalesce(number, F.when(text == "true", 1).when(text == "false", 0).cast(kind))
     return _as(text, kind, T.StringType)
 
 
-def counts(column: ColumnShape) -> bool:
-    """Whether the column's numbers count days or fractions of a second."""
-    return all(encoding.kind in _COUNTS for _, encoding in column.encodings)
+def counts(column: ColumnShape) -> EncodingKind | None:
+    """What the column's numbers count: days, or fractions of a second; None where they are numbers."""
+    kinds = {encoding.kind for _, encoding in column.encodings}
+    return next(iter(kinds & _COUNTS)) if kinds <= _COUNTS else None
 
 
 def prepared(value: Column, column: ColumnShape) -> Column:
@@ -135,7 +141,7 @@ def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: C
 
 
 def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
-    read = loosened(text, _read_type(encoding, kind), encoding.kind in _COUNTS)
+    read = loosened(text, _read_type(encoding, kind), encoding.kind if encoding.kind in _COUNTS else None)
     if encoding.kind == "decimal_base64":
         return values.let(F.hex(read), lambda digits: _convert(digits, encoding, kind, given))
     return _convert(read, encoding, kind, given)
@@ -256,14 +262,15 @@ def _calendar(value: Column, encoding: Encoding, kind: T.DataType, given: Circum
             return _as(values.zoned_moment(value), kind, T.TimestampType)
         case "local_text":
             return _local(values.local_moment(value), kind, given)
-        case "moment":
+        case "moment" | "instant":
             return _any_moment(value, encoding, kind, given)
         case unit:
             return _local(values.moment(value, unit).cast("timestamp_ntz"), kind, given)
 
 
 def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
-    """A number in the unit of the declared digits, or text; only text of an instant says its zone."""
+    """A number in the unit of the declared digits, or text; only text of an instant says its zone. What the number
+    counts from is 1970 in the source's zone; in UTC, where no connector made it."""
     count = text.try_cast("bigint")
     if encoding.size is None:
         number = F.when(given.mysql, values.moment(count, "millis")).otherwise(values.moment(count, "micros"))
@@ -274,9 +281,11 @@ def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circu
         here = _local(values.local_moment(text), kind, given)
         written = F.when(values.says_zone(text), written).otherwise(here)
     is_text = text.contains(":") | values.is_bare_date(text)
-    return F.when(is_text, _as(written, kind, T.TimestampNTZType)).otherwise(
-        _local(number.cast("timestamp_ntz"), kind, given)
+    of_no_zone = number.cast("timestamp_ntz")
+    counted = (
+        _as(of_no_zone, kind, T.TimestampNTZType) if encoding.kind == "instant" else _local(of_no_zone, kind, given)
     )
+    return F.when(is_text, _as(written, kind, T.TimestampNTZType)).otherwise(counted)
 
 
 def unit_of(digits: int) -> str:
@@ -346,7 +355,8 @@ def _nulls(array: Column) -> Column:
 def unkept(text: Column, column: ColumnShape) -> Column:
     """Whether a text that does not fit is a value of the source that no stored type can hold: rescued, not rejected.
 
-    Infinity, years before 1 or after 9999, numbers of more digits than a decimal has.
+    Infinity, years before 1 or after 9999, numbers of more digits than a decimal has. A number that a wider column
+    would hold is rejected: the spec can be mended.
     """
     if not isinstance(column.value_type, T.DecimalType):
         return beyond_calendar(text, column)
@@ -358,12 +368,15 @@ def unkept(text: Column, column: ColumnShape) -> Column:
 
 def beyond_calendar(text: Column, column: ColumnShape) -> Column:
     """Whether a text that does not fit is a date or time, but none of the years 1 to 9999."""
-    timely = any(encoding.kind in _CALENDAR for _, encoding in column.encodings)
-    return text.rlike(values.OUT_OF_CALENDAR) if timely else F.lit(False)
+    kinds = {encoding.kind for _, encoding in column.encodings} & _CALENDAR
+    if not kinds:
+        return F.lit(False)
+    written = text.rlike(values.OUT_OF_CALENDAR)
+    return written | text.rlike(values.A_COUNT) if kinds & _COUNTING else written
 
 
 def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column:
-    """A number, but not one of the widest decimals."""
+    """A number, but not one of the widest decimals, nor of those with more places."""
     scale = F.lit(encoding.size or 0)
     if encoding.kind in ("decimal_text", "decimal_number"):
         exact = F.when(text.rlike(values.NUMBER), text)
@@ -372,4 +385,10 @@ def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column
         exact = fixed if encoding.kind == "decimal_base64" else values.variable_scale_digits(text)
         if encoding.kind == "decimal_either":
             exact = F.when(text.startswith("{"), exact).otherwise(fixed)
-    return values.let(exact, lambda digits: digits.isNotNull() & values.decimal_text(digits, widest).isNull())
+
+    def is_long(digits: Column) -> Column:
+        whole, places = values.extent(digits)
+        too_many = (whole > values.DECIMAL_DIGITS - widest.scale) | (whole + places > values.DECIMAL_DIGITS)
+        return digits.isNotNull() & values.decimal_text(digits, widest).isNull() & F.coalesce(too_many, F.lit(True))
+
+    return values.let(exact, is_long)

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from engine.decode.connect import Typed
 from engine.decode.declared import corrected_encoding, schemaless_encoding, stored_type
-from engine.decode.look import Seen, look
+from engine.decode.look import Seen, look, other_fields
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SchemaEvolutionError, SpecError
 from engine.names import OWN_COLUMNS
@@ -54,6 +54,8 @@ def discover(
     question = _Question(spec, stored, seen)
     rows = spec.source.rows
     names = [name for name in _column_names(question) if rows is None or rows.takes(name)]
+    if spec.evolution == "strict" and not infer and seen.schemaless:
+        _refuse_other_fields(envelopes, spec, names)
     dropped = frozenset(name for name, column in question.declared.items() if column.mask == "drop")
     columns = tuple(_column(name, question) for name in names if name not in dropped)
     keys = _keys(question)
@@ -102,6 +104,21 @@ def _column_names(question: _Question) -> list[str]:
             hint="Declare them under columns, or set evolution: additive.",
         )
     return [*base, *[key for key in _keys(question) if key in new]]
+
+
+def _refuse_other_fields(envelopes: DataFrame, spec: TableSpec, names: Collection[str]) -> None:
+    """See that events that tell no types have no fields but the declared ones, and those that are left out.
+
+    Raises: SchemaEvolutionError.
+    """
+    rows = spec.source.rows
+    beside = () if rows is None else rows.looked_at
+    new = [name for name in other_fields(envelopes, [*names, *beside]) if rows is None or rows.takes(name)]
+    if new:
+        raise SchemaEvolutionError(
+            f"Cannot decode {spec.table}: its events bring new columns ({', '.join(new)}).",
+            hint="Declare them under columns, or set evolution: ignore, which keeps them in _rescued.",
+        )
 
 
 def _new_names(fields: Iterable[str], base: Collection[str]) -> list[str]:

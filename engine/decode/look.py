@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -84,6 +84,16 @@ def look(envelopes: DataFrame, infer: bool, keys_wanted: bool) -> Seen:
     inferred = _infer(envelopes, order) if bare and infer else {}
     any_scale = frozenset(name for row in bare for names in row.any_scale for name in names)
     return Seen(schemas, bool(bare), inferred, any_scale, tuple(sorted(key for key in keys if key)))
+
+
+def other_fields(envelopes: DataFrame, names: Collection[str]) -> list[str]:
+    """The fields of changes without a schema beside those named, in the order of their names.
+
+    Needs: schema_hash, before_json, after_json.
+    """
+    bare = envelopes.where(F.col("schema_hash").isNull())
+    fields = bare.select(F.explode(F.json_object_keys(_image())).alias("name")).where(~F.col("name").isin(*names))
+    return sorted(row["name"] for row in fields.distinct().collect())
 
 
 def _image() -> Column:

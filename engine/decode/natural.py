@@ -17,14 +17,15 @@ _KINDS: Final[dict[str, EncodingKind]] = {
 
 
 def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
-    """How a value of the declared type is written. Text of a time without a zone is in the source's."""
+    """How a value of the declared type is written. Text of a time without a zone is in the source's; a number counts
+    since 1970 in UTC."""
     said = declared.source_encoding
     if said.kind == "array":
         return Encoding("array", items=natural_encoding(declared.children[0][1], source))
     if said.kind == "binary":
         return binary_encoding(source)
     if said.kind in ("timestamp", "timestamp_ntz"):
-        return Encoding("moment", said.precision)
+        return Encoding("instant", said.precision)
     if said.kind == "time":
         return Encoding("time", said.precision)
     if said.kind == "bits":

@@ -21,7 +21,6 @@ from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, is_unread, whole, wrapped
 from engine.decode.values import let, plain_digits, says_zone
 from engine.spec.model import SourceSpec
-from engine.spec.predicates import columns_of
 from engine.spec.rows import RowsSpec, SequenceKind
 
 CONNECTOR: Final = "rows"
@@ -48,7 +47,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
 
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
     """The columns that say what the row is, as text. The parser gets the row inside an object: it sees what follows."""
-    fields = _texts(_looked_at(rows))
+    fields = _texts(rows.looked_at)
     behind = [T.StructField("_end", T.IntegerType()), T.StructField("_malformed", T.StringType())]
     schema = T.StructType([T.StructField("_line", fields), *behind])
     parsed = F.from_json(wrapped(F.col("text")), schema, CORRUPT)
@@ -65,7 +64,7 @@ def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
 
     Rows: 1:1. A row is read a second time where one of its texts is a fraction and one of these fields may be cut.
     """
-    looked_at, row = _looked_at(rows), F.col("_row")
+    looked_at, row = rows.looked_at, F.col("_row")
     some = outcome.some(fractions.is_fraction(row[name]) for name in looked_at)
     text = F.when(some, F.when(fractions.may_be_cut(F.col("text"), looked_at), F.col("text")))
     again = F.from_json(fractions.in_quotes(text, looked_at), _texts(looked_at))
@@ -79,14 +78,6 @@ def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
     return parsed.select("*", again.alias("_again")).select(
         *kept, F.when(F.col("_again").isNotNull(), mended).otherwise(row).alias("_row")
     )
-
-
-def _looked_at(rows: RowsSpec) -> list[str]:
-    """The columns that say where a row stands, when it was, and what it does."""
-    found = [name for name, _ in rows.sequence_by] + ([rows.time_by] if rows.time_by else [])
-    for condition in (rows.delete_when, rows.truncate_when):
-        found += [] if condition is None else columns_of(condition)
-    return list(dict.fromkeys(found))
 
 
 def _texts(columns: Iterable[str]) -> T.StructType:

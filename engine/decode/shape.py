@@ -30,6 +30,7 @@ EncodingKind = Literal[
     "micros",
     "nanos",
     "moment",
+    "instant",
     "date",
     "zoned_text",
     "local_text",

@@ -31,7 +31,16 @@ NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 _ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"
 """To Spark, what stands behind the seconds is a zone: +09, -9:30, UTC, GMT+9, Europe/Berlin, perhaps behind blanks."""
-OUT_OF_CALENDAR: Final = r"^(?:[+-]?[Ii]nfinity|[+-]?[0-9]{4,}-[0-9]{2}-[0-9]{2}.*|[+-]?[0-9]+)$"
+_BEHIND_DATE: Final = r"^.{10}(?:[T ][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)$"
+OUT_OF_CALENDAR: Final = (
+    r"^(?:[+-]?[Ii]nfinity"
+    r"|(?:[+-][0-9]{4,}|[0-9]{5,}|0000)-[0-9]{2}-[0-9]{2}.*|[0-9]{4,}-[0-9]{2}-[0-9]{2}.* BC"
+    r"|[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00|02-(?:29|30)|(?:02|04|06|09|11)-31)(?:[T ].*)?"
+    r"|(?:0001-01-0[12]|9999-12-3[01])[T ].*)$"
+)
+"""Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
+days that are none: months and days of zero, the 31st of a short month."""
+A_COUNT: Final = r"^[+-]?[0-9]+$"
 
 
 def let(value: Column, then: Callable[[Column], Column]) -> Column:
@@ -43,14 +52,16 @@ def let(value: Column, then: Callable[[Column], Column]) -> Column:
 
 
 def boolean(text: Column) -> Column:
-    """true, false, or a number: 0 is false."""
-    return F.coalesce(text.try_cast("boolean"), text.try_cast("bigint") != 0)
+    """true, false, or a number: 0 is false. Spark would take yes and no, too."""
+    word = F.lower(text)
+    told = F.when(word.isin("true", "t"), F.lit(True)).when(word.isin("false", "f"), F.lit(False))
+    return F.coalesce(told, text.try_cast("bigint") != 0)
 
 
 def unsigned(number: Column) -> Column:
     """BIGINT UNSIGNED, decimal(20,0): from 2^63 on, the source's 64 bits arrive as a negative number."""
-    turned = (number + F.lit(str(2**64)).cast("decimal(20,0)")).cast("decimal(20,0)")
-    return F.when(number < 0, turned).otherwise(number)
+    after = F.lit(str(2**64)).cast("decimal(20,0)")
+    return F.when(number < 0, (number + after).cast("decimal(20,0)")).when(number < after, number)
 
 
 def decimal(text: Column, kind: T.DataType) -> Column:
@@ -97,6 +108,20 @@ def plain_digits(text: Column) -> Column:
     point = F.instr(mantissa, ".")
     places = F.when(point > 0, F.length(mantissa) - point).otherwise(0) - exponent.try_cast("int")
     return scaled(F.regexp_replace(F.translate(mantissa, "+.", ""), "^(-?)0+(?=[0-9])", "$1"), places)
+
+
+def extent(text: Column) -> tuple[Column, Column]:
+    """How many digits a number has before its point and behind it, without zeros at either end; null for NaN."""
+    written = F.when(text.rlike("[eE]"), plain_digits(text)).otherwise(F.translate(text, "+", ""))
+    whole, fraction = (
+        F.substring_index(written, ".", 1),
+        F.when(written.contains("."), F.split_part(written, F.lit("."), F.lit(2))),
+    )
+    is_number = written.rlike(r"^-?[0-9]")
+    return (
+        F.when(is_number, F.length(F.ltrim(whole, F.lit("-0")))),
+        F.when(is_number, F.coalesce(F.length(F.rtrim(fraction, F.lit("0"))), F.lit(0))),
+    )
 
 
 def scaled(number: Column, places: Column) -> Column:
@@ -207,8 +232,9 @@ def days(number: Column) -> Column:
 
 
 def iso_date(text: Column) -> Column:
-    """2020-12-31, perhaps with a zone behind it, which a date does not have."""
-    return F.when(_has_calendar_date(text), F.substring(text, 1, 10).try_cast("date"))
+    """2020-12-31, perhaps with a time or a zone behind it, which a date does not have."""
+    is_whole = (F.length(text) == len("2020-12-31")) | text.rlike(_BEHIND_DATE)
+    return F.when(_has_calendar_date(text) & is_whole, F.substring(text, 1, 10).try_cast("date"))
 
 
 def moment(number: Column, unit: str) -> Column:

@@ -1,6 +1,8 @@
 """One look over what is to be folded: which rules it needs, and how far the marker moves."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import reduce
 from typing import TypeVar
 
@@ -8,12 +10,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.errors import SpecError
 from engine.frames import checkpointed
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, is_guarded
 from engine.ordering.windows import attach_windows, chunk_windows
 from engine.run.folding import Folding
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+from engine.spec.model import TableSpec
 from engine.table.withdrawn import withdrawn_of
 
 Ordered = TypeVar("Ordered", str, int)
@@ -80,6 +84,7 @@ def fold_rules(work: Folding) -> FoldRules:
     """The spec's settings as the fold takes them; what occurs among the changes is not known yet."""
     columns = tuple(work.row.names)
     track = work.spec.history.track
+    refuse_unknown_tracked(work.spec, columns)
     listed = {"all": columns, "columns": track.columns, "except": tuple(c for c in columns if c not in track.columns)}
     declared = work.spec.columns or {}
     defaults = {name: column.default for name, column in declared.items() if column.default is not None}
@@ -94,6 +99,22 @@ def fold_rules(work: Folding) -> FoldRules:
         skew=work.spec.snapshot.skew,
         margin=work.spec.snapshot.margin,
     )
+
+
+def refuse_unknown_tracked(spec: TableSpec, columns: Sequence[str]) -> None:
+    """See that history.track names columns of the table: versions would be missing, or too many, for a misspelt one.
+
+    Raises: SpecError.
+    """
+    unknown = [name for name in spec.history.track.columns if name not in columns]
+    if unknown:
+        near = [found for name in unknown for found in get_close_matches(name, columns, n=1)]
+        meant = f"did you mean {', '.join(near)}? " if near else ""
+        raise SpecError(
+            f"Cannot fold {spec.target.history}: history.track names {', '.join(unknown)}, and {spec.table} has no such"
+            " column.",
+            f"{meant}a column that is still to come is declared under columns",
+        )
 
 
 def greatest(one: Ordered | None, other: Ordered | None) -> Ordered | None:

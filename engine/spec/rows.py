@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.model import TrackSpec
-from engine.spec.predicates import Predicate
+from engine.spec.predicates import Predicate, columns_of
 from engine.spec.wording import Place
 
 SequenceKind = Literal["any", "number", "time", "text"]
@@ -43,6 +43,14 @@ class RowsSpec:
     time_unit: TimeUnit = "microseconds"
     file_type: FileType | None = None
     delimiter: str = ","
+
+    @property
+    def looked_at(self) -> list[str]:
+        """The columns that say where a row stands, when it was, and what it does."""
+        found = [name for name, _ in self.sequence_by] + ([self.time_by] if self.time_by else [])
+        for condition in (self.delete_when, self.truncate_when):
+            found += [] if condition is None else columns_of(condition)
+        return list(dict.fromkeys(found))
 
     def takes(self, column: str) -> bool:
         """Whether a column of the rows is one of the table."""

@@ -81,8 +81,8 @@ def refuse_rewrites(name: str, known: T.StructType, wanted: Sequence[T.StructFie
             raise SchemaEvolutionError(
                 f"Cannot append to {name}: column {field.name} is {kept.simpleString()} and cannot become"
                 f" {to.simpleString()} without rewriting the table.",
-                f"declare {field.name} as {kept.simpleString()} under columns, or take the events again into another"
-                " table",
+                f"declare {field.name} as {kept.simpleString()} under columns; or declare the other type and run"
+                " `siltstone rebuild --reread`, which takes the inputs again",
             )
 
 

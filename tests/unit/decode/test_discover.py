@@ -1,6 +1,7 @@
 """Shapes: from the spec, from schemas, from values; and what the policy refuses."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import SparkSession
@@ -55,6 +56,15 @@ def test_declared_columns_without_schemas_are_all_there_is(spark: SparkSession) 
     assert types(shape) == {"id": "bigint", "at": "timestamp", "ssn": "string"}
     assert (shape.keys, shape.dropped, shape.closed) == (("id",), frozenset({"x"}), False)
     assert [field.name for field in shape.key_type] == ["id"]
+
+
+def test_strict_refuses_a_new_field_of_events_without_types(spark: SparkSession) -> None:
+    declared = spec({"id": "int", "a": "int"}, evolution="strict")
+    assert types(shape_of(spark, [LINE], declared)) == {"id": "int", "a": "int"}
+    more = event("u", before={"id": 1}, after={"id": 1, "a": 2, "b": None})
+    with pytest.raises(SchemaEvolutionError, match=r"new columns \(b\)"):
+        shape_of(spark, [LINE, more], declared)
+    assert types(shape_of(spark, [LINE, more], replace(declared, evolution="ignore"))) == {"id": "int", "a": "int"}
 
 
 def test_schemas_of_one_batch_are_widened_and_their_keys_taken(spark: SparkSession) -> None:

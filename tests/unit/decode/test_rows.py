@@ -128,6 +128,41 @@ def test_what_no_type_holds_is_null_and_rescued(spark: SparkSession) -> None:
     assert key.reason == 'key column "id": the value does not fit date'
 
 
+def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession) -> None:
+    columns = {
+        "id": "int",
+        "at": "timestamp_ntz(6)",
+        "tz": "timestamp",
+        "day": "date",
+        "n": "decimal(7,2)",
+        "u": "bigint unsigned",
+    }
+    odd = [
+        {"day": "2026-13-01"},
+        {"day": "2026-01-32"},
+        {"day": "2026-01-31 garbage"},
+        {"day": True},
+        {"day": "yes"},
+        {"tz": "2026-01-01T25:00:00Z"},
+        {"tz": "2026-99-01T00:00:00Z"},
+        {"at": "2026-01-01T00:61:00"},
+        {"at": True},
+        {"n": "1.005"},
+        {"n": "123456.78"},
+        {"u": 2**64},
+        {"id": "y"},
+    ]
+    texts = [event("c", after={"id": 1} | change) for change in odd]
+    rows = decoded(spark, texts, spec(columns, decimals="string"))
+    assert [
+        row.reason is not None and f'"{next(iter(change))}"' in row.reason
+        for row, change in zip(rows, odd, strict=True)
+    ] == [True] * len(odd)
+    written = [{"day": "2024-02-29"}, {"day": 19782}, {"day": "2024-02-29T00:00:00Z"}]
+    days = decoded(spark, [event("c", after={"id": 1} | change) for change in written], spec(columns))
+    assert [row.row.day for row in days] == [date(2024, 2, 29)] * 3
+
+
 def test_fields_that_are_no_columns_are_rescued(spark: SparkSession) -> None:
     extra = {**FULL, "new": {"x": [1]}, "none": None}
     insert, delete, plain = decoded(
