@@ -147,6 +147,24 @@ def test_a_number_can_count_the_time(spark: SparkSession, unit: str, micros: int
     assert row.commit_us == micros
 
 
+def test_a_number_counts_in_utc_and_text_without_a_zone_in_the_zone_of_the_source(spark: SparkSession) -> None:
+    source = SourceSpec("rows", "x", time_zone="Europe/Berlin", rows=RowsSpec("a.b", (("n", "any"),)))
+    columns = {"id": ColumnSpec("int"), "at": ColumnSpec("timestamp(3)"), "local": ColumnSpec("timestamp_ntz(3)")}
+    table_spec = replace(spec(None, table="a.b"), source=source, columns=columns)
+    texts = [
+        json.dumps({"id": 1, "n": n, "at": at, "local": at})
+        for n, at in enumerate((1_767_225_600_000, "2026-01-01T01:00:00", "2026-01-01T00:00:00Z"))
+    ]
+    events = envelopes(lines(spark, texts), source).localCheckpoint()
+    told = decode_rows(events, discover(events, table_spec), table_spec).orderBy("line")
+    rows = told.select(F.unix_seconds("row.at").alias("at"), F.date_format("row.local", "HH").alias("local")).collect()
+    assert [(row["at"], row["local"]) for row in rows] == [
+        (1_767_225_600, "00"),
+        (1_767_225_600, "01"),
+        (1_767_225_600, "00"),
+    ]
+
+
 def test_fields_are_rescued_however_their_colons_are_written(spark: SparkSession) -> None:
     columns = {"id": ColumnSpec("string"), "name": ColumnSpec("string")}
     source = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("id", "any"),)))
