@@ -258,7 +258,7 @@ def whole_row(struct: str, columns: tuple[str, ...]) -> Column:
 
 def newest_told(name: str) -> Column:
     """What a change says of a column, and where it stands; to be looked for before another change."""
-    carried = F.col("present").isNull() | F.array_contains("present", name)
+    carried = ~F.col("is_read") & (F.col("present").isNull() | F.array_contains("present", name))
     return F.last(F.when(carried, F.struct("_turn", F.col("row")[name].alias("value"))), ignorenulls=True)
 
 
@@ -288,14 +288,15 @@ def undo_key_swaps(rows: DataFrame, rules: FoldRules) -> DataFrame:
         the other way round, key 2 would end up deleted
     """
     before = chronology().rowsBetween(Window.unboundedPreceding, -1)
-    is_insert = F.col("op") == names.OP_INSERT
-    breaks = ~F.col("op").isin(names.OP_INSERT, names.OP_UPDATE)
+    is_insert, is_streamed = F.col("op") == names.OP_INSERT, ~F.col("is_read")  # a READ is of no transaction
+    breaks = is_streamed & ~F.col("op").isin(names.OP_INSERT, names.OP_UPDATE)
+    last_streamed = F.last(F.when(is_streamed, F.struct("tx_id", "row")), ignorenulls=True)
     seen = (
         sortable(rows)
         .withColumn("_turn", F.row_number().over(chronology()))
         .withColumns(
             {
-                "_previous": F.lag(F.struct("tx_id", "row")).over(chronology()),
+                "_previous": last_streamed.over(before),
                 "_insert": F.last(F.when(is_insert, F.struct("tx_id", "position", "_turn")), ignorenulls=True).over(
                     before
                 ),

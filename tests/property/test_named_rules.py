@@ -271,6 +271,16 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [],
         [(1, 1, 1, "insert"), (2, 1, 1, "update"), (None, 1, None, "delete")],
     ),
+    "a READ amid a transaction does not hide which row a key change of it gives up": (
+        [
+            change("insert", 1, 1, 1),
+            change("insert", 2, 2, 5, tx_id="7", old_key=(0, 3)),
+            change("read", 3, 2, 5),
+            change("delete", 4, 2, 1, tx_id="7", new_key=(0, 2), before=image(1)),
+        ],
+        [],
+        [(1, 1, 2, "insert"), (None, 2, 2, "delete"), (5, 2, None, "insert")],
+    ),
     "both copies of a delete that gives up the row before go before the insert": (
         [
             change("insert", 1, 1, 1),
