@@ -19,7 +19,7 @@ from engine.decode import position, spanner_kinds
 from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
 from engine.decode.instants import nanos, seconds, unix_micros
-from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, is_unread, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
 from engine.spec.model import SourceSpec
 
@@ -119,16 +119,17 @@ def _parsed(lines: DataFrame) -> DataFrame:
     read = lines.select("*", F.from_json(unusual, _LINE, CORRUPT).alias("_json"))
     value = F.col("_json._line.value")
     framed = value.startswith("{") | value.startswith("[")
-    within = F.from_json(wrapped(_object(value)), _LINE)["_line"]
+    inner = F.from_json(F.when(framed, wrapped(_object(value))), _LINE, CORRUPT).alias("_inner")
     broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | is_malformed(F.col("_json"))
-    return read.select(
+    broken = broken | F.coalesce(framed & is_unread(F.col("_inner")), F.lit(False))
+    return read.select("*", inner).select(
         "file",
         "line",
         "text",
         "_data",
         "_token",
         (F.col("_data").isNull() & broken).alias("_broken"),
-        F.when(framed, within).otherwise(F.col("_json._line")).alias("_line"),
+        F.when(framed, F.col("_inner._line")).otherwise(F.col("_json._line")).alias("_line"),
         F.when(framed, _object(value)).when(F.col("_data").isNull(), _object(F.col("text"))).alias("_body"),
         F.col("_json._line.topic").alias("_topic"),
         F.col("_json._line.partition").alias("kafka_partition"),
