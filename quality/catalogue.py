@@ -120,7 +120,7 @@ CHECKS: Final = {
         ),
         Check(
             REJECTS,
-            "Every record of the table could be decoded.",
+            "Every record of the table could be decoded, and every one of its source names a table.",
             "The rejected records are kept in the rejects table with their reasons: mend the spec or the source, and "
             "deliver them again.",
         ),

@@ -67,7 +67,8 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     missing = {check: Found(unavailable=why) for check, why in reversed([*unavailable(scope)]) if check in checks}
     missing = {check: NO_RUN for check in OF_RUN if check in checks} | missing
     if catalogue.REJECTS in checks:
-        missing[catalogue.REJECTS] = found_in_rejects(tables.rejects, spec, since, scope.changes)
+        control_since = tables.control_before(since)
+        missing[catalogue.REJECTS] = found_in_rejects(tables.rejects, spec, since, scope.changes, control_since)
     if catalogue.LATE_CHANGES in checks:
         missing[catalogue.LATE_CHANGES] = found_late(scope.late)
     asked = [check for check in checks if check not in missing]

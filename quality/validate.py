@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import FORMATS
@@ -167,14 +168,28 @@ def read_tables(
         control=control,
         since=since,
         control_since=None if numbers is None else numbers.get("control_since"),
-        rejects=None if is_clean(numbers) else open_rejects(spark, project),
+        rejects=None if is_clean(numbers) else finished_rejects(spark, project),
         reached=reached_before(spark, catalog, target.changes, since),
     )
 
 
 def is_clean(numbers: Mapping[str, int] | None) -> bool:
-    """Whether a run that looks at its own batches only has rejected nothing."""
-    return numbers is not None and "control_since" in numbers and not numbers["table_rejected"]
+    """Whether a run that looks at its own batches only has rejected nothing, of the table or of its source."""
+    if numbers is None or "control_since" not in numbers:
+        return False
+    return not numbers["table_rejected"] and not numbers["rejected"]
+
+
+def finished_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
+    """The rejects that wait to be mended, without those whose line was not finished when it was read: the next run
+    reads it again. None without any ledger."""
+    rejects, inputs = open_rejects(spark, project), read_ledger(spark, project, names.INPUTS)
+    if rejects is None or inputs is None:
+        return rejects
+    taken = inputs.select("consumer", "batch", F.col("path").alias("file"), "to_line")
+    beyond = rejects.join(taken, on=["consumer", "batch", "file"], how="inner").where(F.col("line") > F.col("to_line"))
+    unfinished = beyond.select(*names.OF_REJECT)
+    return rejects.join(unfinished, on=list(names.OF_REJECT), how="left_anti").select(*rejects.columns)
 
 
 def reached_before(spark: SparkSession, catalog: str, name: str, since: int) -> datetime | None:

@@ -84,6 +84,20 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
     return sorted(found, key=lambda each: (each.table or "", each.file, each.line, each.batch))
 
 
+def of_no_table(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]") -> list[Reject]:
+    """The rejects that wait and name no table, by source. A line that was not finished when it was read is none."""
+    name = f"{project.namespace}.{REJECTS}"
+    if not _has_unnamed(catalog, name):
+        return []
+    ends = {
+        (row["consumer"], row["batch"], row["path"]): row["to_line"]
+        for row in _rows(catalog, f"{project.namespace}.{INPUTS}", without=("fingerprint",))
+    }
+    waiting = [each for each in rejects(catalog, project, specs, records=False) if each.status == WAITING]
+    found = [each for each in waiting if each.table is None and each.line <= ends.get(each.place[:3], each.line)]
+    return sorted(found, key=lambda each: each.source)
+
+
 def grouped(found: Iterable[Reject]) -> list[RejectGroup]:
     """The rejects counted by table, reason and status, the most frequent of a table first."""
     groups: dict[tuple[str | None, str, str], list[Reject]] = defaultdict(list)
@@ -94,6 +108,15 @@ def grouped(found: Iterable[Reject]) -> list[RejectGroup]:
         for key, group in groups.items()
     ]
     return sorted(counted, key=lambda group: (group.table or "", -group.count, group.reason, group.status))
+
+
+def _has_unnamed(catalog: Reader, name: str) -> bool:
+    from pyiceberg.expressions import IsNull
+
+    if not catalog.table_exists(name):
+        return False
+    asked = catalog.load_table(name).scan(IsNull("table"), selected_fields=("table",), limit=1)
+    return bool(asked.to_arrow().num_rows)
 
 
 def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[str, Any]]:

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from engine import names
 from engine.look import Reader, TableNames, table_names
 from engine.look.gaps import gaps_of
+from engine.look.rejects import grouped, of_no_table
 from engine.moments import EPOCH
 from engine.schema.gap import HEALED, Gap
 from engine.spec.model import ProjectSpec, TableSpec
-from quality.report.facts import CheckFact, Facts, RunFact, SchemaChange, TableFacts
+from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
 from quality.report.stream import Commits, commits_of, late_and_log
 
 if TYPE_CHECKING:
@@ -50,7 +51,15 @@ def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | 
         )
         for table in tables
     ]
-    return Facts(name, project.namespace, at, tuple(facts))
+    return Facts(name, project.namespace, at, tuple(facts), rejects=tuple(rejects_of(catalog, project, specs)))
+
+
+def rejects_of(catalog: Reader, project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterable[RejectsFact]:
+    """The rejects that wait and name no table, by source and reason, the most frequent of a source first."""
+    for source, found in groupby(of_no_table(catalog, project, specs), lambda each: each.source):
+        for group in grouped(found):
+            at = group.last_rejected_at.astimezone(UTC)
+            yield RejectsFact(source, group.reason, group.count, group.first_file, group.first_line, at)
 
 
 def is_shown(gap: Gap, at: datetime) -> bool:

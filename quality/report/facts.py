@@ -99,11 +99,25 @@ class TableFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectsFact:
+    """Records of a source that wait among the rejects and name no table, of one reason. `file`, `line`: the first's."""
+
+    source: str
+    reason: str
+    count: int
+    file: str
+    line: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """The whole report. `at`: when it was made; `docs`: whether Great Expectations' pages lie beside it."""
+    """The whole report. `rejects`: those of no table; `at`: when it was made; `docs`: whether Great Expectations' pages
+    lie beside it."""
 
     project: str
     namespace: str
     at: datetime
     tables: tuple[TableFacts, ...] = ()
     docs: bool = False
+    rejects: tuple[RejectsFact, ...] = ()

@@ -9,7 +9,17 @@ from engine.report import BLOCKED, FAILED, NOTHING_NEW
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
 from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from quality.report.pictures import OUTCOMES, drawn, duration
-from quality.report.verdict import GRAVITY, Level, Trouble, counted, findings, level_of, troubles, verdict
+from quality.report.verdict import (
+    GRAVITY,
+    Level,
+    Trouble,
+    counted,
+    findings,
+    level_of,
+    troubles,
+    troubles_of_sources,
+    verdict,
+)
 
 TROUBLES_SHOWN = 12
 PICTURED = 24  # the page stays small and quick to make, however many tables there are
@@ -69,6 +79,7 @@ def page(facts: Facts) -> str:
     }
     views = table_views(facts)
     found = [trouble for view in views for trouble in view.troubles if trouble.level != Level.GOOD]
+    found += troubles_of_sources(facts)
     found.sort(key=lambda trouble: GRAVITY[trouble.level])
     return environment.from_string(source("page.html")).render(
         facts=facts,

@@ -5,7 +5,7 @@ from typing import Any
 
 from quality.report.facts import Facts
 from quality.report.page import moment, sentence, words
-from quality.report.verdict import Level, Trouble, level_of, troubles, verdict
+from quality.report.verdict import Level, Trouble, level_of, troubles, troubles_of_sources, verdict
 
 MARKS = {Level.BAD: "❌", Level.LOOK: "⚠️", Level.GOOD: "✅", Level.NONE: "·"}
 TROUBLES_TOLD = 12
@@ -16,6 +16,7 @@ def markdown(facts: Facts) -> str:
     """The verdict, what to do, and a line a table."""
     said = verdict(facts)
     found = [one for table in facts.tables for one in troubles(table) if one.level != Level.GOOD]
+    found += troubles_of_sources(facts)
     lines = [f"## {MARKS[said.level]} {said.headline}", "", escaped(said.detail), ""]
     lines += [line_of(one) for one in found[:TROUBLES_TOLD]]
     if len(found) > TROUBLES_TOLD:
@@ -73,4 +74,5 @@ def plain(facts: Facts) -> dict[str, Any]:
         "namespace": facts.namespace,
         "at": facts.at,
         "tables": tables,
+        "rejects": [asdict(one) for one in facts.rejects],
     }

@@ -8,9 +8,10 @@ from itertools import groupby
 
 from engine.report import BLOCKED, FAILED
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
+from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
 
 KEYS_TOLD = 5
+REASONS_TOLD = 3
 STALE = timedelta(hours=36)
 UNFORESEEN = 1
 
@@ -60,6 +61,22 @@ def troubles(table: TableFacts) -> tuple[Trouble, ...]:
     """All that is to be looked at in a table, the gravest first."""
     found = [*of_run(table), *of_gaps(table, OPEN), *of_checks(table)]
     return tuple(sorted(found, key=lambda one: GRAVITY[one.level]))
+
+
+def troubles_of_sources(facts: Facts) -> tuple[Trouble, ...]:
+    """What is to be looked at and belongs to no table: a matter a source."""
+    return tuple(of_source(source, list(found)) for source, found in groupby(facts.rejects, lambda one: one.source))
+
+
+def of_source(source: str, found: Sequence[RejectsFact]) -> Trouble:
+    """The records of a source that name no table, as one matter."""
+    number, reasons = sum(one.count for one in found), found[:REASONS_TOLD]
+    told = [f"{one.reason} ({one.count:,}, the first at line {one.line} of {one.file})" for one in reasons]
+    more = f"; and {len(found) - len(told)} more reasons" if len(found) > len(told) else ""
+    text = f"{counted(number, 'record')} of it could not be decoded and may be of any of its tables: {'; '.join(told)}"
+    do = "`siltstone rejects show` has each: mend the source or the spec and replay them, or dismiss what is no loss."
+    newest = max(one.at for one in found)
+    return Trouble(source, Level.LOOK, "records of no table", text + more, do, number, since=newest)
 
 
 def known_troubles(table: TableFacts) -> tuple[Trouble, ...]:
@@ -164,22 +181,24 @@ def verdict(facts: Facts) -> Verdict:
     bad = [table for table, level in levels.items() if level == Level.BAD]
     look = [table for table, level in levels.items() if level == Level.LOOK]
     never = [table for table, level in levels.items() if level == Level.NONE]
-    number = len(levels)
+    number, of_none = len(levels), sum(one.count for one in facts.rejects)
+    remarks = [
+        f"{listed(look)} should be looked at." if look else "",
+        f"{counted(of_none, 'record')} of no table could not be decoded." if of_none else "",
+    ]
     if bad:
         headline = f"Not all of it: {counted(len(bad), 'table')} of {number} cannot be trusted"
         if len(bad) == number:
             headline = (
                 "No, the data cannot be trusted" if number == 1 else f"No: none of {number} tables can be trusted"
             )
-        return Verdict(Level.BAD, headline, f"{listed(bad)}. {rest_of(number - len(bad) - len(never))}".strip())
+        said = [f"{listed(bad)}.", rest_of(number - len(bad) - len(look) - len(never)), *remarks]
+        return Verdict(Level.BAD, headline, " ".join(text for text in said if text))
     last = max(table.runs[-1].at for table in facts.tables if table.runs)
     if facts.at - last > STALE:
         return Verdict(Level.LOOK, "The data is old", f"The last run was on {last:%Y-%m-%d at %H:%M} UTC.")
-    if look or never:
-        remarks = [
-            f"{listed(look)} should be looked at." if look else "",
-            f"{listed(never)} never ran." if never else "",
-        ]
+    if look or never or of_none:
+        remarks.append(f"{listed(never)} never ran." if never else "")
         return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))
     whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"
     known = findings(facts.tables, ACKNOWLEDGED)

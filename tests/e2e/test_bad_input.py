@@ -10,9 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.report import FAILED, RunReport
-from engine.run import take
+from engine.run import catch_up, take
 from engine.spec.model import CatalogSpec, ProjectSpec
-from tests.e2e.streams import THINGS, Shop, insert, row, update
+from quality.report.write import facts_of
+from quality.validate import checks_of_run
+from tests.e2e.streams import THINGS, Shop, event, insert, row, update
 
 
 @pytest.fixture
@@ -117,6 +119,25 @@ def test_half_a_line_is_taken_once_when_it_is_complete(mixed: Mixed) -> None:
     assert shop.latest() == [(1, "Alicia", 0), (2, "Bob", 0), (3, "Charlie", 0)]
     places = sorted((found["line"], found["batch"]) for found in shop.rows("shop_things_changes"))
     assert places == [(1, 1), (7, 1), (8, 2), (9, 2)]
+
+
+def test_records_of_no_table_are_told_by_the_check_of_each_table_and_in_the_report(shop: Shop) -> None:
+    other = event("c", 5, None, row(1, "Otto"), "shop.others")
+    file = shop.write("a.jsonl", [other, *GOOD, "{not JSON\n", "{neither\n", HALF[:60]])
+    specs = [shop.spec(rejects=1.0), shop.spec("shop.others", rejects=1.0)]
+
+    def told() -> list[tuple[str, int, str]]:
+        report = catch_up(shop.project, specs, shop.spark, checks=checks_of_run)
+        assert report.exit_code == 0, report.tables
+        checks = [check for table in report.tables for check in table.checks or () if check.check == "rejects"]
+        return [(check.status, check.observed, check.message) for check in checks]
+
+    what = "2 records of the source name no table, and may be of this one: not JSON (2, first at line 4 of"
+    assert told() == [("failed", 2, f"{what} file:{file})")] * 2
+    (lost,) = facts_of(shop.project).rejects
+    assert (lost.source, lost.reason, lost.count, lost.line) == (str(shop.events), "not JSON", 2, 4)
+    shop.write("b.jsonl", [insert(8, row(8, "Zoe")), event("c", 9, None, row(2, "Olga"), "shop.others")])
+    assert told() == [("passed", 0, "nothing found")] * 2
 
 
 def test_a_source_that_is_not_there_says_what_was_looked_for(shop: Shop) -> None:

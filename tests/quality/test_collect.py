@@ -17,7 +17,7 @@ from pyiceberg.types import DecimalType, StringType
 from engine.cli import main
 from engine.schema.gap import HEALED, OPEN
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
-from quality.report.facts import Facts, LateFact, TableFacts
+from quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
 from quality.report.stream import commits_of, log_of
 from quality.report.write import facts_of
 
@@ -42,6 +42,11 @@ GAPS = pa.schema(
     | {"acknowledged_at": INSTANT}
 )
 CHANGES = pa.schema({"batch": NUMBER, "commit_ts": INSTANT, "too_late": pa.bool_()})
+REJECTS = pa.schema(
+    {"batch": NUMBER, "consumer": TEXT, "table": TEXT, "file": TEXT, "line": NUMBER, "reason": TEXT, "record": TEXT}
+    | {"rejected_at": INSTANT}
+)
+INPUTS = pa.schema({"batch": NUMBER, "consumer": TEXT, "path": TEXT, "from_line": NUMBER, "to_line": NUMBER})
 CONTROL = pa.schema({"source": TEXT, "kind": TEXT, "event_id": TEXT, "commit_ts": INSTANT})
 ROWS = pa.schema({"id": NUMBER, "amount": pa.decimal128(10, 2)})
 
@@ -223,6 +228,23 @@ def test_the_log_reaches_from_one_end_of_the_calendar_to_the_other(lake: Lake) -
     log = log_of(lake.catalog, "silt.control", changes.scan().to_arrow(), ())
     assert log is not None
     assert (log.begins, log.ends, sum(log.counts)) == (ends[0], ends[1], 2)
+
+
+def test_rejects_that_name_no_table_are_there_by_source_and_reason_while_they_wait(lake: Lake) -> None:
+    filled(lake)
+    lake.append("silt.control", CONTROL, [], {"siltstone.batch": "2"})
+    row = {"batch": 1, "consumer": "control:/ev", "file": "file:/ev/a", "line": 3, "rejected_at": NOW}
+    rows = [row | {"reason": "not JSON"}, row | {"reason": "not JSON", "line": 2}, row | {"reason": "odd", "line": 5}]
+    rows += [rows[0] | {"table": "shop.orders"}, rows[0] | {"batch": 3}]
+    rows += [rows[0] | {"batch": 2, "file": "file:/ev/b", "line": 8}, rows[0] | {"file": "file:/ev/c"}]
+    taken = {"consumer": "control:/ev", "path": "file:/ev/a", "batch": 1, "from_line": 1, "to_line": 9}
+    unfinished, again = taken | {"path": "file:/ev/b", "batch": 2, "to_line": 7}, taken | {"path": "file:/ev/c"}
+    lake.append("silt.rejects", REJECTS, rows)
+    lake.append("silt.inputs", INPUTS, [taken, unfinished, again, again | {"batch": 2}])
+    assert facts(lake).rejects == (
+        RejectsFact("/ev", "not JSON", 2, "file:/ev/a", 2, NOW),
+        RejectsFact("/ev", "odd", 1, "file:/ev/a", 5, NOW),
+    )
 
 
 def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:

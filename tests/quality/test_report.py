@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import cache
 from html.parser import HTMLParser
@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 import pytest
 
 from engine.schema.gap import OPEN
-from quality.report.facts import Facts, TableFacts
+from quality.report.facts import Facts, RejectsFact, TableFacts
 from quality.report.page import PICTURED, page
 from quality.report.pictures import YEAR, drawn, lag_over_time
 from quality.report.summary import markdown, plain
 from quality.report.verdict import Level, level_of, troubles, verdict
 from tests.quality.browser import DARK, Browser, Seen, find_browser
-from tests.quality.reported import NOW, facts, failed, gap, good, with_gaps
+from tests.quality.reported import NOW, checked, facts, failed, gap, good, with_gaps
 
 NEVER = TableFacts("shop.new", "shop.new")
 EVIL = '<img src=x onerror="alert(1)"></svg><script>alert(2)</script>'
@@ -145,6 +145,22 @@ def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
     assert "no gap is open, 1 is acknowledged" in markdown(facts([known]))
     old = verdict(replace(facts([table]), at=NOW + timedelta(days=3)))
     assert (old.level, old.headline) == (Level.LOOK, "The data is old")
+
+
+def test_records_of_no_table_are_a_remark_beside_whatever_else_is_said() -> None:
+    counts = {"not JSON": 4, EVIL: 2, "b": 2, "c": 1}
+    lost = tuple(RejectsFact("/ev", why, number, "file:/ev/a", 7, NOW) for why, number in counts.items())
+    what = "9 records of it could not be decoded and may be of any of its tables: not JSON (4, the first at line 7 of"
+    for tables, level in (([good(0)], Level.LOOK), ([failed(2), good(0)], Level.BAD)):
+        asked = replace(facts(tables), rejects=lost)
+        said, read = verdict(asked), Reading(page(asked))
+        assert (said.level, "9 records of no table could not be decoded." in said.detail) == (level, True)
+        assert all(what in told and "and 1 more reasons" in told for told in (read.text, markdown(asked)))
+        assert "script" not in read.tags
+        assert {link[1:] for link in read.links if link.startswith("#")} <= set(read.ids)
+        assert plain(asked)["rejects"][0] == asdict(lost[0])
+    warned = replace(good(1), checks=(checked("rejects", "failed", "4 x not JSON", 4),))
+    assert verdict(facts([failed(2), warned])).detail == "shop.payments. shop.orders should be looked at."
 
 
 def test_a_page_of_a_hundred_tables_stays_small() -> None:

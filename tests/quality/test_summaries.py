@@ -41,6 +41,29 @@ def test_rejects_are_told_by_reason_with_their_part_of_the_table(spark: SparkSes
     assert found_in_rejects(None, spec(), 0, 97).observed == 0
 
 
+def test_rejects_of_the_source_that_name_no_table_are_told_to_each_of_its_tables(spark: SparkSession) -> None:
+    one, schema = spec(), T.StructType.fromDDL(SCHEMAS["rejects"])
+    source = f"control:{one.source.path}"
+    row = {"batch": 7, "consumer": source, "reason": "not JSON", "file": "f", "line": 4}
+    rows = [row, row | {"line": 2}, row | {"line": 3, "reason": "no table"}, row | {"batch": 6}]
+    rows += [row | {"table": "another"}, row | {"consumer": "control:/elsewhere"}]
+    rows += [{"batch": 2, "consumer": one.table, "table": one.table, "reason": "bad op", "file": "f", "line": 9}]
+    ledger = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    found = found_in_rejects(ledger, one, 1, 99, control_since=6)
+    unnamed = (
+        "3 records of the source name no table, and may be of this one: not JSON (2, first at line 2 of f);"
+        " no table (1, first at line 3 of f)"
+    )
+    assert found.observed == 4
+    assert [each.message for each in found.sample] == [
+        "1 x bad op (first at line 9 of f); 1.00% of the table's records; rejects.max_fraction allows 1.00%",
+        unnamed,
+    ]
+    assert message("rejects", found_in_rejects(ledger, one, 2, 99, control_since=6)) == unnamed
+    assert found_in_rejects(ledger, one, 2, 99, control_since=7).observed == 0
+    assert found_in_rejects(ledger, one, 2, 99).observed == 4
+
+
 def test_late_changes_are_told_by_how_late_they_are(spark: SparkSession) -> None:
     days = {"a second": 1, "a minute": 60, "an hour": 3000, "a week": 7 * 86400}
     changes = [
