@@ -7,6 +7,7 @@ from itertools import groupby
 
 from engine.errors import SourceError
 from engine.inputs.listing import InputFile, Look
+from engine.names import CONTROL_OF
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,10 @@ def by_path(file: InputFile) -> str:
 def changed_under_its_name(file: InputFile, taken: Taken, consumer: str) -> SourceError:
     """The error for a file whose taken part is not there any more."""
     what = "files of its kind cannot be continued" if not file.can_grow() else "its first bytes are not the same"
+    source = consumer.removeprefix(CONTROL_OF)
+    whom = consumer if source == consumer else f"the control events of {source}"
     return SourceError(
-        f"Cannot take {file.path} for {consumer}: the file changed under its name after {taken.to_line} of its lines"
+        f"Cannot take {file.path} for {whom}: the file changed under its name after {taken.to_line} of its lines"
         f" were taken ({taken.size} bytes then, {file.size} now; {what}).",
         "put the taken file back and deliver new events under another name",
     )

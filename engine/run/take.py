@@ -102,13 +102,23 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned > allowed * read:
-        form = other_format(delivery, declared)
+        form, records = other_format(delivery, declared), unowned_records(delivery, declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
-            f" more than rejects.max_fraction {allowed:g} allows{f'; they look like {form}' if form else ''}. Nothing"
-            " was taken.",
+            f" more than rejects.max_fraction {allowed:g} allows ({listed(commonest(records).collect())})"
+            f"{f'; they look like {form}' if form else ''}. Nothing was taken.",
             "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
         )
+
+
+def unowned_records(delivery: Delivery, declared: Collection[str]) -> DataFrame:
+    """The rejects that belong to none of the tables, without the lines that are not finished yet. Rows: filters."""
+    assert delivery.records is not None
+    unowned = delivery.records.where(is_unowned(declared))
+    for path, entry in delivery.counted.items():
+        if entry.pending.half_line:
+            unowned = unowned.where((F.col("file") != path) | (F.col("line") <= entry.to_line))
+    return unowned
 
 
 def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
@@ -338,8 +348,7 @@ def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing:
     Raises: SourceError: more than the spec allows. InvariantViolation: records are neither changes nor rejects.
     """
     rejects = rejects.persist(StorageLevel.MEMORY_AND_DISK)  # counted, then written
-    counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
-    reasons = counted.orderBy(F.desc("n"), "reason").collect()
+    reasons = commonest(rejects).collect()
     rejected = sum(row["n"] for row in reasons)
     if rejected != missing:
         raise InvariantViolation(
@@ -352,14 +361,28 @@ def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing:
     return rejects
 
 
+def commonest(rejects: DataFrame) -> DataFrame:
+    """The reasons of rejects, the commonest first.
+
+    Needs: reason, file, line.
+    Gives: reason, n, at: the place of the first (file, line).
+    Rows: one a reason.
+    """
+    counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
+    return counted.orderBy(F.desc("n"), "reason")
+
+
+def listed(reasons: Sequence[Any]) -> str:
+    """The first reasons, with how many rejects have them and a place for each."""
+    told = reasons[:SAMPLE_REJECTS]
+    return "; ".join(f"{row['n']} x {row['reason']} ({row['at']['file']}:{row['at']['line']})" for row in told)
+
+
 def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, records: int) -> SourceError:
     """The error for a batch of which too much cannot be decoded: the commonest reasons, with a place for each."""
-    listed = "; ".join(
-        f"{row['n']} x {row['reason']} ({row['at']['file']}:{row['at']['line']})" for row in reasons[:SAMPLE_REJECTS]
-    )
     return SourceError(
         f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
-        f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed}).",
+        f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed(reasons)}).",
         "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
         " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
         " taken yet can be replaced by a mended one, others are mended by records in another file",
@@ -370,8 +393,8 @@ def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
     """The error for a table that appears in no event."""
     there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == CHANGE})
     near = get_close_matches(spec.table, there, n=1)
-    listed = ", ".join(there[:10]) or "no table at all"
+    tables = ", ".join(there[:10]) or "no table at all"
     hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
     return SourceError(
-        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {listed}.", hint
+        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {tables}.", hint
     )

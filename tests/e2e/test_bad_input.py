@@ -193,6 +193,15 @@ def test_too_many_rejects_take_nothing(shop: Shop) -> None:
     assert nothing_taken(shop)
 
 
+def test_too_many_lines_of_no_table_are_told_with_their_reasons_and_places(shop: Shop) -> None:
+    file = shop.write("a.jsonl", [*GOOD, "{cut\n", "{again\n", "[1]\n", HALF[:60]])
+    message = failure(shop.run(), 3)
+    assert "3 of 6 records are no debezium-json events, more than rejects.max_fraction 0.01 allows (2 x not" in message
+    assert f" (2 x not JSON (file:{file}:3); 1 x " in message
+    assert f" (file:{file}:5)). Nothing was taken. Hint:" in message
+    assert nothing_taken(shop)
+
+
 def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Do something when a file's records have been read, and before anybody asks what was wrong with some."""
 
@@ -250,6 +259,6 @@ def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> Non
     shop.write("a.jsonl", [canal] * 30)
     message = failure(shop.run(), 3)
     assert "30 of 30 records are no debezium-json events" in message
-    assert "they look like canal-json. Nothing was taken." in message
+    assert f" (file:{shop.events}/a.jsonl:1)); they look like canal-json. Nothing was taken." in message
     assert nothing_taken(shop)
     assert shop.rows("rejects") == []

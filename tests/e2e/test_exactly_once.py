@@ -89,7 +89,8 @@ def test_a_file_changed_under_its_name_is_an_error_and_takes_nothing(grown: Shop
     file.write_text(text.replace("Alice", "Malice") + insert(5, row(5, "Eve")), encoding="utf-8")
     (table,) = grown.run().tables
     assert (table.status, table.exit_code) == (FAILED, 3)
-    assert f"Cannot take file:{file} for " in str(table.error)
+    whom = f"the control events of {grown.events}"
+    assert f"Cannot take file:{file} for {whom}: the file changed under its name after" in str(table.error)
     assert "the file changed under its name after 4 of its lines were taken" in str(table.error)
     assert "Hint: put the taken file back and deliver new events under another name" in str(table.error)
     assert everything(grown) == before
