@@ -14,6 +14,7 @@ from engine.recognise.fact import Fact
 from engine.recognise.messages import are_fillers
 from engine.recognise.opening import carried
 from engine.recognise.sample import Container, Fraction, Sample, parsed
+from engine.spec.model import SourceSpec
 
 MOST_LOOKED_AT: Final = 1_000
 ENOUGH: Final = 0.5
@@ -53,6 +54,9 @@ RECOGNISERS: Final = (
     Recogniser("dts-avro", "dts", "messages in base64 or bytes, each a record of DTS", dts.facts, dts.ORDER),
 )
 ROWS: Final = "rows"
+PLAIN_ROWS: Final = "plain rows (format rows)"
+_SAME_TEXT: Final = {ROWS: (PLAIN_ROWS,), "datastream-avro": ("datastream-json",)}
+"""What else the records of a format look like as text."""
 _OF_MESSAGES: Final = {each.container: each.format for each in RECOGNISERS if each.container in ("frames", "dts")}
 
 
@@ -108,4 +112,11 @@ def looks_like(lines: Sequence[str]) -> str | None:
     if kind is not None:
         return _OF_MESSAGES[kind]
     flat = records and all(isinstance(record, Mapping) for record in records)
-    return "plain rows (format rows)" if flat else None
+    return PLAIN_ROWS if flat else None
+
+
+def other_than(source: SourceSpec, lines: Sequence[str]) -> str | None:
+    """The format that a source's records look like, as text, where it is another one than the spec says."""
+    form = looks_like(lines)
+    own = {source.format, *_SAME_TEXT.get(source.format, ())}
+    return None if form in own else form

@@ -24,6 +24,7 @@ from engine.run.fold import Difference, fold_difference
 from engine.run.folding import Folding, check_settings, marker_of, newest_batch
 from engine.run.lock import one_run
 from engine.run.refold import versions_of
+from engine.run.refusals import check_unowned
 from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows, layout_of
 from engine.run.sequence import by_source
@@ -31,7 +32,6 @@ from engine.run.take import (
     Decoded,
     accepted_rejects,
     change_columns,
-    check_unowned,
     decode_table,
     newest_commit_us,
     reject_rows,

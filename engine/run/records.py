@@ -8,12 +8,16 @@ from pyspark.sql import functions as F
 
 from engine.decode import FORMATS
 from engine.decode.records import all_parts, datastream_records, message_records, row_records
-from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, kind_of, read_parts
+from engine.errors import SourceError
+from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new
+from engine.recognise import looks_like
 from engine.spec.model import SourceSpec
 
+WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
+"""What files of a kind look like."""
 BESIDE = (1, 8, 64)
 """How many files on each side of a new one are looked at: the first is most often enough."""
 
@@ -42,11 +46,28 @@ def read_records(
     others = [entry for entry in pending if kind_of(entry.file.path, source) != "json"]
     if not others:
         return read_lines(spark, pending)
-    parts = [as_records(part, source) for part in read_parts(spark, [entry.file for entry in others], source, catalog)]
+    try:
+        found = read_parts(spark, [entry.file for entry in others], source, catalog)
+    except SourceError as error:
+        raise with_likeness(spark, error, source, [entry.file for entry in others]) from error
+    parts = [as_records(part, source) for part in found]
     if texts:
         lines = scan(spark, [entry.file.path for entry in texts])
         parts.append(lines.withColumn("row_schema", F.lit(None).cast("string")))
     return numbered(spark, all_parts(parts), pending)
+
+
+def with_likeness(
+    spark: SparkSession, error: SourceError, source: SourceSpec, files: Sequence[InputFile]
+) -> SourceError:
+    """The error of a file that is not what it should be, with what it looks like, where that is known."""
+    file = next((file for file in files if source.table is None and f" {file.path}:" in error.message), None)
+    if file is None:
+        return error
+    form = looks_like(head(spark, file).decode("utf-8", "replace").splitlines())
+    if form is None or form == WRITTEN_AS.get(kind_of(file.path, source)):
+        return error
+    return SourceError(f"{error.message} It looks like {form}.", error.hint)
 
 
 def context_of(

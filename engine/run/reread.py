@@ -30,6 +30,7 @@ from engine.run.folding import newest_batch
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.records import read_records
+from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, moved_lines, waiting_rejects, with_context
 from engine.run.replay import APPLIED, close_rejects, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
@@ -40,10 +41,8 @@ from engine.run.take import (
     Decoded,
     accepted_rejects,
     change_columns,
-    check_unowned,
     decode_records,
     decoded_marker,
-    is_unowned,
     reject_rows,
 )
 from engine.schema.change import change_schema, key_schema

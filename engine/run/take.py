@@ -1,9 +1,8 @@
 """From files to `changes`: what is new is decoded and appended, exactly once."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,10 +16,9 @@ from engine.decode import CHANGE, REJECT, decode_rows, discover
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
-from engine.errors import InvariantViolation, SourceError, SpecError
+from engine.errors import InvariantViolation, SpecError
 from engine.frames import checkpointed
 from engine.names import PLACE
-from engine.recognise import looks_like
 from engine.run.delivery import (
     TEXT_HASH,
     Consumer,
@@ -34,6 +32,7 @@ from engine.run.delivery import (
 )
 from engine.run.evidence import evidence
 from engine.run.order import refuse_mixed
+from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.withdrawals import withdrawals
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
@@ -41,8 +40,6 @@ from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
-SAMPLE_REJECTS = 3
-SAMPLE_LINES = 50
 BROADCAST_REJECTS = 100_000
 
 
@@ -84,49 +81,6 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     if any(row["kind"] == REJECT for row in delivery.classes):
         append_frame(spark, project, names.REJECTS, reject_rows(records.where(is_unowned(declared)), taker, batch))
     branch.publish()
-
-
-def is_unowned(declared: Collection[str]) -> Column:
-    """Whether a record is a reject that belongs to none of the tables."""
-    return (F.col("kind") == REJECT) & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
-
-
-def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
-    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records.
-
-    Raises: SourceError.
-    """
-    declared = {spec.table for spec in specs}
-    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] not in declared)
-    unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
-    read = sum(row["records"] for row in delivery.classes)
-    allowed = max(spec.rejects_max_fraction for spec in specs)
-    if unowned > allowed * read:
-        form, records = other_format(delivery, declared), unowned_records(delivery, declared)
-        raise SourceError(
-            f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
-            f" more than rejects.max_fraction {allowed:g} allows ({listed(commonest(records).collect())})"
-            f"{f'; they look like {form}' if form else ''}. Nothing was taken.",
-            "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
-        )
-
-
-def unowned_records(delivery: Delivery, declared: Collection[str]) -> DataFrame:
-    """The rejects that belong to none of the tables, without the lines that are not finished yet. Rows: filters."""
-    assert delivery.records is not None
-    unowned = delivery.records.where(is_unowned(declared))
-    for path, entry in delivery.counted.items():
-        if entry.pending.half_line:
-            unowned = unowned.where((F.col("file") != path) | (F.col("line") <= entry.to_line))
-    return unowned
-
-
-def other_format(delivery: Delivery, declared: Collection[str]) -> str | None:
-    """The format that the records of no table look like; None where they look like nothing that is known."""
-    assert delivery.records is not None
-    unowned = delivery.records.where(is_unowned(declared)).select("text").head(SAMPLE_LINES)
-    form = looks_like([row["text"] for row in unowned])
-    return None if form == delivery.source.format else form
 
 
 @dataclass(frozen=True)
@@ -202,7 +156,11 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     refuse_mixed(spark, project.catalog.name, spec, mine)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
     tell_types = any(row["tell_types"] for row in delivery.classes if row["table"] == spec.table)
-    return replace(decode_records(spark, project, mine, spec, known, tell_types), again=again)
+    try:
+        found = decode_records(spark, project, mine, spec, known, tell_types)
+    except SpecError as error:
+        raise behind(error, spec, mine, again) from error
+    return replace(found, again=again)
 
 
 def decode_records(
@@ -357,44 +315,6 @@ def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing:
             "report this with the files; running again will not help",
         )
     if rejected > spec.rejects_max_fraction * records:
-        raise too_many_rejects(spec, reasons, rejected, records)
+        form = other_format(rejects.withColumnRenamed("record", "text"), spec.source)
+        raise too_many_rejects(spec, reasons, rejected, records, form)
     return rejects
-
-
-def commonest(rejects: DataFrame) -> DataFrame:
-    """The reasons of rejects, the commonest first.
-
-    Needs: reason, file, line.
-    Gives: reason, n, at: the place of the first (file, line).
-    Rows: one a reason.
-    """
-    counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
-    return counted.orderBy(F.desc("n"), "reason")
-
-
-def listed(reasons: Sequence[Any]) -> str:
-    """The first reasons, with how many rejects have them and a place for each."""
-    told = reasons[:SAMPLE_REJECTS]
-    return "; ".join(f"{row['n']} x {row['reason']} ({row['at']['file']}:{row['at']['line']})" for row in told)
-
-
-def too_many_rejects(spec: TableSpec, reasons: Sequence[Any], rejected: int, records: int) -> SourceError:
-    """The error for a batch of which too much cannot be decoded: the commonest reasons, with a place for each."""
-    return SourceError(
-        f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
-        f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed(reasons)}).",
-        "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
-        " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
-        " taken yet can be replaced by a mended one, others are mended by records in another file",
-    )
-
-
-def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
-    """The error for a table that appears in no event."""
-    there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == CHANGE})
-    near = get_close_matches(spec.table, there, n=1)
-    tables = ", ".join(there[:10]) or "no table at all"
-    hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
-    return SourceError(
-        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {tables}.", hint
-    )

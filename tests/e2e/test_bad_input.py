@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from engine.report import FAILED, RunReport
 from engine.run import catch_up, take
+from engine.spec import table_spec
 from engine.spec.model import CatalogSpec, ProjectSpec
 from quality.report.write import facts_of
 from quality.validate import checks_of_run
@@ -47,6 +48,10 @@ DECIMAL = {
     "parameters": {"scale": "2", "connect.decimal.precision": "12"},
 }
 HALF = insert(3, row(3, "Charlie"))
+CANAL = (
+    '{"id":1,"database":"shop","table":"things","type":"INSERT","isDdl":false,"es":1,"ts":2,"pkNames":["id"],'
+    '"mysqlType":{"id":"int"},"data":[{"id":"1"}],"old":null}\n'
+)
 BAD = (
     "{not JSON\n",
     insert(11, row(None, "Nobody")),
@@ -251,12 +256,46 @@ def test_a_file_that_is_gone_meanwhile_takes_nothing(shop: Shop) -> None:
     assert shop.taken(shop.spec(rejects=1.0)).rejected == 1
 
 
+def refused(shop: Shop, folder: str, lines: str, **source: str) -> str:
+    """How a run over one file ends whose table nothing is known of but its key."""
+    (shop.events / folder).mkdir()
+    (shop.events / folder / "a.jsonl").write_text(lines, encoding="utf-8")
+    mapping = {"table": THINGS, "source": {"path": f"events/{folder}"} | source, "keys": ["id"]}
+    message = failure(shop.run(table_spec(mapping, shop.project)), 3)
+    assert nothing_taken(shop)
+    return message
+
+
+def test_another_format_is_named_where_no_line_can_be_decoded(shop: Shop) -> None:
+    told = refused(shop, "operations", CANAL * 3, format="shareplex-json")
+    assert "none of its 3 records can be decoded (3 x meta is missing (file:" in told
+    assert "events/operations/a.jsonl:1)); they look like canal-json. Nothing was taken. Hint: check source" in told
+    told = refused(shop, "rows", CANAL * 3, format="rows", sequence_by="seq")
+    assert '(3 x sequence column "seq" is null or missing (file:' in told
+    assert "/a.jsonl:1)); they look like canal-json. Nothing was taken." in told
+    told = refused(shop, "avro", CANAL, format="datastream-avro")
+    assert "it is no Avro file, or was cut short inside its header. It looks like canal-json. Hint:" in told
+
+
+def test_a_sequence_column_that_is_not_there_is_named(shop: Shop) -> None:
+    told = refused(shop, "rows", '{"id": 1, "seq": 1}\n', format="rows", sequence_by="sek")
+    assert 'none of its 1 records can be decoded (1 x sequence column "sek" is null or missing (file:' in told
+    assert "look like" not in told
+
+
+def test_another_format_is_named_where_the_key_is_no_column_of_it_or_another_table_was_there_first(shop: Shop) -> None:
+    shop.write("a.jsonl", [CANAL] * 3)
+    as_rows = {"table": THINGS, "source": {"format": "rows", "path": "events", "sequence_by": "ts"}, "keys": ["sku"]}
+    message = failure(shop.run(table_spec(as_rows, shop.project)), 2)
+    assert "no column is known for its keys (sku). Its records look like canal-json. Hint: check source" in message
+    framed = {"table": "shop.others", "source": {"format": "dts-avro", "path": "events"}, "keys": ["id"]}
+    message = failure(shop.run(table_spec(framed, shop.project)), 3)
+    assert "1 files hold no table at all: 3 x a JSON object without a value in base64 (file:" in message
+    assert "/a.jsonl:1); they look like canal-json. Hint: " in message
+
+
 def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> None:
-    canal = (
-        '{"id":1,"database":"shop","table":"things","type":"INSERT","isDdl":false,"es":1,"ts":2,"pkNames":["id"],'
-        '"mysqlType":{"id":"int"},"data":[{"id":"1"}],"old":null}\n'
-    )
-    shop.write("a.jsonl", [canal] * 30)
+    shop.write("a.jsonl", [CANAL] * 30)
     message = failure(shop.run(), 3)
     assert "30 of 30 records are no debezium-json events" in message
     assert f" (file:{shop.events}/a.jsonl:1)); they look like canal-json. Nothing was taken." in message

@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from engine.errors import SourceError, SpecError
-from engine.recognise import find_tables, looks_like, project_root, write_specs, written_specs
+from engine.recognise import find_tables, looks_like, other_than, project_root, write_specs, written_specs
 from engine.recognise.sample import Fraction
 from engine.spec import load_project, load_specs
 from tests.unit.decode.given import event, field, with_schema
+from tests.unit.spec.cases import source, spec
 
 EXTRACTS = Path(__file__).parents[2] / "data"
 Place = Callable[..., Path]
@@ -318,6 +319,14 @@ def test_lines_of_another_format_are_named() -> None:
     assert looks_like(['{"a": 1}', "x"]) == "plain rows (format rows)"
     assert looks_like(["what", "is", "this"]) is None
     assert str(Fraction("1.50")) == "1.50"
+    for form, (line, _, _) in FORMATS.items():
+        assert other_than(spec(source=source(format=form)).source, [line]) is None
+        assert other_than(spec(source=source(format="dts-avro")).source, [line]) == form
+    plain = spec(source=source(format="rows", sequence_by="n"), keys=["id"]).source
+    assert other_than(plain, ['{"id": 1, "n": 2}']) is None
+    assert other_than(plain, [json.dumps(CANAL)]) == "canal-json"
+    avro = spec(source=source(format="datastream-avro")).source
+    assert other_than(avro, [json.dumps(DATASTREAM)]) is None  # as text its records are those of the other
 
 
 def test_arrays_of_avro_files_are_those_that_the_engine_stores(tmp_path: Path) -> None:

@@ -1,0 +1,136 @@
+"""Why a delivery, or what a table would take of it, is refused: the commonest reasons, each with a place, and the
+format that the records look like where it is another one than the spec's."""
+
+from collections.abc import Callable, Collection, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode import CHANGE, REJECT
+from engine.errors import SiltstoneError, SourceError, SpecError
+from engine.frames import checkpointed
+from engine.names import PLACE
+from engine.recognise import other_than
+from engine.run.delivery import TEXT_HASH, Delivery
+from engine.spec.model import SourceSpec, TableSpec
+
+SAMPLE_REJECTS = 3
+SAMPLE_LINES = 50
+
+
+def is_unowned(declared: Collection[str]) -> Column:
+    """Whether a record is a reject that belongs to none of the tables."""
+    return (F.col("kind") == REJECT) & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
+
+
+def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
+    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records.
+
+    Raises: SourceError.
+    """
+    declared = {spec.table for spec in specs}
+    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] not in declared)
+    unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
+    read = sum(row["records"] for row in delivery.classes)
+    allowed = max(spec.rejects_max_fraction for spec in specs)
+    if unowned > allowed * read:
+        records = unowned_records(delivery, declared)
+        raise SourceError(
+            f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
+            f" more than rejects.max_fraction {allowed:g} allows ({listed(commonest(records).collect())})"
+            f"{alike(other_format(records, delivery.source))}. Nothing was taken.",
+            "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
+        )
+
+
+def unowned_records(delivery: Delivery, declared: Collection[str]) -> DataFrame:
+    """The rejects that belong to none of the tables, without the lines that are not finished yet. Rows: filters."""
+    assert delivery.records is not None
+    unowned = delivery.records.where(is_unowned(declared))
+    for path, entry in delivery.counted.items():
+        if entry.pending.half_line:
+            unowned = unowned.where((F.col("file") != path) | (F.col("line") <= entry.to_line))
+    return unowned
+
+
+def other_format(records: DataFrame, source: SourceSpec) -> str | None:
+    """The format that records look like; None where it is the source's, or nothing that is known.
+
+    Needs: text.
+    """
+    texts = records.where(F.col("text").isNotNull()).select("text").head(SAMPLE_LINES)
+    return other_than(source, [row["text"] for row in texts])
+
+
+def alike(form: str | None) -> str:
+    """The end of a sentence on records that look like another format."""
+    return f"; they look like {form}" if form else ""
+
+
+def behind(
+    error: SpecError, spec: TableSpec, records: DataFrame, again: Callable[[DataFrame], DataFrame] | None
+) -> SiltstoneError:
+    """The error of a table whose columns or keys are not known, or what is wrong where that only comes of it: none of
+    its records can be decoded, or they are of another format. `again`: as `Decoded`."""
+    changes, rejects = (records.where(F.col("kind") == kind) for kind in (CHANGE, REJECT))
+    told = commonest(rejects).collect()
+    if told and changes.isEmpty():
+        return SourceError(
+            f"Cannot take the batch for {spec.table}: none of its {sum(row['n'] for row in told)} records can be"
+            f" decoded ({listed(told)}){alike(other_format(rejects, spec.source))}. Nothing was taken.",
+            "check source.format, source.path and the columns that the spec names under source",
+        )
+    some = changes.limit(SAMPLE_LINES)
+    texts = some if again is None else again(some.select(*PLACE, TEXT_HASH).distinct().transform(checkpointed))
+    form = other_format(texts, spec.source)
+    if form is None:
+        return error
+    hint = "check source.format and source.path in the spec"
+    return SpecError(f"{error.message} Its records look like {form}.", hint)
+
+
+def commonest(rejects: DataFrame) -> DataFrame:
+    """The reasons of rejects, the commonest first.
+
+    Needs: reason, file, line.
+    Gives: reason, n, at: the place of the first (file, line).
+    Rows: one a reason.
+    """
+    counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
+    return counted.orderBy(F.desc("n"), "reason")
+
+
+def listed(reasons: Sequence[Any]) -> str:
+    """The first reasons, with how many rejects have them and a place for each."""
+    told = reasons[:SAMPLE_REJECTS]
+    return "; ".join(f"{row['n']} x {row['reason']} ({row['at']['file']}:{row['at']['line']})" for row in told)
+
+
+def too_many_rejects(
+    spec: TableSpec, reasons: Sequence[Any], rejected: int, records: int, form: str | None
+) -> SourceError:
+    """The error for a batch of which too much cannot be decoded: the commonest reasons, with a place for each."""
+    return SourceError(
+        f"Cannot take the batch for {spec.table}: {rejected} of {records} records cannot be decoded, more than"
+        f" rejects.max_fraction {spec.rejects_max_fraction:g} allows ({listed(reasons)}){alike(form)}.",
+        "mend the spec, or raise rejects.max_fraction to take the others: these wait among the rejects, and `siltstone"
+        " rejects replay` applies them once the spec or the code is mended. Nothing was taken: a file that no table has"
+        " taken yet can be replaced by a mended one, others are mended by records in another file",
+    )
+
+
+def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
+    """The error for a table that appears in no event."""
+    there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == CHANGE})
+    near = get_close_matches(spec.table, there, n=1)
+    tables = ", ".join(there[:10]) or "no table at all"
+    rejects = unowned_records(delivery, {spec.table})
+    told = [] if there else commonest(rejects).collect()
+    if told:
+        tables += f": {listed(told)}{alike(other_format(rejects, delivery.source))}"
+    hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
+    return SourceError(
+        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {tables}.", hint
+    )
