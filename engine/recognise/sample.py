@@ -22,6 +22,8 @@ LOOKED_AT = 200
 ARROW_BATCH = 1_000
 GZIP, BZIP2, AVRO, PARQUET = b"\x1f\x8b", b"BZh", b"Obj\x01", b"PAR1"
 DELIMITERS = (",", ";", "\t", "|")
+ENCODING = "utf-8-sig"
+"""Without the byte order mark that a text may begin with, as Spark reads it."""
 csv.field_size_limit(MOST_CHARACTERS)  # Python's own limit is less than what tables hold
 DAMAGED = (zlib.error, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
 """What reading the bytes of a damaged file can end in, beside what says so."""
@@ -83,10 +85,10 @@ def parsed(line: str) -> Any:
 
 def _unpacked(path: Path, magic: bytes) -> IO[str]:
     if magic.startswith(GZIP):
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="\n")
+        return gzip.open(path, "rt", encoding=ENCODING, errors="replace", newline="\n")
     if magic.startswith(BZIP2):
-        return bz2.open(path, "rt", encoding="utf-8", errors="replace", newline="\n")
-    return path.open(encoding="utf-8", errors="replace", newline="\n")
+        return bz2.open(path, "rt", encoding=ENCODING, errors="replace", newline="\n")
+    return path.open(encoding=ENCODING, errors="replace", newline="\n")
 
 
 def _of_text(path: Path, lines: IO[str]) -> Sample:
