@@ -11,7 +11,6 @@ from typing import Any, Final
 from engine.decode.schemas import MISSHAPEN
 from engine.recognise import canal, datastream, debezium, dts, shareplex, spanner
 from engine.recognise.fact import Fact
-from engine.recognise.messages import are_fillers
 from engine.recognise.opening import carried
 from engine.recognise.sample import Container, Fraction, Sample, parsed
 from engine.spec.model import SourceSpec
@@ -57,6 +56,8 @@ ROWS: Final = "rows"
 PLAIN_ROWS: Final = "plain rows (format rows)"
 _SAME_TEXT: Final = {ROWS: (PLAIN_ROWS,), "datastream-avro": ("datastream-json",)}
 """What else the records of a format look like as text."""
+OF_TOPICS: Final = ("debezium-json", "debezium-avro", "canal-json", "dts-avro", "shareplex-json")
+"""Formats of messages, of which some may be null."""
 _OF_MESSAGES: Final = {each.container: each.format for each in RECOGNISERS if each.container in ("frames", "dts")}
 
 
@@ -78,11 +79,11 @@ def _is_sound(fact: Fact) -> bool:
     return all(isinstance(name, str) and not isinstance(name, Fraction) for name in names)
 
 
-def tells_nothing(found: Sample) -> bool:
-    """Whether a file of no known format has nothing in it that tells of a table: null messages, fillers of DTS."""
-    if found.container in ("empty", "json") and not any(map(_says_something, found.records)):
-        return True
-    return are_fillers(found)
+def is_blank(found: Sample) -> bool:
+    """Whether a file has no records, or null messages only."""
+    if found.container in ("empty", "json"):
+        return not any(map(_says_something, found.records))
+    return found.container in ("avro", "parquet") and not found.records
 
 
 def _says_something(record: Any) -> bool:

@@ -38,64 +38,114 @@ def named_folders(events: Iterable[Path]) -> list[NamedFolder]:
     return found
 
 
-def common_path(
-    files: Iterable[Path], root: Path, folders: Sequence[NamedFolder] = (), beside: Collection[Path] | None = ()
-) -> str:
+@dataclass(frozen=True)
+class Pattern:
+    """A path with wildcards, or of a folder, and the files that it takes today."""
+
+    glob: str
+    takes: frozenset[Path]
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What lies around the files of a table: the folders that were named; the files with nothing but control events,
+    which its path has to take, too; those with nothing in them, and those of other tables, which it may take because
+    events name their table. `apart`: they do not, so that the path has to keep tables apart.
+    """
+
+    folders: Sequence[NamedFolder] = ()
+    controls: Collection[Path] = ()
+    blank: Collection[Path] = ()
+    beside: Collection[Path] = ()
+    apart: bool = False
+
+
+def common_path(files: Iterable[Path], root: Path, around: Surroundings) -> str:
     """One path that takes exactly these files, and those that their folder gets: a file, a folder, a pattern; relative
-    inside the project. `beside`: files that it may take, too, because the events in them name other tables; None where
-    events do not name their table, so that the path has to keep tables apart.
+    inside the project.
 
     Raises: SourceError: there is none.
     """
-    wanted = sorted(set(files))
-    for path in _paths(wanted, folders, beside):
-        return inside(path, root.absolute())
-    raise SourceError(
-        f"Cannot write one path for {len(wanted)} files of one format: others lie between them.",
-        "run init once for each folder",
-    )
+    own = set(files)
+    found = _parts(sorted(own.union(around.controls)), own, around) or _parts(sorted(own), own, around)
+    if not found or (len(found) > 1 and any(set(",{}") & set(glob) for glob in found)):
+        raise SourceError(
+            f"Cannot write one path for {len(own)} files of one format: others lie between them.",
+            "run init once for each folder",
+        )
+    return inside(_joined(found), root.absolute())
 
 
-def inside(path: Path, base: Path) -> str:
+def inside(path: str, base: Path) -> str:
     """A path as a spec has it: relative inside the project."""
-    return os.path.relpath(path, base) if path.is_relative_to(base) else str(path)
+    return os.path.relpath(path, base) if Path(path).is_relative_to(base) else path
 
 
-def _paths(wanted: list[Path], folders: Iterable[NamedFolder], beside: Collection[Path] | None) -> Iterator[Path]:
-    """Paths from the best on: those that a folder's next files are taken by, whatever day it is."""
-    around = [folder for folder in folders if folder.files.issuperset(wanted)]
-    above = Path(os.path.commonpath([file.parent for file in wanted]))
-    if len(wanted) == 1 and not around:
-        yield wanted[0]  # it was named itself
-    if beside is None:
-        yield from _by_ending(above, wanted, _ending(wanted[0]))
-    for folder in around:
-        yield from _growing(folder, wanted, frozenset(wanted), _lasting(folder, above))
-    for folder in around:
-        taken = folder.files.intersection([*wanted, *(beside or ())])
-        yield from _growing(folder, wanted, taken, _lasting(folder, above))
-    for folder in around:
-        yield from _growing(folder, wanted, frozenset(wanted), _downward(folder, above))
+def _parts(wanted: list[Path], own: Collection[Path], around: Surroundings) -> list[str]:
+    """Globs that take the wanted files: one where there is one; else one for those that are the table's `own`, and one
+    for each folder of the others. Nothing where they are too many.
+    """
+    whole = next(_patterns(wanted, around), None)
+    if whole is not None:
+        return [whole.glob]
+    above = _above(wanted)
+    groups: dict[tuple[str, ...], list[Path]] = {}
+    for file in wanted:
+        place = () if file in own else ("", *file.relative_to(above).parts[:-1][:1])
+        groups.setdefault(place, []).append(file)
+    globs: list[str] = []
+    taken: set[Path] = set()
+    for _, group in sorted(groups.items()):
+        left = [file for file in group if file not in taken]
+        found = (each for each in _patterns(left, around) if each.takes.isdisjoint(taken))
+        if (pattern := next(found, None)) is not None:
+            globs.append(pattern.glob)
+            taken |= pattern.takes
+        else:
+            globs += [str(file) for file in left]
+    return globs if len(globs) <= LISTED_FILES else []
+
+
+def _joined(globs: Sequence[str]) -> str:
+    """One glob for several."""
+    if len(globs) == 1:
+        return globs[0]
+    above = _above(map(Path, globs))
+    return f"{above}/{{{','.join(os.path.relpath(glob, above) for glob in globs)}}}"
+
+
+def _patterns(wanted: list[Path], around: Surroundings) -> Iterator[Pattern]:
+    """Patterns from the best on: those that a folder's next files are taken by, whatever day it is."""
+    folders = [folder for folder in around.folders if folder.files.issuperset(wanted)]
+    if not wanted or (len(wanted) == 1 and not folders):
+        return  # a single file was named itself
+    above = _above(wanted)
+    own = frozenset([*wanted, *around.controls, *around.blank])
+    every = own.union(around.beside)
+    if around.apart:
+        yield from _by_ending(above, wanted, own, _ending(wanted[0]))
+    for places in (_lasting, _downward):
+        for taken in (own, every):
+            for folder in folders:
+                yield from _growing(folder, wanted, taken, places(folder, above))
     suffixes = wanted[0].suffixes
     for ending in (_ending(wanted[0]), *("".join(suffixes[first:]) for first in reversed(range(len(suffixes))))):
-        yield from _by_ending(above, wanted, ending)
-    if len(wanted) == 1:
-        yield wanted[0]
-    elif len(wanted) <= LISTED_FILES and not any(set(",{}") & set(str(file)) for file in wanted):
-        yield above / ("{" + ",".join(str(file.relative_to(above)) for file in wanted) + "}")
+        yield from _by_ending(above, wanted, every, ending)
 
 
 def _growing(
     folder: NamedFolder, wanted: Sequence[Path], taken: frozenset[Path], places: Iterable[Path]
-) -> Iterator[Path]:
-    """Paths in a named folder, of the first of the places on, that take those wanted, and others of `taken` only."""
-    counts = _counts(folder.path, taken)
+) -> Iterator[Pattern]:
+    """Patterns in a named folder, of the first of the places on, that take those wanted, and others of `taken` only."""
+    counts = _counts(folder.path, taken & folder.files)
     for place in places:
-        if all(file.parent == place for file in wanted):
-            direct = sorted(file for file in taken if file.parent == place)
-            yield from _by_ending(place, direct, _ending(wanted[0]))
+        yield from _by_ending(place, wanted, taken, _ending(wanted[0]))
         if counts[place] == folder.counts[place]:
-            yield place
+            yield Pattern(str(place), frozenset(file for file in folder.files if place in file.parents))
+
+
+def _above(files: Iterable[Path]) -> Path:
+    return Path(os.path.commonpath([file.parent for file in files]))
 
 
 def _downward(folder: NamedFolder, above: Path) -> Iterator[Path]:
@@ -119,12 +169,13 @@ def _is_one_of_many(folder: Path) -> bool:
     return not name or name.endswith("=") or any(each != folder for each in alike)
 
 
-def _by_ending(folder: Path, wanted: list[Path], ending: str) -> Iterator[Path]:
-    """The files of a folder that end so, where they are those wanted."""
-    if ending and wanted[0].parent == folder:
-        beside = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
-        if sorted(file for file in beside if file.name.endswith(ending)) == wanted:
-            yield folder / f"*{ending}"
+def _by_ending(folder: Path, wanted: Sequence[Path], taken: frozenset[Path], ending: str) -> Iterator[Pattern]:
+    """The files of a folder that end so, where they are those wanted, and others of `taken` only."""
+    if ending and all(file.parent == folder for file in wanted):
+        visible = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
+        found = frozenset(file for file in visible if file.name.endswith(ending))
+        if found.issuperset(wanted) and found <= taken:
+            yield Pattern(f"{folder}/*{ending}", found)
 
 
 def _ending(file: Path) -> str:

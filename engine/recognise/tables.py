@@ -10,19 +10,25 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError
 from engine.recognise.columns import Columns, arrow_types, avro_types
-from engine.recognise.formats import RECOGNISERS, ROWS, Recogniser, recognise, tells_nothing
+from engine.recognise.formats import OF_TOPICS, RECOGNISERS, ROWS, Recogniser, is_blank, recognise
 from engine.recognise.frames import SchemaPlace, Writers
+from engine.recognise.messages import are_fillers
 from engine.recognise.opening import opened
 from engine.recognise.paths import NUMBERED
 from engine.recognise.sample import Sample, sample
 
 CONTAINERS: Final = ("json", "csv", "avro", "parquet")
+OF_FILLERS: Final = "dts-avro"
+_BINARY: Final = (".avro", ".parquet")
 _SUFFIXES: Final = (".gz", ".bz2", ".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".avro", ".snappy", ".txt")
 
 
 @dataclass
 class FoundTable:
-    """One table as the events tell it. `name` is None where they do not; `keys`: every key that occurs."""
+    """One table as the events tell it. `name` is None where they do not; `keys`: every key that occurs.
+
+    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them.
+    """
 
     name: str | None
     format: str
@@ -35,6 +41,8 @@ class FoundTable:
     whole: bool = True
     delimiter: str = ","
     container: str = "json"
+    controls: list[Path] = field(default_factory=list)
+    blank: list[Path] = field(default_factory=list)
 
     def respelt(self) -> list[str]:
         """Fields that differ from a column only in upper and lower case: the engine rescues them.
@@ -58,21 +66,20 @@ def find_tables(
     """
     writers = None if schemas is None else Writers(schemas)
     unknown: list[Sample] = []
+    silent: list[SilentFile] = []
     tables: dict[tuple[Any, str | None], FoundTable] = {}
     beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
     for file in _files(paths, beside):
         found = _looked_into(file, writers, remark)
         recogniser = recognise(found)
-        if recogniser is None and tells_nothing(found):
-            continue
-        if recogniser is None and not _is_rows(found):
+        told = _tables_in(found, recogniser)
+        if told is None:
             unknown.append(found)
-            continue
+        elif not told:
+            silent.append(SilentFile.of(found, recogniser))
         key_of_file = _rows_key(found) if recogniser is None else recogniser.format
-        for name, table in (_rows_table(found) if recogniser is None else _of_format(found, recogniser)).items():
-            known = tables.setdefault((key_of_file, name), table)
-            if known is not table:
-                _merge(known, table)
+        for name, table in (told or {}).items():
+            _merge(tables.setdefault((key_of_file, name), table), table)
     named = {_absolute(path) for path in paths}
     if any(found.path in named for found in unknown) or (unknown and not tables):
         raise _not_known(unknown)
@@ -86,7 +93,18 @@ def find_tables(
             "name files with changes",
         )
     _join_unnamed(tables)
+    for table in tables.values():
+        _tell_silent(table, silent)
     return sorted(tables.values(), key=lambda table: (table.format, table.name or ""))
+
+
+def _tables_in(found: Sample, recogniser: Recogniser | None) -> dict[str | None, FoundTable] | None:
+    """The tables in a file: none where nothing in it tells of one; None where it is of no known kind."""
+    if recogniser is not None:
+        return _of_format(found, recogniser)
+    if is_blank(found) or are_fillers(found):
+        return {}
+    return _rows_table(found) if _is_rows(found) else None
 
 
 def _join_unnamed(tables: dict[tuple[Any, str | None], FoundTable]) -> None:
@@ -165,6 +183,8 @@ def _payload(schema: Any) -> Any:
 
 
 def _merge(known: FoundTable, more: FoundTable) -> None:
+    if known is more:
+        return
     known.files += [file for file in more.files if file not in known.files]
     known.keys |= more.keys
     known.keyless = known.keyless and more.keyless
@@ -197,16 +217,7 @@ def _rows_key(found: Sample) -> tuple[str, str, Path]:
 
 
 def _rows_table(found: Sample) -> dict[str | None, FoundTable]:
-    """Files of one folder whose names differ in numbers only are one table, named after folder and file."""
-    stem = found.path.name
-    while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
-        stem = stem[: -len(suffix)]
-    bare = NUMBERED.sub("", stem)
-    if stem.startswith("part-") or not bare:
-        name = f"{found.path.parent.parent.name or 'landing'}.{found.path.parent.name}"
-    else:
-        name = f"{found.path.parent.name or 'landing'}.{bare}"
-    name = ".".join(part.replace(".", "_").strip() or "rows" for part in name.split(".", 1))
+    name = _rows_name(found.path)
     table = FoundTable(name, ROWS, "a column that you name under sequence_by", [found.path], whole=found.whole)
     table.changes, table.container, table.delimiter = len(found.records), found.container, found.delimiter
     table.keyless = False
@@ -219,6 +230,56 @@ def _rows_table(found: Sample) -> dict[str | None, FoundTable]:
     if table.columns.told:
         table.columns.bare = 0
     return {name: table}
+
+
+def _rows_name(file: Path) -> str:
+    """Files of one folder whose names differ in numbers only are one table, named after folder and file."""
+    stem = file.name
+    while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
+        stem = stem[: -len(suffix)]
+    bare = NUMBERED.sub("", stem)
+    if stem.startswith("part-") or not bare:
+        name = f"{file.parent.parent.name or 'landing'}.{file.parent.name}"
+    else:
+        name = f"{file.parent.name or 'landing'}.{bare}"
+    return ".".join(part.replace(".", "_").strip() or "rows" for part in name.split(".", 1))
+
+
+# --- files without tables -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SilentFile:
+    """A file in which nothing tells of a table. `format`: that of its control events, None where it has none."""
+
+    path: Path
+    container: str
+    format: str | None
+
+    @classmethod
+    def of(cls, found: Sample, recogniser: Recogniser | None) -> "SilentFile":
+        """The file that was looked into."""
+        if recogniser is not None:
+            return cls(found.path, found.container, recogniser.format)
+        return cls(found.path, found.container, None if is_blank(found) else OF_FILLERS)
+
+    def is_blank_for(self, table: FoundTable) -> bool:
+        """Whether a run that reads the table finds nothing in the file. Of rows, tomorrow's are those of its name."""
+        if self.format is not None:
+            return False
+        readable = self.path.suffix not in _BINARY and table.container not in ("avro", "parquet")
+        if table.format == ROWS:
+            mine = self.path.parent == table.files[0].parent and _rows_name(self.path) == table.name
+            return mine and (readable if self.container == "empty" else self.container == table.container != "json")
+        return readable if self.container == "empty" else self.container == "json" and table.format in OF_TOPICS
+
+
+def _tell_silent(table: FoundTable, silent: Iterable[SilentFile]) -> None:
+    for file in silent:
+        if file.format == table.format:
+            table.controls.append(file.path)
+        elif file.is_blank_for(table):
+            table.blank.append(file.path)
 
 
 # --- what is not known ----------------------------------------------------------------------------------------------

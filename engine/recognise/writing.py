@@ -17,7 +17,7 @@ from engine.errors import SourceError, SpecError
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.frames import SchemaPlace
-from engine.recognise.paths import common_path, inside, named_folders
+from engine.recognise.paths import NamedFolder, Surroundings, common_path, inside, named_folders
 from engine.recognise.tables import FoundTable
 from engine.recognise.targets import OtherName, other_names
 from engine.spec.interpolation import as_written
@@ -77,7 +77,7 @@ def written_specs(
     folders = named_folders(events)
     found: list[WrittenSpec] = []
     for table, (name, file), target in zip(tables, named.items(), targets, strict=True):
-        source = _source(table, common_path(table.files, root, folders, _beside(table, tables)))
+        source = _source(table, common_path(table.files, root, _around(table, tables, folders)))
         if table.format == "debezium-avro" and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
         found.append(_spec(table, name, file, source, target))
@@ -137,16 +137,15 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], targe
     return WrittenSpec(file, name, table.format, key, columns, tuple(questions), text)
 
 
-def _beside(table: FoundTable, tables: Iterable[FoundTable]) -> set[Path] | None:
-    """The files of other tables that the spec of this one may read, too: a run passes over events that name another.
-
-    None: rows, which name no table.
+def _around(table: FoundTable, tables: Iterable[FoundTable], folders: Sequence[NamedFolder]) -> Surroundings:
+    """What the path of a table may take beside its files, and what it has to. A run passes over events that name
+    another table; rows, and events that name none, are all taken for the table's own.
     """
-    if table.format == ROWS:
-        return None
     alike = [each for each in tables if each.format == table.format]
     unnamed = {file for each in alike if each.name is None for file in each.files}
-    return set() if table.name is None else {file for each in alike for file in each.files} - unnamed
+    is_told = table.format != ROWS and table.name is not None
+    beside = {file for each in alike for file in each.files} - unnamed if is_told else set()
+    return Surroundings(folders, table.controls, table.blank, beside, apart=table.format == ROWS)
 
 
 def _source(table: FoundTable, path: str) -> list[str]:
@@ -171,7 +170,7 @@ def _target(names: Sequence[OtherName]) -> list[str]:
 
 def _schemas(place: SchemaPlace, root: Path) -> str:
     if place.file is not None:
-        return f"  schemas: {_scalar(inside(Path(os.path.normpath(place.file.absolute())), root.absolute()))}"
+        return f"  schemas: {_scalar(inside(os.path.normpath(place.file.absolute()), root.absolute()))}"
     assert place.registry is not None  # one of the two is there
     said = {name: getattr(place.registry, name) for name in ("url", "user", "password", "token")}
     entries = [f"{name}: {_quoted(as_written(value))}" for name, value in said.items() if value is not None]

@@ -16,7 +16,7 @@ from engine.inputs.listing import list_files
 from engine.inputs.pending import PendingFile
 from engine.recognise import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
 from engine.recognise.datastream import ROW_ID
-from engine.recognise.paths import common_path, named_folders
+from engine.recognise.paths import Surroundings, common_path, named_folders
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_specs, table_spec
@@ -187,11 +187,11 @@ def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: Spa
     made("mixed/c.json")
     whole = made("whole/x/a.jsonl", "whole/b.json")
     for files, folder in ((nested, "nested"), (flat, "flat"), (mixed, "mixed"), (whole, "whole")):
-        path = common_path(files, tmp_path, named_folders([tmp_path / folder]))
+        path = common_path(files, tmp_path, Surroundings(named_folders([tmp_path / folder])))
         found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
         assert found == sorted(files), path
-    assert common_path(flat, tmp_path, named_folders([tmp_path / "flat"])) == "flat/*.jsonl.gz"
-    assert common_path(whole, tmp_path, named_folders([tmp_path / "whole"])) == "whole"
+    assert common_path(flat, tmp_path, Surroundings(named_folders([tmp_path / "flat"]))) == "flat/*.jsonl.gz"
+    assert common_path(whole, tmp_path, Surroundings(named_folders([tmp_path / "whole"]))) == "whole"
 
 
 CANAL = {
