@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from engine.errors import SourceError
-from engine.inputs.listing import is_compressed
+from engine.inputs.listing import exactly, is_compressed
 
 LISTED_FILES: Final = 50
 NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")
 """The end of a name by which the files, or folders, of one kind differ: numbers and dates."""
+
+_ESCAPED: Final = re.compile(r"\\(.)")
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def common_path(files: Iterable[Path], root: Path, around: Surroundings) -> str:
     """
     own = set(files)
     found = _parts(sorted(own.union(around.controls)), own, around) or _parts(sorted(own), own, around)
-    if not found or (len(found) > 1 and any(set(",{}") & set(glob) for glob in found)):
+    if not found:
         raise SourceError(
             f"Cannot write one path for {len(own)} files of one format: others lie between them.",
             "run init once for each folder",
@@ -102,16 +104,19 @@ def _parts(wanted: list[Path], own: Collection[Path], around: Surroundings) -> l
             globs.append(pattern.glob)
             taken |= pattern.takes
         else:
-            globs += [str(file) for file in left]
+            globs += [exactly(str(file)) for file in left]
     return globs if len(globs) <= LISTED_FILES else []
 
 
 def _joined(globs: Sequence[str]) -> str:
-    """One glob for several."""
+    """One glob for several. Where a brace holds a slash, Hadoop takes it apart first, and an escape with it."""
     if len(globs) == 1:
         return globs[0]
     above = _above(map(Path, globs))
-    return f"{above}/{{{','.join(os.path.relpath(glob, above) for glob in globs)}}}"
+    below = [os.path.relpath(glob, above).replace(",", "\\,") for glob in globs]
+    if any("/" in each for each in below):
+        below = [_ESCAPED.sub(r"\\\\\\\1", each) for each in below]
+    return f"{above}/{{{','.join(below)}}}"
 
 
 def _patterns(wanted: list[Path], around: Surroundings) -> Iterator[Pattern]:
@@ -141,7 +146,7 @@ def _growing(
     for place in places:
         yield from _by_ending(place, wanted, taken, _ending(wanted[0]))
         if counts[place] == folder.counts[place]:
-            yield Pattern(str(place), frozenset(file for file in folder.files if place in file.parents))
+            yield Pattern(exactly(str(place)), frozenset(file for file in folder.files if place in file.parents))
 
 
 def _above(files: Iterable[Path]) -> Path:
@@ -175,7 +180,7 @@ def _by_ending(folder: Path, wanted: Sequence[Path], taken: frozenset[Path], end
         visible = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
         found = frozenset(file for file in visible if file.name.endswith(ending))
         if found.issuperset(wanted) and found <= taken:
-            yield Pattern(f"{folder}/*{ending}", found)
+            yield Pattern(f"{exactly(str(folder))}/*{exactly(ending)}", found)
 
 
 def _ending(file: Path) -> str:

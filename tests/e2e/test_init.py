@@ -19,7 +19,7 @@ from engine.recognise.datastream import ROW_ID
 from engine.recognise.paths import Surroundings, common_path, named_folders
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
-from engine.spec import load_specs, table_spec
+from engine.spec import load_project, load_specs, table_spec
 from engine.spec.model import ProjectSpec, TableSpec
 from tests import dts_records as dts
 from tests.framed import envelope, frame, message, record, schemas_file
@@ -191,6 +191,13 @@ def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: Spa
         found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
         assert found == sorted(files), path
     assert common_path(flat, tmp_path, Surroundings(named_folders([tmp_path / "flat"]))) == "flat/*.jsonl.gz"
+    own = made("apart/t/1.jsonl")
+    controls = made("apart/c/05/1.jsonl", "apart/c/06/1.jsonl", "apart/h.jsonl")
+    made("apart/no.jsonl")
+    path = common_path(own, tmp_path, Surroundings(named_folders([tmp_path / "apart"]), controls))
+    assert path == "apart/{t/*.jsonl,h.jsonl,c}"
+    found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
+    assert found == sorted([*own, *controls])
     assert common_path(whole, tmp_path, Surroundings(named_folders([tmp_path / "whole"]))) == "whole"
 
 
@@ -232,3 +239,28 @@ def test_the_paths_of_specs_take_tomorrows_files(tmp_path: Path) -> None:
     ]  # fmt: skip
     for number, (files, paths) in enumerate(told):
         assert paths_of(tmp_path / f"{number}", files) == paths, files
+
+
+def test_the_paths_of_names_that_read_as_patterns_name_no_other_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Beside each lies a file of another kind that the name, read as a pattern, would take instead, or too."""
+    odd: list[dict[str, str]] = [
+        {"jobs[1].jsonl": "jobs1.jsonl"},
+        {"b*?.jsonl": "bbb.jsonl"},
+        {"${c,d}.jsonl": "$c.jsonl"},
+        {"e\\x.jsonl": "ex.jsonl"},
+        {"a,b.jsonl": "a", "[c].jsonl": "c.jsonl", "{": "d"},
+        {"f,g/{1}.jsonl": "f,g/1.jsonl", "[h]\\,.jsonl": "h,.jsonl", "1.jsonl": "2.jsonl"},
+        {"[i]/1.jsonl": "i/1.jsonl", "[i]/2.jsonl": "i/2.jsonl"},
+        {"[j]/{05}/1.jsonl": "j/05/1.jsonl", "[j]/{05}/k/2.jsonl": "k.jsonl"},
+    ]
+    event = json.dumps(CANAL | {"table": "a"})
+    for number, names in enumerate(odd):
+        for root in (tmp_path / f"{number}", tmp_path / f"{{[{number}]}}"):
+            for name, text in {**dict.fromkeys(names.values(), "?"), **dict.fromkeys(names, event)}.items():
+                (root / "ev" / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / "ev" / name).write_text(text)
+            specs = written_specs(find_tables([root / "ev"]), root / "specs", root, [root / "ev"])
+            write_specs(specs, root / "siltstone.yaml", force=False)
+            (spec,) = load_specs(None, load_project(root))
+            found = {Path(file.path.removeprefix("file:")) for file in list_files(spark, spec.source.path)}
+            assert found == {root / "ev" / name for name in names}, spec.source.path

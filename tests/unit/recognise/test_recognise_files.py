@@ -155,3 +155,23 @@ def test_a_parquet_file_without_rows_is_taken_with_the_others(tmp_path: Path) ->
         pq.write_table(pa.table(rows), tmp_path / "ev" / f"orders-{number}.parquet")
     assert paths_of(tmp_path, {}) == {"orders": "ev/*.parquet"}
     assert paths_of(tmp_path, {"orders-2.parquet": []}) == {"orders": "ev/orders-1.parquet"}
+
+
+PLAIN: list[tuple[dict[str, Sequence[Any]], str]] = [
+    ({"jobs[1].jsonl": A, "jobs1.jsonl": UNKNOWN}, r"ev/jobs\[1\].jsonl"),
+    ({"${a}*?.jsonl": A, "b.jsonl": UNKNOWN}, r"ev/$\{a\}\*\?.jsonl"),
+    ({"a\\b.jsonl": A, "ab.jsonl": UNKNOWN}, r"ev/a\\b.jsonl"),
+    ({"[a]/1.jsonl": A, "c.jsonl": UNKNOWN}, r"ev/\[a\]/*.jsonl"),
+    ({"{a,b}/05/1.jsonl": A, "c.jsonl": UNKNOWN}, r"ev/\{a,b\}"),
+    ({"a.{x}": A, "b.x": UNKNOWN}, r"ev/*.\{x\}"),
+    ({"a,b.jsonl": A, "[c].jsonl": A, "d.jsonl": UNKNOWN}, r"ev/{\[c\].jsonl,a\,b.jsonl}"),
+    ({"1.jsonl": A, "[2]/3.jsonl": A, "[2]/c.jsonl": UNKNOWN}, r"ev/{1.jsonl,\\\[2\\\]/3.jsonl}"),
+]
+
+
+@pytest.mark.parametrize(("files", "path"), PLAIN)
+def test_a_name_that_reads_as_a_pattern_is_written_as_the_name_it_is(
+    tmp_path: Path, files: dict[str, Sequence[Any]], path: str
+) -> None:
+    assert paths_of(tmp_path, files) == {"a": path}
+    assert paths_of(tmp_path / "{b}", files) == {"a": f"{tmp_path}/\\{{b\\}}/{path}"}
