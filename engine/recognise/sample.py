@@ -25,7 +25,7 @@ DELIMITERS = (",", ";", "\t", "|")
 ENCODING = "utf-8-sig"
 """Without the byte order mark that a text may begin with, as Spark reads it."""
 csv.field_size_limit(MOST_CHARACTERS)  # Python's own limit is less than what tables hold
-DAMAGED = (zlib.error, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
+DAMAGED = (zlib.error, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
 """What reading the bytes of a damaged file can end in, beside what says so."""
 
 

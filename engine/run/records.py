@@ -25,12 +25,15 @@ BESIDE = (1, 8, 64)
 def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
     """The files of a source: those its path names, or the data files of its table.
 
+    One that cannot grow line by line, and has nothing in it yet, is passed over: it is still to be written.
+
     Raises: SourceError: there are none.
     """
     if source.table is not None:
         return data_files(spark, source, catalog)
     files = list_files(spark, source.path, until_ms)
-    return [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
+    told = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
+    return [file for file in told if file.size or not file.whole]
 
 
 def read_records(

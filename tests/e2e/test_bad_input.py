@@ -11,8 +11,10 @@ from pyspark.sql import SparkSession
 
 from engine.report import FAILED, RunReport
 from engine.run import catch_up, take
+from engine.run.records import source_files
 from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
+from engine.spec.rows import RowsSpec
 from quality.report.write import facts_of
 from quality.validate import checks_of_run
 from tests.e2e.streams import THINGS, Shop, event, insert, row, update
@@ -301,3 +303,14 @@ def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> Non
     assert f" (file:{shop.events}/a.jsonl:1)); they look like canal-json. Nothing was taken." in message
     assert nothing_taken(shop)
     assert shop.rows("rejects") == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "avro"])
+def test_a_file_of_rows_that_is_still_to_be_written_is_passed_over(
+    spark: SparkSession, tmp_path: Path, ending: str
+) -> None:
+    """It cannot grow line by line: taken as it is, it could never be taken again."""
+    for name, content in (("a", b"id,n\n1,1\n"), ("b", b"")):
+        (tmp_path / f"{name}.{ending}").write_bytes(content)
+    source = SourceSpec("rows", str(tmp_path), rows=RowsSpec("a.b", (("n", "any"),)))
+    assert [Path(file.path).name for file in source_files(spark, source, "lake", None)] == [f"a.{ending}"]
