@@ -48,15 +48,15 @@ class Format:
 
     `needs_keys`: an event does not always say that it changes a key, or which table it is about. `fans_out`: one line
     can hold several changes. `reads_whole`: a line's meaning can depend on the lines before it in its file; `reads_on`:
-    on those of other files, too; whether such lines are enough. `by_coordinates`: a change's place by where it was
-    delivered, where that orders all changes from one on whose own place is not told.
+    on those of other files, too; whether the lines on one side of new ones are enough. `by_coordinates`: a change's
+    place by where it was delivered, where that orders all changes from one on whose own place is not told.
     """
 
     envelopes: Callable[..., DataFrame]
     needs_keys: bool = False
     fans_out: bool = False
     reads_whole: bool = False
-    reads_on: Callable[[DataFrame], bool] | None = None
+    reads_on: Callable[[DataFrame, DataFrame], bool] | None = None
     by_coordinates: Callable[[SourceSpec], Column] | None = None
 
     @property

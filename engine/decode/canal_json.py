@@ -46,8 +46,9 @@ _INNER: Final = f"_line struct<{_MESSAGE}>, {BEHIND}"
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
     """What each message is, and each of its rows.
 
-    Needs: file, line, text; all lines of a file and of those before it that are needed (`are_enough`), or what was
-        sent in the missing ones is not known. `declared`: keys by table; where a spec names none, the message does.
+    Needs: file, line, text; all lines of a file and of those beside it that are needed (`are_enough`), or what was
+        sent in the missing ones is not known; after_gap: whether a file follows one that was not read (absent: none
+        does). `declared`: keys by table; where a spec names none, the message does.
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:n, one a row of a message, two for a row that changes its key; one for a message without rows.
     """
@@ -58,17 +59,21 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     return known.transform(_rows, source).transform(_halves, declared, source).transform(_completed, source)
 
 
-def are_enough(lines: DataFrame) -> bool:
-    """Whether lines of files before new ones tell which messages of these were sent before.
+def are_enough(lines: DataFrame, new: DataFrame) -> bool:
+    """Whether lines of files on one side of `new` ones tell which messages were sent before.
 
-    Needs: file, line, text.
+    Needs: lines, new: file, line, text.
     """
-    return holds_batches(lines.transform(_parsed).transform(_picked), tuple(_MESSAGE_FIELDS))
+    beside, asked = (part.transform(_parsed).transform(_picked) for part in (lines, new))
+    return holds_batches(beside, tuple(_MESSAGE_FIELDS), asked)
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, and the message in its `value`. Wrapped, the parser sees what stands behind an object."""
-    outer = lines.select("file", "line", "text", F.from_json(wrapped(F.col("text")), _LINE, CORRUPT).alias("_json"))
+    gap = F.col("after_gap") if "after_gap" in lines.columns else F.lit(False).alias("after_gap")
+    outer = lines.select(
+        "file", "line", "text", gap, F.from_json(wrapped(F.col("text")), _LINE, CORRUPT).alias("_json")
+    )
     value = F.col("_json._line.value")
     return outer.select("*", F.from_json(wrapped(value), _INNER, CORRUPT).alias("_inner"))
 
@@ -84,6 +89,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
         "file",
         "line",
         "text",
+        "after_gap",
         ((line.isNull() & ~nothing) | malformed | (is_inner & inner.isNull())).alias("_broken"),
         F.when(is_inner, inner).otherwise(flat).alias("_message"),
         line["topic"].alias("channel"),

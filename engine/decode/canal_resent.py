@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
 WHOLE: Final = 3
+_OF_FILES: Final = Row(channel="", partition=-1, folder="")
 _OF_A_DELIVERY: Final = ("id", "ts")
 
 
 def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     """The messages that stand in their lane a second time, and those whose lane has seen a later change.
 
-    Needs: file, line, channel, kafka_partition, kafka_offset, _message with `fields`.
+    Needs: file, line, channel, kafka_partition, kafka_offset, after_gap, _message with `fields`.
     Gives: file, line, _resent (whether it repeats an earlier message), _reached (in Kafka: the greatest `es` so far).
     Rows: filters; one a message of which there is something to say.
 
@@ -36,27 +37,36 @@ def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     return found.select("d.file", "d.line", "t._resent", "t._reached")
 
 
-def holds_batches(messages: DataFrame, fields: Sequence[str]) -> bool:
-    """Whether three batches of each lane begin among these messages: one that can go on from before or behind them, and
-    two that stand beside each other, of which the second can be the first once more.
+def holds_batches(messages: DataFrame, fields: Sequence[str], new: DataFrame) -> bool:
+    """Whether three batches of each lane of the `new` messages begin among these, which stand beside them: one that can
+    go on from before or behind them, and two that stand beside each other, of which the second can be the first once
+    more.
 
-    Needs: as `resent_messages`. A batch begins here for sure if another one is before it.
+    Needs: messages, new: as `resent_messages`.
     """
     batches = messages.transform(_placed, fields).transform(_standing).transform(_batches)
-    return batches.groupBy("lane").agg(F.max("batch").alias("batches")).where(F.col("batches") < WHOLE).isEmpty()
+    found = {
+        row["lane"]: row["batches"] for row in batches.groupBy("lane").agg(F.max("batch").alias("batches")).collect()
+    }
+    if found.keys() == {_OF_FILES}:
+        return bool(found[_OF_FILES] >= WHOLE)
+    folders = {"", *(lane["folder"] for lane in found)}
+    asked = new.transform(_placed, fields).select("lane").distinct().collect() if found else []
+    lanes = [row["lane"] for row in asked if row["lane"]["folder"] in folders]  # no lane goes over folders
+    return bool(found) and all(found.get(lane, 0) >= WHOLE for lane in lanes)
 
 
 def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     """Where each message stands in its lane, and a hash of what is the same when it is sent again.
 
-    Gives: file, line, lane, at (where in the lane), id, es, content.
+    Gives: file, line, lane, at (where in the lane), after_gap, id, es, content.
     """
     message, partition = F.col("_message"), F.col("kafka_partition")
     told = [name for name in fields if name not in _OF_A_DELIVERY]
     folder = F.when(F.col("channel").isNull(), F.regexp_replace("file", "[^/]*$", ""))
-    in_file = F.col("kafka_offset").isNull()
+    in_file = F.col("kafka_offset").isNull() | partition.isNull()
     at = F.struct(
-        F.coalesce("kafka_offset", F.lit(0)).alias("offset"),
+        F.when(in_file, F.lit(0)).otherwise(F.col("kafka_offset")).alias("offset"),
         F.when(in_file, F.col("file")).otherwise("").alias("file"),
         F.when(in_file, F.col("line")).otherwise(0).alias("line"),
     )
@@ -69,6 +79,7 @@ def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
             F.coalesce(F.when(partition.isNotNull(), folder), F.lit("")).alias("folder"),
         ).alias("lane"),
         at.alias("at"),
+        "after_gap",
         message["id"].alias("id"),
         message["es"].alias("es"),
         F.xxhash64(*[message[name] for name in told], *[message[name].isNull() for name in told]).alias("content"),
@@ -80,20 +91,25 @@ def _standing(placed: DataFrame) -> DataFrame:
 
     Rows: filters.
     """
-    return placed.drop("file", "line").dropDuplicates(["lane", "at"])
+    one = F.min(F.struct("after_gap", "file", "id", "es", "content")).alias("one")
+    return placed.groupBy("lane", "at").agg(one).select("lane", "at", "one.*")
 
 
 def _batches(standing: DataFrame) -> DataFrame:
-    """Messages with the number of their batch in the lane. `reached`: in Kafka, a later time that the lane has seen.
+    """Messages with the number of their batch in the lane. `is_cut`: what is before the first of a file is not known;
+    `reached`: in Kafka, a later time that the lane has seen.
 
     Rows: 1:1.
     """
     lane = Window.partitionBy("lane").orderBy("at")
     so_far = lane.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    began = standing.select("*", (~F.col("id").eqNullSafe(F.lag("id").over(lane))).cast("bigint").alias("begins"))
+    other_file = ~F.col("file").eqNullSafe(F.lag("file").over(lane))
+    cut = standing.withColumn("is_cut", F.col("after_gap") & other_file)
+    begins = F.col("is_cut") | ~F.col("id").eqNullSafe(F.lag("id").over(lane))
+    began = cut.select("*", begins.cast("bigint").alias("begins"))
     numbered = began.select("*", F.sum("begins").over(so_far).alias("batch"), F.max("es").over(so_far).alias("last"))
     in_kafka = (F.col("lane.partition") >= 0) & (F.col("last") > F.col("es"))
-    return numbered.select(*standing.columns, "batch", F.when(in_kafka, F.col("last")).alias("reached"))
+    return numbered.select("lane", "at", "content", "is_cut", "batch", F.when(in_kafka, F.col("last")).alias("reached"))
 
 
 def _told(batched: DataFrame) -> DataFrame:
@@ -103,11 +119,12 @@ def _told(batched: DataFrame) -> DataFrame:
     Rows: filters.
     """
     parts = F.array_sort(F.collect_list(F.struct("at", "content", "reached")))
-    batches = batched.groupBy("lane", "batch").agg(parts.alias("parts"))
+    batches = batched.groupBy("lane", "batch").agg(parts.alias("parts"), F.bool_or("is_cut").alias("is_cut"))
     contents = batches.select("*", F.transform("parts", lambda part: part["content"]).alias("contents"))
-    # Batches are numbered without holes, so that the one before is the row before.
-    before = F.lag("contents").over(Window.partitionBy("lane").orderBy("batch"))
-    compared = contents.select("lane", "parts", "contents", before.alias("before"))
+    # Batches are numbered without holes, so that the one before is the row before. Of one that is cut, and of what is
+    # before it, nobody knows all.
+    before = F.lag(F.when(~F.col("is_cut"), F.col("contents"))).over(Window.partitionBy("lane").orderBy("batch"))
+    compared = contents.select("lane", "parts", "contents", F.when(~F.col("is_cut"), before).alias("before"))
     many = F.greatest(F.size("before"), F.lit(0))
     again = F.coalesce(F.slice("contents", F.lit(1), many) == F.col("before"), F.lit(False))
     counted = compared.select("lane", "parts", F.when(again, many).otherwise(0).alias("many"))

@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.envelope import CONTROL
-from engine.schema.control_kinds import QUERY, REDELIVERY, UPDATE_BEFORE
+from engine.schema.control_kinds import NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE
 
-OF_ROWS: Final = (QUERY, REDELIVERY, UPDATE_BEFORE)
-"""Kinds whose events hold values of rows, which a spec may mask: where they stand is told, not what they say."""
+OF_ROWS: Final = (NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE)
+"""Kinds whose events hold values of rows or keys, which a spec can mask: where they stand is told, not what they say."""
 
 
 def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:

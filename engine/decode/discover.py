@@ -113,7 +113,8 @@ def _refuse_other_fields(envelopes: DataFrame, spec: TableSpec, names: Collectio
     """
     rows = spec.source.rows
     beside = () if rows is None else rows.looked_at
-    new = [name for name in other_fields(envelopes, [*names, *beside]) if rows is None or rows.takes(name)]
+    found = _new_names(other_fields(envelopes, [*names, *beside]), names)
+    new = [name for name in found if rows is None or rows.takes(name)]
     if new:
         raise SchemaEvolutionError(
             f"Cannot decode {spec.table}: its events bring new columns ({', '.join(new)}).",

@@ -44,7 +44,7 @@ def with_epochs(envelopes: DataFrame, epochs: Sequence[EpochSpec]) -> DataFrame:
         number = F.when(held, index).when(held.isNotNull(), number)
     numbered = envelopes.withColumn("_epoch", number)
     segment = F.lpad(F.hex(F.col("_epoch") * _OWN + _number(F.col("position"))), _DIGITS, "0")
-    is_untold = F.col("_epoch").isNull() & (F.col("kind") == CHANGE)
+    is_untold = F.col("_epoch").isNull() & F.col("position").isNotNull() & (F.col("kind") == CHANGE)
     made = {
         "position": F.concat(segment, F.substring("position", _DIGITS + 1, 1 << 20)),
         "kind": F.when(is_untold, REJECT).otherwise(F.col("kind")),

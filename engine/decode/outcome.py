@@ -98,17 +98,18 @@ def content_hash(shape: TableShape) -> Column:
     """
     parts = []
     for column in sorted(shape.columns, key=lambda column: column.name):
-        value = F.col("_stored")[column.name].cast(_widest(column.type))
+        value = _widest(F.col("_stored")[column.name], column.type)
         parts += [F.when(value.isNotNull(), F.lit(crc32(column.name.encode()))), value]
     return F.xxhash64(F.col("op"), *parts)
 
 
-def _widest(kind: T.DataType) -> T.DataType:
-    """The widest type that a column can get without being written anew."""
+def _widest(value: Column, kind: T.DataType) -> Column:
+    """The value as it would be decoded if the column had the widest type that it can get without being written anew."""
     if isinstance(kind, T.DecimalType):
-        return T.DecimalType(MAX_DIGITS, kind.scale)
-    wider: dict[T.DataType, T.DataType] = {T.IntegerType(): T.LongType(), T.FloatType(): T.DoubleType()}
-    return wider.get(kind, kind)
+        return value.cast(T.DecimalType(MAX_DIGITS, kind.scale))
+    if isinstance(kind, T.FloatType):
+        return value.cast("string").cast("double")  # 0.1, and not the double that is nearest to the float
+    return value.cast("bigint") if isinstance(kind, T.IntegerType) else value
 
 
 def rescued(shape: TableShape) -> Column:

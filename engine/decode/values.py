@@ -31,7 +31,7 @@ NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 _ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"
 """To Spark, what stands behind the seconds is a zone: +09, -9:30, UTC, GMT+9, Europe/Berlin, perhaps behind blanks."""
-_BEHIND_DATE: Final = r"^.{10}(?:[T ][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)$"
+_BEHIND_DATE: Final = r"^(?!.* BC$).{10}(?:[T ][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)$"
 OUT_OF_CALENDAR: Final = (
     r"^(?:[+-]?[Ii]nfinity"
     r"|(?:[+-][0-9]{4,}|[0-9]{5,}|0000)-[0-9]{2}-[0-9]{2}.*|[0-9]{4,}-[0-9]{2}-[0-9]{2}.* BC"
@@ -111,8 +111,11 @@ def plain_digits(text: Column) -> Column:
 
 
 def extent(text: Column) -> tuple[Column, Column]:
-    """How many digits a number has before its point and behind it, without zeros at either end; null for NaN."""
-    written = F.when(text.rlike("[eE]"), plain_digits(text)).otherwise(F.translate(text, "+", ""))
+    """How many digits a number has before its point and behind it, without zeros at either end; null for NaN, and for
+    exponents of many digits."""
+    written = F.when(text.rlike("[eE]"), plain_digits(F.when(~text.rlike(ENDLESS), text))).otherwise(
+        F.translate(text, "+", "")
+    )
     whole, fraction = (
         F.substring_index(written, ".", 1),
         F.when(written.contains("."), F.split_part(written, F.lit("."), F.lit(2))),

@@ -33,7 +33,7 @@ def fold_images(
     """What the images' versions should be, as a difference to what the table has.
 
     Needs: everything: all changes; placed: the new ones as `change_rows` gives them; news: images of READs whose window
-        has become known only now.
+        has become known only now, and of changes withdrawn since.
     Gives: what `full_diff` gives. Computed.
     """
     seeds = [placed.where(F.col("op") != names.OP_TRUNCATE).select("key")]

@@ -39,7 +39,14 @@ from engine.run.folding import (
 )
 from engine.run.lock import one_run
 from engine.run.part import Part
-from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold, tally_truncates
+from engine.run.refold import (
+    all_rows_of,
+    fold_with_links,
+    for_anything,
+    keys_to_refold,
+    tally_truncates,
+    tally_withdrawn,
+)
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import fold_rules, known_windows, survey
@@ -161,6 +168,7 @@ def fold_all(work: Folding) -> DataFrame:
     work.target = replace(Folded(), batch=work.target.batch, control_batch=work.target.control_batch)
     with work.phase("survey"):
         placed, rules = survey(work, work.changes_up_to_target(), known_windows(work))
+        tally_withdrawn(work)
         refuse_shared_keys(work, placed, placed)
     with work.phase("refold"):
         rows = placed.where(F.col("op") != names.OP_TRUNCATE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -81,10 +82,15 @@ def context_of(
     reads_on = FORMATS[source.format].reads_on
     if reads_on is None:
         return []
+    asked = scanned(spark, [entry.file for entry in new])
+
+    def are_enough(lines: DataFrame) -> bool:
+        return reads_on(lines, asked)
+
     found: dict[str, InputFile] = {}
     for stretch, is_after, is_before in between_new(files, new):
-        for asked, nearest_first in ((is_after, stretch), (is_before, stretch[::-1])):
-            near = nearest(spark, reads_on, nearest_first) if asked else []
+        for is_beside, nearest_first in ((is_after, stretch), (is_before, stretch[::-1])):
+            near = nearest(spark, are_enough, nearest_first) if is_beside else []
             found |= {file.path: file for file in near}
     return [PendingFile(found[path], "", 0, False) for path in sorted(found)]
 
@@ -94,11 +100,25 @@ def nearest(
 ) -> Sequence[InputFile]:
     """As many of the first files as are enough. `files`: on one side of a new one, the nearest first."""
     for most in BESIDE:
-        # Numbers of one piece of a file grow, and that is all that is asked of them here.
-        lines = scan(spark, [file.path for file in files[:most]]).select("file", F.col("row").alias("line"), "text")
-        if most >= len(files) or are_enough(lines):
+        if most >= len(files) or are_enough(scanned(spark, files[:most])):
             return files[:most]
     return files[: BESIDE[-1]]
+
+
+def scanned(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
+    """The lines of files, in their order: numbers of one piece of a file grow, and that is all that is asked here."""
+    return scan(spark, [file.path for file in files]).select("file", F.col("row").alias("line"), "text")
+
+
+def with_gaps(lines: DataFrame, files: Sequence[InputFile], read: Sequence[PendingFile]) -> DataFrame:
+    """Lines that say whether their file follows one that was not read, for formats that ask it.
+
+    Needs: file. Gives: the same columns, then after_gap. Rows: 1:1.
+    """
+    paths = {entry.file.path for entry in read}
+    listed = sorted(files, key=lambda file: file.path)
+    after = [file.path for before, file in pairwise(listed) if file.path in paths and before.path not in paths]
+    return lines.withColumn("after_gap", F.col("file").isin(after))
 
 
 def as_records(part: Part, source: SourceSpec) -> DataFrame:

@@ -17,7 +17,7 @@ from engine.names import PLACE
 from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.order import settled
-from engine.run.records import context_of, read_records, source_files
+from engine.run.records import context_of, read_records, source_files, with_gaps
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
 
@@ -82,7 +82,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     counted = found.waiting.groupBy("file").agg(
         F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
     )
-    whole, catalog = FORMATS[found.source.format].reads_whole, project.catalog.name
+    whole = FORMATS[found.source.format].reads_whole
     kept, reread, out_of_reach = [], [], {}
     inputs = taken_files(spark, project, found.waiting)
     for row in counted.collect():
@@ -96,7 +96,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
     if reread:
-        again = read_records(spark, found.source, with_context(spark, project, found.source, reread), catalog)[0]
+        again = read_in_context(spark, project, found.source, reread)
         again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
     records = envelopes(lines, found.source, found.declared)
@@ -106,12 +106,19 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     found.classes = classes_of(found.records, fans_out=True)
 
 
-def with_context(
+def read_in_context(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: Sequence[PendingFile]
-) -> list[PendingFile]:
-    """The files, and those before them that their meaning can depend on."""
-    listed = source_files(spark, source, project.catalog.name, None) if FORMATS[source.format].reads_on else ()
-    return [*context_of(spark, source, listed, files), *files]
+) -> DataFrame:
+    """The records of files, and of those beside them that their meaning can depend on.
+
+    Gives: what `read_records` gives.
+    """
+    catalog = project.catalog.name
+    if FORMATS[source.format].reads_on is None:
+        return read_records(spark, source, files, catalog)[0]
+    listed = source_files(spark, source, catalog, None)
+    wanted = [*context_of(spark, source, listed, files), *files]
+    return with_gaps(read_records(spark, source, wanted, catalog)[0], listed, wanted)
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:

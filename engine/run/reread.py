@@ -29,9 +29,8 @@ from engine.run.evidence import evidence
 from engine.run.folding import newest_batch
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
-from engine.run.records import read_records
 from engine.run.refusals import check_unowned, is_unowned
-from engine.run.rejected import Rejected, moved_lines, waiting_rejects, with_context
+from engine.run.rejected import Rejected, moved_lines, read_in_context, waiting_rejects
 from engine.run.replay import APPLIED, close_rejects, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sequence import by_source
@@ -141,7 +140,7 @@ class Rereading:
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
         declared = {spec.table: spec.keys for spec in specs}
         delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, specs), declared)
-        lines = read_records(self.spark, source, with_context(self.spark, self.project, source, files), self.catalog)[0]
+        lines = read_in_context(self.spark, self.project, source, files)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         records = envelopes(lines, source, declared).transform(within, taken)
         delivery.records = computed(self.spark, records, files)

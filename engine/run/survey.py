@@ -106,7 +106,8 @@ def refuse_unknown_tracked(spec: TableSpec, columns: Sequence[str]) -> None:
 
     Raises: SpecError.
     """
-    unknown = [name for name in spec.history.track.columns if name not in columns]
+    known = {*columns, *(spec.columns or ())}
+    unknown = [name for name in spec.history.track.columns if name not in known]
     if unknown:
         near = [found for name in unknown for found in get_close_matches(name, columns, n=1)]
         meant = f"did you mean {', '.join(near)}? " if near else ""

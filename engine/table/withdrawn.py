@@ -1,4 +1,8 @@
-"""Changes that were taken before it was known that their source had sent them again: nothing counts of them."""
+"""Changes that were taken before it was known that their source had sent them again: nothing counts of them.
+
+A line that is a redelivery from the first is no change. It is looked for, too: a table whose inputs were not read again
+with another one's of their source has what was withdrawn of it among them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from pyspark.sql import functions as F
 
 from engine.frames import checkpointed
 from engine.names import PLACE
-from engine.schema.control_kinds import WITHDRAWAL
+from engine.schema.control_kinds import REDELIVERY, WITHDRAWAL
 
 
 def withdrawn_places(control: DataFrame | None, until: int | None = None) -> DataFrame | None:
@@ -18,7 +22,7 @@ def withdrawn_places(control: DataFrame | None, until: int | None = None) -> Dat
     """
     if control is None:
         return None
-    told = control.where(F.col("kind") == WITHDRAWAL)
+    told = control.where(F.col("kind").isin(REDELIVERY, WITHDRAWAL))
     told = told if until is None else told.where(F.col("batch") <= until)
     places = told.groupBy(*PLACE).agg(F.min("batch").alias("control_batch")).transform(checkpointed)
     return None if places.isEmpty() else places

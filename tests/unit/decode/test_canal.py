@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from engine.decode import control_rows, discover, envelopes
 from engine.decode.rows import decode_rows
@@ -159,6 +160,20 @@ def test_a_message_of_a_partition_stands_there_once_however_often_it_is_delivere
     found = read(spark, delivered)
     assert [e.kafka_offset for e in found if e.control_kind == "redelivery"] == [2, 2, 3, 3]
     assert {e.kafka_offset for e in found if e.kind == "change"} == {0, 1, 4}
+
+
+def test_what_follows_files_that_were_not_read_is_not_judged_by_what_is_left_of_a_batch(spark: SparkSession) -> None:
+    """The first file begins inside batch 1, of which more was sent before: batch 2 is not that batch once more."""
+    sent = [("b", 1, "A"), ("b", 2, "A"), ("b", 2, "C"), ("c", 3, "A"), ("c", 3, "C"), ("c", 4, "D")]
+    texts = [message("INSERT", [{"id": "1", "a": text}], id=batch, ts=batch) for _, batch, text in sent]
+    rows = lines(spark, texts).withColumn(
+        "file", F.element_at(F.array(*[F.lit(name) for name, _, _ in sent]), F.col("line").cast("int"))
+    )
+    again = {}
+    for name, gaps in (("whole", []), ("cut", ["b"]), ("apart", ["b", "c"])):
+        found = envelopes(rows.withColumn("after_gap", F.col("file").isin(gaps)), SOURCE, {}).collect()
+        again[name] = sorted(e.line for e in found if e.control_kind == "redelivery")
+    assert again == {"whole": [2, 4, 5], "cut": [4, 5], "apart": []}
 
 
 def test_control_events_do_not_hold_values_of_rows(spark: SparkSession) -> None:
