@@ -40,6 +40,7 @@ def examine(project: ProjectSpec, progress: Progress) -> Iterator[Finding]:
     yield memory()
     yield jars(project.catalog, progress)
     yield catalog(project.catalog)
+    yield from tables(project)
     yield warehouse(project.catalog)
     yield disk(warehouse_folder(project.catalog) or project.root)
 
@@ -93,6 +94,29 @@ def catalog(spec: CatalogSpec) -> Finding:
     except Exception as error:  # noqa: BLE001  a catalog's client may raise anything, and each of it is the finding
         return Finding(matter, False, _first_line(error), "Check catalog.type, catalog.uri and catalog.properties.")
     return Finding(matter, True, f"{spec.type}, {len(namespaces)} namespaces")
+
+
+def tables(project: ProjectSpec) -> Iterator[Finding]:
+    """Whether tables are where the catalog says: all of a catalog of the project's own, of another those of the
+    project's namespace. No finding where there are none, or where the catalog cannot be asked."""
+    from engine.look import MOVED_HINT, missing_file, open_catalog
+
+    database = sqlite_file(project.catalog)
+    if database and not database.exists():
+        return
+    try:
+        reader = open_catalog(project.catalog)
+        namespaces = reader.list_namespaces() if database else [tuple(project.namespace.split("."))]
+        known = [".".join(table) for namespace in namespaces for table in reader.list_tables(namespace)]
+        missing = {name: file for name in known if (file := missing_file(reader, name))}
+    except Exception:  # noqa: BLE001  a catalog's client may raise anything, and what stops it is told of the catalog
+        return
+    if missing:
+        first = next(f"{name} ({file} does not exist)" for name, file in missing.items())
+        found = f"{len(missing)} of {len(known)} are not where the catalog says: {first}"
+        yield Finding("tables", False, found, f"{MOVED_HINT}.")
+    elif known:
+        yield Finding("tables", True, f"{len(known)}, where the catalog says")
 
 
 def warehouse(spec: CatalogSpec) -> Finding:

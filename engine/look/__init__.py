@@ -1,6 +1,7 @@
 """Reading the tables without a JVM."""
 
 from engine.look.reading import (
+    MOVED_HINT,
     Reader,
     TableNames,
     batches,
@@ -9,12 +10,14 @@ from engine.look.reading import (
     key_columns,
     load_table,
     matching,
+    missing_file,
     open_catalog,
     table_names,
 )
 from engine.look.versions import as_of, first_versions, stored_names, timeline
 
 __all__ = [
+    "MOVED_HINT",
     "Reader",
     "TableNames",
     "as_of",
@@ -25,6 +28,7 @@ __all__ = [
     "key_columns",
     "load_table",
     "matching",
+    "missing_file",
     "open_catalog",
     "stored_names",
     "table_names",

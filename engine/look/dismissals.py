@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import SpecError
-from engine.look.reading import Reader
+from engine.look.reading import Reader, load_table
 from engine.look.writing import until_committed, writable_catalog
 from engine.names import DISMISSALS, OF_REJECT, REJECTS
 
@@ -65,7 +65,7 @@ def dismissals(catalog: Reader, namespace: str) -> "dict[Place, Dismissal]":
     name = f"{namespace}.{DISMISSALS}"
     if not catalog.table_exists(name):
         return {}
-    rows = sorted(catalog.load_table(name).scan().to_arrow().to_pylist(), key=lambda row: row["dismissed_at"])
+    rows = sorted(load_table(catalog, name).scan().to_arrow().to_pylist(), key=lambda row: row["dismissed_at"])
     return {
         (row["consumer"], row["batch"], row["file"], row["line"]): Dismissal(
             row["dismissed_by"], row["reason"], row["dismissed_at"]
@@ -88,10 +88,10 @@ def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", said: Dismissal)
 
     def attempt() -> None:
         if not catalog.table_exists(name):
-            beside = catalog.load_table(f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
+            beside = load_table(catalog, f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
             options: dict[str, Any] = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
             catalog.create_table_if_not_exists(name, _schema(), **options)
-        catalog.load_table(name).append(pa.Table.from_pylist(rows, schema=_schema()))
+        load_table(catalog, name).append(pa.Table.from_pylist(rows, schema=_schema()))
 
     until_committed(attempt, "dismiss rejects", name)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import names
 from engine.errors import SpecError
-from engine.look.reading import Reader
+from engine.look.reading import Reader, load_table
 from engine.look.writing import until_committed, writable_catalog
 from engine.schema.gap import ACKNOWLEDGED, HEALED, Gap, gap_of
 from engine.spec.model import ProjectSpec
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def gaps_of(catalog: Reader, namespace: str) -> list[Gap]:
     """All gaps, the oldest first; none where no run has found one."""
     name = f"{namespace}.{names.GAPS}"
-    return rows_of(catalog.load_table(name)) if catalog.table_exists(name) else []
+    return rows_of(load_table(catalog, name)) if catalog.table_exists(name) else []
 
 
 def rows_of(table: "Table") -> list[Gap]:
@@ -41,7 +41,7 @@ def acknowledge(project: ProjectSpec, gap_id: str, reason: str, who: str, at: da
     told: dict[str, Any] = {"acknowledged_by": who, "acknowledged_reason": reason, "acknowledged_at": at}
 
     def attempt() -> Gap:
-        table = catalog.load_table(name) if catalog.table_exists(name) else None
+        table = load_table(catalog, name) if catalog.table_exists(name) else None
         gaps = rows_of(table) if table is not None else []
         known = replace(the_one(gaps, gap_id), status=ACKNOWLEDGED, **told)
         assert table is not None  # it holds the gap

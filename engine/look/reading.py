@@ -2,11 +2,12 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.errors import SpecError
 from engine.look.embedded import EmbeddedCatalog
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
     from pyiceberg.types import IcebergType
 
+MOVED_HINT: Final = (
+    "tables hold the absolute paths of their files: if the project or its warehouse was moved, put it back, or make a"
+    " link to it where it was; if the warehouse was removed, restore it"
+)
 SORTED_UP_TO = 100_000
 """Tables with at most so many rows are shown in the order of their keys; larger ones as their files lie."""
 
@@ -100,7 +105,10 @@ def open_catalog(spec: CatalogSpec) -> Reader:
 
 
 def load_table(catalog: Reader, name: str) -> "Table":
-    """A table by its dotted name. Raises: SpecError that lists the nearest names."""
+    """A table by its dotted name.
+
+    Raises: SpecError: there is none, with the nearest names; or its files are not where the catalog says.
+    """
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
     if "." not in name:
@@ -109,6 +117,22 @@ def load_table(catalog: Reader, name: str) -> "Table":
         return catalog.load_table(name)
     except (NoSuchTableError, NoSuchNamespaceError) as error:
         raise _no_such_table(catalog, name) from error
+    except FileNotFoundError as error:
+        raise moved(name, error) from error
+
+
+def moved(name: str, error: FileNotFoundError) -> SpecError:
+    """The error for a table whose files are not where the catalog says."""
+    return SpecError(f"Cannot read {name}: {_missing(error)} does not exist.", MOVED_HINT)
+
+
+def missing_file(catalog: Reader, name: str) -> str | None:
+    """The file with a table's metadata, where it is not where the catalog says."""
+    try:
+        catalog.load_table(name)
+    except FileNotFoundError as error:
+        return _missing(error)
+    return None
 
 
 def key_columns(catalog: Reader, names: TableNames) -> tuple[str, ...]:
@@ -117,7 +141,7 @@ def key_columns(catalog: Reader, names: TableNames) -> tuple[str, ...]:
 
     if names.keys or not (names.changes and catalog.table_exists(names.changes)):
         return names.keys
-    key = catalog.load_table(names.changes).schema().find_field("key").field_type
+    key = load_table(catalog, names.changes).schema().find_field("key").field_type
     return tuple(field.name for field in key.fields) if isinstance(key, StructType) else ()
 
 
@@ -195,6 +219,12 @@ def _source_names(spec: TableSpec) -> tuple[str, ...]:
 
 def _short_names(spec: TableSpec) -> tuple[str, ...]:
     return spec.table.rpartition(".")[2], spec.target.latest.rpartition(".")[2]
+
+
+def _missing(error: FileNotFoundError) -> str:
+    """The file that is not there, which PyIceberg's readers name in quotes."""
+    quoted = re.search("'([^']+)'", str(error))
+    return quoted.group(1) if quoted else "a file of its metadata"
 
 
 def _dotted(table: "Table") -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.look.dismissals import Dismissal, dismissals
-from engine.look.reading import Reader
+from engine.look.reading import Reader, load_table
 from engine.names import CONTROL, CONTROL_OF, INPUTS, REJECTS, REPLAYS, SUMMARY_BATCH
 
 if TYPE_CHECKING:
@@ -115,14 +115,14 @@ def _has_unnamed(catalog: Reader, name: str) -> bool:
 
     if not catalog.table_exists(name):
         return False
-    asked = catalog.load_table(name).scan(IsNull("table"), selected_fields=("table",), limit=1)
+    asked = load_table(catalog, name).scan(IsNull("table"), selected_fields=("table",), limit=1)
     return bool(asked.to_arrow().num_rows)
 
 
 def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[str, Any]]:
     if not catalog.table_exists(name):
         return []
-    table = catalog.load_table(name)
+    table = load_table(catalog, name)
     columns = tuple(field.name for field in table.schema().fields if field.name not in without)
     rows: list[dict[str, Any]] = table.scan(selected_fields=columns).to_arrow().to_pylist()
     return rows
@@ -147,7 +147,7 @@ def _newest_batch(catalog: Reader, name: str) -> float:
     """The batch in the newest marker of a table."""
     if not catalog.table_exists(name):
         return 0
-    table = catalog.load_table(name)
+    table = load_table(catalog, name)
     snapshot = table.current_snapshot()
     while snapshot is not None:
         summary = snapshot.summary.additional_properties if snapshot.summary else {}

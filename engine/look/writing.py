@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from engine.errors import CommitConflictError
-from engine.look.reading import open_catalog
+from engine.look.reading import moved, open_catalog
 from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec
 
@@ -18,7 +18,8 @@ Given = TypeVar("Given")
 def until_committed(attempt: Callable[[], Given], what: str, name: str) -> Given:
     """What `attempt` gives, tried again as often as others write the table `name` between its read and its commit.
 
-    Raises: CommitConflictError: others wrote each time; `what` could not be done.
+    Raises: CommitConflictError: others wrote each time; `what` could not be done. SpecError: the table is not where the
+        catalog says.
     """
     from pyiceberg.exceptions import CommitFailedException, ValidationException
 
@@ -27,6 +28,8 @@ def until_committed(attempt: Callable[[], Given], what: str, name: str) -> Given
             return attempt()
         except (CommitFailedException, ValidationException):  # somebody has written since it was read
             continue
+        except FileNotFoundError as error:
+            raise moved(name, error) from error
     raise CommitConflictError(f"Cannot {what}: others wrote {name} each time.", "run again")
 
 

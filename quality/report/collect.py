@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from engine import names
-from engine.look import Reader, TableNames, table_names
+from engine.look import Reader, TableNames, load_table, table_names
 from engine.look.gaps import gaps_of
 from engine.look.rejects import grouped, of_no_table
 from engine.moments import EPOCH
@@ -71,7 +71,7 @@ def oldest_shown(catalog: Reader, project: ProjectSpec) -> datetime:
     """When the oldest run that is shown can have begun, by the commits to the ledger of runs."""
     name = f"{project.namespace}.{names.RUNS}"
     commits = (
-        sorted(catalog.load_table(name).snapshots(), key=lambda one: one.timestamp_ms)
+        sorted(load_table(catalog, name).snapshots(), key=lambda one: one.timestamp_ms)
         if catalog.table_exists(name)
         else []
     )
@@ -86,7 +86,7 @@ def ledger_rows(catalog: Reader, name: str, column: str, since: datetime) -> lis
 
     if not catalog.table_exists(name):
         return []
-    found = catalog.load_table(name).scan(GreaterThanOrEqual(column, since.isoformat())).to_arrow()
+    found = load_table(catalog, name).scan(GreaterThanOrEqual(column, since.isoformat())).to_arrow()
     return list(found.sort_by(column).to_pylist())
 
 
@@ -142,7 +142,7 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
     facts = replace(facts, latest=known.latest)
     if not all(catalog.table_exists(name) for name in (known.latest, known.history, known.changes)):
         return facts
-    latest, history, changes = (catalog.load_table(name) for name in (known.latest, known.history, known.changes))
+    latest, history, changes = (load_table(catalog, name) for name in (known.latest, known.history, known.changes))
     commits = commits_of(changes)
     late, log = late_and_log(catalog, changes, commits, facts.gaps, control, [run.batch for run in facts.runs])
     told = history.properties

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from engine import names
-from engine.look import Reader
+from engine.look import Reader, load_table
 from engine.moments import moment_of
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 from engine.schema.gap import HEALED, Gap
@@ -131,7 +131,7 @@ def windows_of(catalog: Reader, control: str) -> list[WindowFact]:
         return []
     columns = ("kind", "event_id", "commit_ts", "source")
     markers = In("kind", (WINDOW_OPEN, WINDOW_CLOSE))
-    rows = catalog.load_table(control).scan(markers, selected_fields=columns).to_arrow().to_pylist()
+    rows = load_table(catalog, control).scan(markers, selected_fields=columns).to_arrow().to_pylist()
     marks: dict[Any, dict[str, datetime]] = {}
     for row in rows:
         if row["event_id"] is not None and row["commit_ts"] is not None:

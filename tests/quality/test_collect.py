@@ -15,7 +15,9 @@ from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, StringType
 
 from engine.cli import main
+from engine.doctor import tables
 from engine.schema.gap import HEALED, OPEN
+from engine.spec import load_project
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
 from quality.report.stream import commits_of, log_of
@@ -252,6 +254,49 @@ def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:
         lake.run(number)
     runs = orders(lake).runs
     assert (len(runs), runs[0].run_id, runs[-1].run_id) == (30, "run6", "run35")
+
+
+MOVED_COMMANDS = (
+    ("show", "shop.orders"),
+    ("runs",),
+    ("rejects", "list"),
+    ("gaps", "list"),
+    ("gaps", "ack", "x", "--reason", "y"),
+    ("report",),
+)
+
+
+def test_a_project_that_was_moved_is_told_by_every_command_and_found_by_doctor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.mkdir()
+    lake = Lake(before)
+    filled(lake)
+    for ledger, schema in (("gaps", GAPS), ("rejects", REJECTS)):
+        lake.append(f"silt.{ledger}", schema, [])
+    (found,) = tables(lake.project)
+    assert found.ok, found
+    before.rename(after)
+    (after / "siltstone.yaml").write_text(
+        f"catalog: {{name: lake, type: jdbc, uri: 'jdbc:sqlite:{after}/catalog.db'}}\nnamespace: silt\n"
+    )
+    (after / "specs").mkdir()
+    (after / "specs" / "orders.yaml").write_text("table: shop.orders\nsource: {format: debezium-json, path: events}\n")
+    for command in MOVED_COMMANDS:
+        with pytest.raises(SystemExit) as ended:
+            main([*command, "--project", str(after / "siltstone.yaml")])
+        said = " ".join(capsys.readouterr().err.split())
+        assert ended.value.code == 2, (command, said)
+        assert f": {before}/warehouse/" in said
+        assert ".metadata.json does not exist." in said
+        assert "if the project or its warehouse was moved, put it back, or make a link to it where it was" in said
+    (found,) = tables(load_project(after / "siltstone.yaml"))
+    assert not found.ok
+    assert found.found.startswith("7 of 7 are not where the catalog says: shop.orders (")
+    after.rename(before)
+    (found,) = tables(lake.project)
+    assert (found.ok, found.found) == (True, "7, where the catalog says")
 
 
 def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
