@@ -12,7 +12,7 @@ from engine.decode.envelope import CONTROL
 from engine.schema.control_kinds import NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE
 
 OF_ROWS: Final = (NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE)
-"""Kinds whose events hold values of rows or keys, which a spec can mask: where they stand is told, not what they say."""
+"""Kinds whose events hold values of rows or keys. A spec can mask them: where they stand is told, not what they say."""
 
 
 def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
