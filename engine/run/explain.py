@@ -80,13 +80,13 @@ def explain_key(work: Folding, part: Part) -> Explanation:
 
 
 def with_withdrawals(changes: DataFrame, places: DataFrame | None) -> DataFrame:
-    """The changes with the batch of control events that withdrew them, as `withdrawn_by`; null where none did.
+    """The changes with the batch of control events that withdrew them, as `withdrawn_by`; null where they count.
 
     Rows: 1:1.
     """
     if places is None:
         return changes.withColumn("withdrawn_by", F.lit(None).cast("bigint"))
-    told = places.withColumnRenamed("control_batch", "withdrawn_by")
+    told = places.select(*PLACE, F.coalesce("control_batch", F.lit(0)).alias("withdrawn_by"))
     return changes.join(F.broadcast(told), on=PLACE, how="left").select(*changes.columns, "withdrawn_by")  # one a line
 
 

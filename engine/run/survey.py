@@ -156,6 +156,8 @@ def keys_withdrawn_from(work: Folding) -> DataFrame | None:
     if work.withdrawn_places is None or work.target.control_batch == work.folded.control_batch:
         return None
     fresh = work.withdrawn_places.where(F.col("control_batch") > work.folded.control_batch)
+    if fresh.isEmpty():
+        return None  # a look at all changes less
     folded = work.all_changes_up_to_target().where(F.col("batch") <= work.folded.batch)
     concerned = withdrawn_of(folded, fresh).select("key", "op").distinct().transform(checkpointed)
     if concerned.isEmpty():

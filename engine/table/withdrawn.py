@@ -17,14 +17,15 @@ from engine.schema.control_kinds import REDELIVERY, WITHDRAWAL
 def withdrawn_places(control: DataFrame | None, until: int | None = None) -> DataFrame | None:
     """Where the withdrawn changes stand; None where there are none. `until`: the newest batch of control events.
 
-    Gives: file, line, control_batch (that withdrew it first). Computed.
+    Gives: file, line, control_batch (that withdrew it first; null where it was no change from the first). Computed.
     Rows: one a line.
     """
     if control is None:
         return None
     told = control.where(F.col("kind").isin(REDELIVERY, WITHDRAWAL))
     told = told if until is None else told.where(F.col("batch") <= until)
-    places = told.groupBy(*PLACE).agg(F.min("batch").alias("control_batch")).transform(checkpointed)
+    withdrew = F.min(F.when(F.col("kind") == WITHDRAWAL, F.col("batch"))).alias("control_batch")
+    places = told.groupBy(*PLACE).agg(withdrew).transform(checkpointed)
     return None if places.isEmpty() else places
 
 
