@@ -162,6 +162,7 @@ def test_a_run_that_dies_before_the_gaps_are_written_is_completed_by_the_next(
     assert (quiet.exit_code, quiet.tables[0].checks, gaps(shop)) == (0, None, [gap])
 
 
+@pytest.mark.slow
 def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.write("a.jsonl", FIRST)
     run(shop)

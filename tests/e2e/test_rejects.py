@@ -152,6 +152,7 @@ def test_rejects_whose_file_is_gone_and_that_were_not_kept_stay(shop: Shop) -> N
     assert [key for key, _, _ in shop.latest()] == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_file_that_its_table_refused_can_be_mended_in_place(shop: Shop) -> None:
     bad = [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two")), insert(3, row(3, "Cy", "three")), "{not JSON\n"]
     file = shop.write("a.jsonl", bad)

@@ -39,7 +39,7 @@ def test_shareplex_updates_columns_and_takes_the_table_from_the_spec(spark: Spar
     assert (report.sources[0].read, report.sources[0].taken) == (3, {"CL_BIZ1.MIO_LOG": 3})
 
 
-@pytest.mark.parametrize("images", ["standard", "swapped"])
+@pytest.mark.parametrize("images", ["standard", pytest.param("swapped", marks=pytest.mark.slow)])
 def test_a_delete_without_its_key_is_rejected_and_never_applied(
     spark: SparkSession, project: ProjectSpec, images: str
 ) -> None:

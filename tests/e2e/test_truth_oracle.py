@@ -84,6 +84,7 @@ def jobs_of(spark: SparkSession, project: ProjectSpec, lines: Iterable[str]) -> 
     return ran(spark, project, spec), versions(spark, spec, "N")
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_oracle_stands_between_the_commits_it_saw_and_the_others(
     spark: SparkSession, project: ProjectSpec
 ) -> None:

@@ -38,9 +38,8 @@ def versions(history: list[dict[str, Any]], key: str, value: Any, columns: tuple
     return [None if row["_op"] == "delete" else tuple(row[c] for c in columns) for row in mine]
 
 
-@pytest.mark.parametrize(
-    "capture", [name if name == "NEW_VALUES" else pytest.param(name, marks=pytest.mark.slow) for name in CAPTURES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("capture", CAPTURES)
 def test_every_capture_type_gives_the_same_tables(spark: SparkSession, project: ProjectSpec, capture: str) -> None:
     file = DATA / f"spanner/derived_emulator_{capture}.jsonl"
     latest, history, _ = rows_of(spark, project, "Users", file, "users")
