@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from engine.names import CONTROL_OF
+from engine.run.refusals import commonest
 from engine.spec.model import TableSpec
 from quality import catalogue
 from quality.results import Finding, Found
@@ -25,9 +26,7 @@ def found_in_rejects(
     is_own = (F.col("consumer") == spec.table) & (F.col("batch") > since)
     of_source = (F.col("consumer") == f"{CONTROL_OF}{spec.source.path}") & (F.col("batch") > control_since)
     asked = rejects.where(is_own | (of_source & F.col("table").isNull()))
-    grouped = asked.groupBy((F.col("consumer") == spec.table).alias("is_own"), "reason")
-    counted = grouped.agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at")).collect()
-    rows = sorted(counted, key=lambda row: (-row["n"], row["reason"] or ""))
+    rows = commonest(asked.withColumn("is_own", F.col("consumer") == spec.table), "is_own").collect()
     own, unnamed = [row for row in rows if row["is_own"]], [row for row in rows if not row["is_own"]]
     if not rows:
         return Found()

@@ -48,12 +48,12 @@ def holds_batches(messages: DataFrame, fields: Sequence[str], new: DataFrame) ->
     found = {
         row["lane"]: row["batches"] for row in batches.groupBy("lane").agg(F.max("batch").alias("batches")).collect()
     }
-    if found.keys() == {_OF_FILES}:
-        return bool(found[_OF_FILES] >= WHOLE)
+    if found.keys() <= {_OF_FILES}:
+        return bool(found.get(_OF_FILES, 0) >= WHOLE)
     folders = {"", *(lane["folder"] for lane in found)}
-    asked = new.transform(_placed, fields).select("lane").distinct().collect() if found else []
+    asked = new.transform(_placed, fields).select("lane").distinct().collect()
     lanes = [row["lane"] for row in asked if row["lane"]["folder"] in folders]  # no lane goes over folders
-    return bool(found) and all(found.get(lane, 0) >= WHOLE for lane in lanes)
+    return all(found.get(lane, 0) >= WHOLE for lane in lanes)
 
 
 def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:

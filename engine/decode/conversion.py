@@ -37,9 +37,7 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
 _CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "instant", "zoned_text", "local_text", "written_moment"}
 )
-_COUNTS: Final[frozenset[EncodingKind]] = frozenset(
-    {"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"}
-)
+_COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
 _COUNTING: Final = frozenset({"days", "millis", "micros", "nanos", "moment", "instant"})
 _DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
@@ -78,25 +76,25 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     return _READ.get(encoding.kind, T.StringType())
 
 
-def loosened(text: Column, kind: T.DataType, counts: EncodingKind | None = None) -> Column:
-    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags. `counts`: what the
-    numbers of the column count, where they count something; they are no flags, and days can be written as a date."""
+def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
+    """A text as the JSON reader's type: numbers in quotes, flags as numbers and numbers as flags. A number that
+    `counts` days or fractions of a second is no flag; days, which are the small numbers, can be written as a date."""
     if isinstance(kind, T.BinaryType):
         return F.try_to_binary(text, F.lit("base64"))
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
         number = text.try_cast(kind)
-        if counts is not None:
-            return F.coalesce(number, F.unix_date(values.iso_date(text)).cast(kind)) if counts == "days" else number
+        if counts:
+            is_days = isinstance(kind, T.IntegerType)
+            return F.coalesce(number, F.unix_date(values.iso_date(text))) if is_days else number
         return F.coalesce(number, F.when(text == "true", 1).when(text == "false", 0).cast(kind))
     return _as(text, kind, T.StringType)
 
 
-def counts(column: ColumnShape) -> EncodingKind | None:
-    """What the column's numbers count: days, or fractions of a second; None where they are numbers."""
-    kinds = {encoding.kind for _, encoding in column.encodings}
-    return next(iter(kinds & _COUNTS)) if kinds <= _COUNTS else None
+def counts(column: ColumnShape) -> bool:
+    """Whether the column's numbers count days or fractions of a second."""
+    return all(encoding.kind in _COUNTS for _, encoding in column.encodings)
 
 
 def prepared(value: Column, column: ColumnShape) -> Column:
@@ -141,7 +139,7 @@ def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: C
 
 
 def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
-    read = loosened(text, _read_type(encoding, kind), encoding.kind if encoding.kind in _COUNTS else None)
+    read = loosened(text, _read_type(encoding, kind), encoding.kind in _COUNTS)
     if encoding.kind == "decimal_base64":
         return values.let(F.hex(read), lambda digits: _convert(digits, encoding, kind, given))
     return _convert(read, encoding, kind, given)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -82,14 +83,14 @@ def holds(epoch: EpochSpec) -> Column:
         others.append(F.col("file").rlike(ending(epoch.path)))
     if epoch.until is not None:
         others.append(F.col("commit_ts") < F.lit(epoch.until))
-    held = F.coalesce(reduce(lambda one, other: one & other, [*of_server, *others]), F.lit(False))
+    held = F.coalesce(reduce(and_, [*of_server, *others]), F.lit(False))
     if not of_server:
         return held
     server, gtid = from_source("server_id").try_cast("bigint"), from_source("gtid")
     is_silent = (F.coalesce(server, F.lit(0)) == 0) & (F.coalesce(gtid, F.lit("")) == "")
     is_silent = is_silent & F.coalesce(F.col("op") == OP_READ, F.lit(False))
-    told = F.coalesce(reduce(lambda one, other: one & other, others), F.lit(False)) if others else F.lit(None)
-    return F.when(is_silent, told.cast("boolean")).otherwise(held)
+    told = F.coalesce(reduce(and_, others), F.lit(False)) if others else F.lit(None).cast("boolean")
+    return F.when(is_silent, told).otherwise(held)
 
 
 def from_source(name: str) -> Column:

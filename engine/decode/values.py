@@ -116,15 +116,9 @@ def extent(text: Column) -> tuple[Column, Column]:
     written = F.when(text.rlike("[eE]"), plain_digits(F.when(~text.rlike(ENDLESS), text))).otherwise(
         F.translate(text, "+", "")
     )
-    whole, fraction = (
-        F.substring_index(written, ".", 1),
-        F.when(written.contains("."), F.split_part(written, F.lit("."), F.lit(2))),
-    )
-    is_number = written.rlike(r"^-?[0-9]")
-    return (
-        F.when(is_number, F.length(F.ltrim(whole, F.lit("-0")))),
-        F.when(is_number, F.coalesce(F.length(F.rtrim(fraction, F.lit("0"))), F.lit(0))),
-    )
+    number = F.when(written.rlike(r"^-?[0-9]"), written)
+    whole, fraction = (F.split_part(number, F.lit("."), F.lit(part)) for part in (1, 2))  # of none, a part is empty
+    return F.length(F.ltrim(whole, F.lit("-0"))), F.length(F.rtrim(fraction, F.lit("0")))
 
 
 def scaled(number: Column, places: Column) -> Column:

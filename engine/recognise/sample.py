@@ -25,7 +25,7 @@ DELIMITERS = (",", ";", "\t", "|")
 ENCODING = "utf-8-sig"
 """Without the byte order mark that a text may begin with, as Spark reads it."""
 csv.field_size_limit(MOST_CHARACTERS)  # Python's own limit is less than what tables hold
-DAMAGED = (zlib.error, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError, NotImplementedError)
+DAMAGED = (zlib.error, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
 """What reading the bytes of a damaged file can end in, beside what says so."""
 
 
@@ -167,12 +167,16 @@ def _avro(path: Path) -> Sample:
 
 
 def _parquet(path: Path) -> Sample:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
-    batch = next(file.iter_batches(ARROW_BATCH), None)
-    records = () if batch is None else tuple(_in_utc(batch).to_pylist())
-    return Sample(path, "parquet", records, len(records) == file.metadata.num_rows, _columns(file))
+    try:
+        file = pq.ParquetFile(path)
+        batch = next(file.iter_batches(ARROW_BATCH), None)
+        records = () if batch is None else tuple(_in_utc(batch).to_pylist())
+        return Sample(path, "parquet", records, len(records) == file.metadata.num_rows, _columns(file))
+    except pa.ArrowException as error:  # Arrow says what it cannot read, be it damaged or not
+        raise ValueError(str(error)) from error
 
 
 def _in_utc(batch: Any) -> Any:

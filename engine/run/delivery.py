@@ -19,7 +19,7 @@ from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.folding import newest_batch
 from engine.run.order import settled
-from engine.run.records import context_of, read_records, source_files, with_gaps
+from engine.run.records import context_of, read_beside, read_records, source_files
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -131,9 +131,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     context = context_of(spark, delivery.source, delivery.files, union)
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
-    lines, counted = read_records(spark, delivery.source, wanted, catalog)
-    if form.reads_on is not None:
-        lines = with_gaps(lines, delivery.files, wanted)
+    lines, counted = read_beside(spark, delivery.source, delivery.files, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
     records = envelopes(lines, delivery.source, delivery.declared)
     is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False))

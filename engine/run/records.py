@@ -13,7 +13,7 @@ from engine.errors import SourceError
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
-from engine.inputs.pending import PendingFile, between_new
+from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.recognise import looks_like
 from engine.spec.model import SourceSpec
 
@@ -35,6 +35,23 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
     files = list_files(spark, source.path, until_ms)
     told = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
     return [file for file in told if file.size or not file.whole]
+
+
+def read_beside(
+    spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], read: Sequence[PendingFile], catalog: str
+) -> tuple[DataFrame, list[CountedFile]]:
+    """The records of files that stand among `files`.
+
+    Gives: what `read_records` gives; for a format that reads on after_gap, too: whether a file follows one that was not
+        read.
+    """
+    lines, counted = read_records(spark, source, read, catalog)
+    if FORMATS[source.format].reads_on is None:
+        return lines, counted
+    paths = {entry.file.path for entry in read}
+    pairs = pairwise(sorted(files, key=by_path))
+    after = [file.path for before, file in pairs if file.path in paths and before.path not in paths]
+    return lines.withColumn("after_gap", F.col("file").isin(after)), counted
 
 
 def read_records(
@@ -82,10 +99,9 @@ def context_of(
     reads_on = FORMATS[source.format].reads_on
     if reads_on is None:
         return []
-    asked = scanned(spark, [entry.file for entry in new])
 
     def are_enough(lines: DataFrame) -> bool:
-        return reads_on(lines, asked)
+        return reads_on(lines, scanned(spark, [entry.file for entry in new]))
 
     found: dict[str, InputFile] = {}
     for stretch, is_after, is_before in between_new(files, new):
@@ -108,17 +124,6 @@ def nearest(
 def scanned(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
     """The lines of files, in their order: numbers of one piece of a file grow, and that is all that is asked here."""
     return scan(spark, [file.path for file in files]).select("file", F.col("row").alias("line"), "text")
-
-
-def with_gaps(lines: DataFrame, files: Sequence[InputFile], read: Sequence[PendingFile]) -> DataFrame:
-    """Lines that say whether their file follows one that was not read, for formats that ask it.
-
-    Needs: file. Gives: the same columns, then after_gap. Rows: 1:1.
-    """
-    paths = {entry.file.path for entry in read}
-    listed = sorted(files, key=lambda file: file.path)
-    after = [file.path for before, file in pairwise(listed) if file.path in paths and before.path not in paths]
-    return lines.withColumn("after_gap", F.col("file").isin(after))
 
 
 def as_records(part: Part, source: SourceSpec) -> DataFrame:

@@ -91,14 +91,14 @@ def behind(
     return SpecError(f"{error.message} Its records look like {form}.", hint)
 
 
-def commonest(rejects: DataFrame) -> DataFrame:
-    """The reasons of rejects, the commonest first.
+def commonest(rejects: DataFrame, *by: str) -> DataFrame:
+    """The reasons of rejects, the commonest first; each for itself in every group `by` other columns.
 
     Needs: reason, file, line.
-    Gives: reason, n, at: the place of the first (file, line).
-    Rows: one a reason.
+    Gives: the columns of `by`, reason, n, at: the place of the first (file, line).
+    Rows: one a reason, and group.
     """
-    counted = rejects.groupBy("reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
+    counted = rejects.groupBy(*by, "reason").agg(F.count("*").alias("n"), F.min(F.struct("file", "line")).alias("at"))
     return counted.orderBy(F.desc("n"), "reason")
 
 

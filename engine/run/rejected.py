@@ -17,7 +17,7 @@ from engine.names import PLACE
 from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
 from engine.run.folding import newest_batch
 from engine.run.order import settled
-from engine.run.records import context_of, read_records, source_files, with_gaps
+from engine.run.records import context_of, read_beside, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
 
@@ -111,14 +111,11 @@ def read_in_context(
 ) -> DataFrame:
     """The records of files, and of those beside them that their meaning can depend on.
 
-    Gives: what `read_records` gives.
+    Gives: what `read_beside` gives.
     """
     catalog = project.catalog.name
-    if FORMATS[source.format].reads_on is None:
-        return read_records(spark, source, files, catalog)[0]
-    listed = source_files(spark, source, catalog, None)
-    wanted = [*context_of(spark, source, listed, files), *files]
-    return with_gaps(read_records(spark, source, wanted, catalog)[0], listed, wanted)
+    listed = source_files(spark, source, catalog, None) if FORMATS[source.format].reads_on else ()
+    return read_beside(spark, source, listed, [*context_of(spark, source, listed, files), *files], catalog)[0]
 
 
 def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:

@@ -7,9 +7,10 @@ from engine import names
 from engine.decode import control_rows
 from engine.names import PLACE
 from engine.run.delivery import Consumer, Delivery, after
-from engine.schema.control_kinds import REDELIVERY, WITHDRAWAL
+from engine.schema.control_kinds import WITHDRAWAL
 from engine.spec.model import ProjectSpec
 from engine.table.ledger import read_ledger
+from engine.table.withdrawn import withdrawn_places, without_withdrawn
 
 
 def withdrawals(spark: SparkSession, project: ProjectSpec, delivery: Delivery, taker: Consumer) -> DataFrame | None:
@@ -22,8 +23,4 @@ def withdrawals(spark: SparkSession, project: ProjectSpec, delivery: Delivery, t
         return None
     before = delivery.known_again.where(~after(taker.pending.values()))
     found = control_rows(before).withColumn("kind", F.lit(WITHDRAWAL)).dropDuplicates(PLACE)
-    control = read_ledger(spark, project, names.CONTROL)
-    if control is None:
-        return found
-    told = control.where(F.col("kind").isin(REDELIVERY, WITHDRAWAL)).select(*PLACE)
-    return found.join(told, on=PLACE, how="left_anti").select(*found.columns)
+    return without_withdrawn(found, withdrawn_places(read_ledger(spark, project, names.CONTROL)))
