@@ -151,6 +151,7 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
         {"n": "123456.78"},
         {"u": 2**64},
         {"id": "y"},
+        {"id": 10.5},
     ]
     texts = [event("c", after={"id": 1} | change) for change in odd]
     rows = decoded(spark, texts, spec(columns, decimals="string"))
@@ -161,6 +162,8 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
     written = [{"day": "2024-02-29"}, {"day": 19782}, {"day": "2024-02-29T00:00:00Z"}]
     days = decoded(spark, [event("c", after={"id": 1} | change) for change in written], spec(columns))
     assert [row.row.day for row in days] == [date(2024, 2, 29)] * 3
+    (whole,) = decoded(spark, [event("c", after={"id": 10.0, "u": "-7.00"})], spec({"id": "int", "u": "bigint"}))
+    assert (whole.reason, whole.row.id, whole.row.u) == (None, 10, -7)
 
 
 def test_fields_that_are_no_columns_are_rescued(spark: SparkSession) -> None:
