@@ -21,11 +21,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.decode.conversion import BEYOND_MICROS, can_be_cut
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
 from engine.schema.evolve import MAX_DIGITS
 
 UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
+TOO_FINE_HINT: Final = " (of a key no digit may be lost: columns of the spec can declare it as string)"
 WRITTEN_OUT: Final = r"^[+-]?[0-9]+\.[0-9]+$"
 WRITTEN_OUT_HINT: Final = " (its digits are written out: source.decimals: string in the spec reads them)"
 
@@ -141,16 +143,19 @@ def _other_fields(shape: TableShape) -> Column:
 
 def reason(shape: TableShape) -> Column:
     """What is wrong, all of it; null where nothing is. Names columns and types, never values."""
-    unfit = [F.when(_has_fate(column.name, UNFIT), _misfit(column)) for column in shape.columns]
+    unfit = [F.when(_has_fate(c.name, UNFIT), _misfit(c, c.name in shape.keys)) for c in shape.columns]
     keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
     problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
     wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
     return F.when((F.col("op") != names.OP_TRUNCATE) & wrong, F.when(problems != "", problems))
 
 
-def _misfit(column: ColumnShape) -> Column:
+def _misfit(column: ColumnShape, is_key: bool) -> Column:
     """That the value is none of the column's type, and what setting would read it, where one would."""
     problem = F.lit(f'column "{column.name}": the value does not fit {column.value_type.simpleString()}')
+    if is_key and can_be_cut(column):
+        is_too_fine = F.col("_losses")["text"][column.name].rlike(BEYOND_MICROS)
+        return F.when(is_too_fine, F.concat(problem, F.lit(TOO_FINE_HINT))).otherwise(problem)
     if not any(encoding.kind == "decimal_base64" for _, encoding in column.encodings):
         return problem
     is_written_out = F.col("_losses")["text"][column.name].rlike(WRITTEN_OUT)

@@ -12,22 +12,26 @@ from engine import names
 FORMATS: Final = ("datastream-json", "datastream-avro")
 _FIRST: Final = "-0"  # how the position of the first half ends; the second one's ends in another digit
 _MYSQL: Final = "datastream-mysql"
+_NOBODY: Final = "{}"
 
 
 def with_pairs(envelopes: DataFrame) -> DataFrame:
     """The halves of key changes with each other's keys.
 
     Needs: envelopes of one table, kind change, computed once: they are read more than once.
-    Gives: the same columns; old_key_json and new_key_json hold the whole row of the other half.
+    Gives: the same columns; old_key_json and new_key_json hold the whole row of the other half; an UPDATE-DELETE alone
+        has an empty row: it gives its key up, to whom is not known.
     Rows: 1:1.
 
         place  event            old_key_json   new_key_json
         40     UPDATE-DELETE 1                 {id: 2}
         40     UPDATE-INSERT 2  {id: 1}
         50     UPDATE-INSERT 3                                 an ordinary update of MySQL
+        60     UPDATE-DELETE 3                 {}              the other half is in another file, perhaps not here yet
 
     Where a statement moves several rows, they are paired in the order in which they stand; where the halves at one
-    place are not as many, nothing is paired.
+    place are not as many, nothing is paired. That a key is given up says, too, that the row which took it before in the
+    same transaction is another one.
     """
     halves = envelopes.where(F.col("position").isNotNull()).select(
         "file",
@@ -40,7 +44,9 @@ def with_pairs(envelopes: DataFrame) -> DataFrame:
     places = halves.where("is_first").select("place").distinct()  # a set of places, few of them
     told = halves.where("is_half").join(F.broadcast(places), on="place", how="left_semi").transform(_paired)
     joined = envelopes.drop("old_key_json", "new_key_json").join(F.broadcast(told), on=["file", "line"], how="left")
-    return joined.select(*envelopes.columns)
+    gives_up = F.col("position").endswith(_FIRST) & (F.col("op") == names.OP_DELETE)
+    new_key = F.when(gives_up, F.coalesce("new_key_json", F.lit(_NOBODY)))
+    return joined.withColumn("new_key_json", new_key).select(*envelopes.columns)
 
 
 def _paired(halves: DataFrame) -> DataFrame:

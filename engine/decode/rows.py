@@ -15,8 +15,10 @@ from engine.decode.conversion import (
     Circumstances,
     as_text,
     beyond_calendar,
+    can_be_cut,
     convert,
     counts,
+    is_cut,
     loosened,
     prepared,
     read_type,
@@ -130,8 +132,8 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     keys["_key"] = F.when(lacking, keys["_key"])
     return prepared.select(
         "*",
-        _converted("_image", shape.columns, given).alias("_row"),
-        _converted("_old_image", shape.columns, given).alias("_before"),
+        _converted("_image", shape, shape.columns, given).alias("_row"),
+        _converted("_old_image", shape, shape.columns, given).alias("_before"),
         *[key.alias(name) for name, key in keys.items()],
     )
 
@@ -152,16 +154,20 @@ def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     return F.when(json.isNotNull(), let(_texts(json, columns), ready))
 
 
-def _converted(struct: str, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
-    values = [_value(F.col(struct)[column.name], column, given).alias(column.name) for column in columns]
+def _converted(struct: str, shape: TableShape, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
+    def value(column: ColumnShape) -> Column:
+        return _value(F.col(struct)[column.name], column, column.name in shape.keys, given)
+
+    values = [value(column).alias(column.name) for column in columns]
     return F.when(F.col(struct).isNotNull(), F.struct(*values))
 
 
-def _value(value: Column, column: ColumnShape, given: Circumstances) -> Column:
+def _value(value: Column, column: ColumnShape, is_key: bool, given: Circumstances) -> Column:
+    """What is stored of a value; null where it does not fit. No key does that would lose digits: two would be one."""
     converted = convert(value, column, given)
-    if not can_be_unavailable(column):
-        return converted
-    return F.when(~is_unavailable(value, read_type(column)), converted)
+    refused = [is_unavailable(value, read_type(column))] if can_be_unavailable(column) else []
+    refused += [is_cut(value, column)] if is_key and can_be_cut(column) else []
+    return F.when(~outcome.some(refused), converted) if refused else converted
 
 
 def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
@@ -181,7 +187,7 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
         _unsure(shape).alias("_unsure"),
         (told(F.col("_image")) | (any_image & F.col("_image").isNotNull())).alias("_full"),
         (told(F.col("_old_image")) | (any_image & F.col("_old_image").isNotNull())).alias("_before_full"),
-        *[_converted(name, shape.key_columns, given).alias(f"{name}_values") for name in _BESIDE],
+        *[_converted(name, shape, shape.key_columns, given).alias(f"{name}_values") for name in _BESIDE],
     )
 
 

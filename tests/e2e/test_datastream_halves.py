@@ -73,3 +73,36 @@ def test_halves_that_come_apart_give_the_tables_of_those_that_come_together(
     namespace = f"halves_{last[-6:].lower()}_last"
     _, specs = delivered(spark, catalog, tmp_path, namespace, [lambda kind: kind != last, lambda kind: kind == last])
     assert rows_of(spark, specs) == together
+
+
+def a_shift(number: int) -> Story:
+    """Three rows, and a statement that gives each the key of the next: `SET id = id + 1`."""
+    table = Table(f"shift_{number}", THINGS.keys, THINGS.columns)
+    rows = {key: {"id": key, "name": f"row {key}"} for key in (1, 2, 3)}
+    inserts = tuple(Event("insert", table, None, row) for row in rows.values())
+    moves = tuple(Event("update", table, row, row | {"id": key + 1}) for key, row in rows.items())
+    steps = [Step("stream", 1, NOON, inserts), Step("stream", 2, NOON + SECOND, moves)]
+    return Story((table,), steps)
+
+
+@pytest.mark.slow
+def test_a_shift_of_keys_that_is_cut_anywhere_gives_the_tables_of_the_whole(
+    spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+) -> None:
+    project, specs, parts = a_project(catalog, tmp_path, "halves_shifted"), [], []
+    for number in range(2 * 5):
+        teller, story, folder = DatastreamJson("oracle"), a_shift(number), tmp_path / str(number)
+        folder.mkdir()
+        lines, cut = [line + "\n" for line in teller.lines(story)], 4 + number % 5  # amid the six halves
+        parts.append([lines[:cut], lines[cut:]] if number < 5 else [lines[cut:], lines[:cut]])
+        specs.append(spec_of(project, teller, story.tables[0], folder))
+    for turn in range(2):
+        for number, part in enumerate(parts):
+            (tmp_path / str(number) / f"part-{turn}.jsonl").write_text("".join(part[turn]))
+        report = catch_up(project, specs, spark)
+        assert [table.error for table in report.tables if table.error] == []
+    for spec in specs:
+        latest = spark.table(f"lake.{spec.target.latest}").select("id", "name").orderBy("id").collect()
+        assert [tuple(row) for row in latest] == [(2, "row 1"), (3, "row 2"), (4, "row 3")]
+    once = {repr(rows) for rows in zip(*[iter(rows_of(spark, specs))] * 2, strict=True)}
+    assert len(once) == 1

@@ -166,6 +166,23 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
     assert (whole.reason, whole.row.id, whole.row.u) == (None, 10, -7)
 
 
+def test_a_key_is_rejected_where_two_keys_would_become_one(spark: SparkSession) -> None:
+    kinds = {"at": "timestamp", "count": "timestamp_ntz(9)"}
+    fine = {"at": "2024-01-01T00:00:00.000001Z", "count": 1_700_000_000_000_001_000}
+    finer = [{"at": "2024-01-01T00:00:00.000001001Z"}, {"count": fine["count"] + 1}]
+    events = [event("c", after=fine | odd) for odd in ({}, *finer)]
+    good, *bad = decoded(spark, events, spec(kinds, keys=tuple(kinds)))
+    assert good.reason is None
+    assert [f'"{name}": the value does not fit' in row.reason for row, name in zip(bad, kinds, strict=True)] == [
+        True
+    ] * 2
+    assert "declare it as string" in bad[0].reason
+    kept = decoded(spark, events, spec(kinds, keys=("at",)))
+    assert [row.reason is None for row in kept] == [True, False, True]  # what is no key loses them
+    (text,) = decoded(spark, events[1:2], spec(kinds | {"at": "string"}, keys=("at",)))
+    assert (text.reason, text.row["at"]) == (None, finer[0]["at"])
+
+
 def test_fields_that_are_no_columns_are_rescued(spark: SparkSession) -> None:
     extra = {**FULL, "new": {"x": [1]}, "none": None}
     insert, delete, plain = decoded(
