@@ -96,8 +96,7 @@ def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
 
     def field(name: str) -> Column:
         told = F.col("_read")[name]
-        exact = F.when(fractions.is_fraction(told), F.coalesce(F.col("_again")[name], told)).otherwise(told)
-        return exact if name in names else told
+        return _digits_of(told, F.col("_again")[name]) if name in names else told
 
     fields = F.struct(*[field(name).alias(name) for name in [*[c.name for c in shape.columns], REFUSED]])
     return again.select(*kept, F.when(F.col("_read").isNotNull(), fields).alias("_read"))
@@ -109,8 +108,30 @@ def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
     return F.from_json(json, schema, {"columnNameOfCorruptRecord": REFUSED})
 
 
+def _digits_of(told: Column, quoted: Column) -> Column:
+    """A text, from a second reading where the first may have cut it; 1.10 is 1.1, whatever numbers stand beside it."""
+    return F.when(fractions.is_fraction(told) & fractions.has_long_number(quoted), quoted).otherwise(told)
+
+
 def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
     return F.from_json(json, T.StructType([T.StructField(column.name, T.StringType()) for column in columns]))
+
+
+def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
+    """The same, with fractions to their last digit: parsed a second time with these in quotes. Few images are."""
+
+    def digits(both: Column, column: ColumnShape) -> Column:
+        plain, quoted = both["plain"][column.name], both["quoted"][column.name]
+        if isinstance(read_type(column), T.StringType):
+            return _digits_of(plain, quoted)
+        return F.when(fractions.is_fraction(plain), F.coalesce(quoted, plain)).otherwise(plain)
+
+    def exact(both: Column) -> Column:
+        return F.when(both["plain"].isNotNull(), F.struct(*[digits(both, c).alias(c.name) for c in columns]))
+
+    quoted = fractions.in_quotes(json, [column.name for column in columns])
+    both = F.struct(_texts(json, columns).alias("plain"), _texts(quoted, columns).alias("quoted"))
+    return F.when(json.isNotNull(), let(both, exact))
 
 
 def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
@@ -151,7 +172,7 @@ def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
         fields = [prepared(loosened(texts[c.name], read_type(c), counts(c)), c).alias(c.name) for c in columns]
         return F.when(texts.isNotNull(), F.struct(*fields))
 
-    return F.when(json.isNotNull(), let(_texts(json, columns), ready))
+    return F.when(json.isNotNull(), let(_exact_texts(json, columns), ready))
 
 
 def _converted(struct: str, shape: TableShape, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
@@ -254,7 +275,7 @@ def _losses(shape: TableShape) -> Column:
     def named(fates: Column, kind: str) -> Column:
         return outcome.names_where((c.name, fates[c.name] == kind) for c in columns).alias(kind)
 
-    loose = _texts(F.when(F.col("_refused"), F.col("_image_json")), columns)
+    loose = _exact_texts(F.when(F.col("_refused"), F.col("_image_json")), columns)
     return let(let(loose, texts), sorted_out)
 
 

@@ -5,6 +5,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Protocol
@@ -176,14 +177,17 @@ def batches(table: "Table") -> "pa.RecordBatchReader":
 
 
 def key_value(name: str, text: str, kind: "IcebergType") -> object:
-    """A key given on the command line as a value of its column; binary as base64, as `show --format json` prints it.
+    """A key given on the command line as a value of its column, written as `show` prints it: binary as base64, a time
+    in UTC where it names no zone.
 
     Raises: SpecError where the text is no such value.
     """
     from pyiceberg.expressions.literals import literal
-    from pyiceberg.types import BinaryType, DecimalType, FixedType, StringType
+    from pyiceberg.types import BinaryType, DecimalType, FixedType, StringType, TimestampType, TimestamptzType
 
     try:
+        if isinstance(kind, TimestamptzType | TimestampType):  # PyIceberg knows neither a blank nor Z
+            text = _iso_moment(text, isinstance(kind, TimestamptzType))
         if isinstance(kind, StringType):
             return text
         if isinstance(kind, DecimalType):
@@ -191,9 +195,16 @@ def key_value(name: str, text: str, kind: "IcebergType") -> object:
         if isinstance(kind, BinaryType | FixedType):
             return base64.b64decode(text, validate=True)
         literal(text).to(kind)
-    except (ValueError, TypeError, InvalidOperation, binascii.Error) as error:
+    except (ValueError, TypeError, OverflowError, InvalidOperation, binascii.Error) as error:
         raise SpecError(f"Cannot look up {name}: the value given is not of type {kind}.") from error
     return text
+
+
+def _iso_moment(text: str, zoned: bool) -> str:
+    moment = datetime.fromisoformat(text)
+    if not zoned:
+        return moment.isoformat()
+    return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def _scaled(value: Decimal, scale: int) -> Decimal:

@@ -14,7 +14,7 @@ from engine.decode import decode_rows, discover, envelopes
 from engine.spec.model import ColumnSpec, SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec
-from tests.unit.decode.given import lines, spec
+from tests.unit.decode.given import decoded, lines, spec
 
 NUMBERS = [
     Decimal(text)
@@ -102,6 +102,22 @@ def test_fractions_in_json_keep_the_digits_that_a_double_has_no_room_for(spark: 
     assert places == [row.position for row in found(spark, [{"n": number} for number in ordered])]
     alike = found(spark, ['{"n": 2e23, "x": 1.5}', '{"n": 200000000000000000000000.0, "x": 1.25}', '{"n": "2e23"}'])
     assert len({row.position for row in alike}) == 1
+
+
+def test_fractions_keep_their_digits_beside_values_that_the_reader_refuses(spark: SparkSession) -> None:
+    columns = {"id": "int", "i": "int", "d": "decimal(30,3)", "t": "string", "j": "string", "f": "double"}
+    source = SourceSpec("rows", "x", rows=RowsSpec("r", (("id", "number"),)))
+    numbers = ("12345678901234567.891", "123456789012345678901234567.5", "9007199254740993.125", "1.10")
+    texts = [
+        f'{{"id": {n}, "i": {i}, "d": {number}, "t": {number}, "j": {{"d": 1.5}}, "f": {f}}}'
+        for n, number in enumerate(numbers)
+        for i, f in ((7, "0.5"), ('"7"', "0.5"), (7, '"0.5"'), ("7.0", '"nan"'))
+    ]
+    rows = decoded(spark, texts, replace(spec(columns, table="r"), source=source))
+    assert [row.reason for row in rows] == [None] * len(texts)
+    told = [(Decimal(text), "1.1" if text == "1.10" else text) for text in numbers for _ in range(4)]
+    assert [(row.row.d, row.row.t) for row in rows] == told
+    assert {(row.row.i, row.row.j) for row in rows} == {(7, '{"d":1.5}')}
 
 
 def test_conditions_see_every_digit_of_a_fraction(spark: SparkSession) -> None:
