@@ -118,7 +118,7 @@ def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
 
 
 def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
-    """The same, with fractions to their last digit: parsed a second time with these in quotes. Few images are."""
+    """The same, with fractions to their last digit: where one is long, the image is parsed again with them in quotes."""
 
     def digits(both: Column, column: ColumnShape) -> Column:
         plain, quoted = both["plain"][column.name], both["quoted"][column.name]
@@ -129,7 +129,8 @@ def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     def exact(both: Column) -> Column:
         return F.when(both["plain"].isNotNull(), F.struct(*[digits(both, c).alias(c.name) for c in columns]))
 
-    quoted = fractions.in_quotes(json, [column.name for column in columns])
+    named = [column.name for column in columns]
+    quoted = F.when(fractions.may_be_cut(json, named), fractions.in_quotes(json, named))
     both = F.struct(_texts(json, columns).alias("plain"), _texts(quoted, columns).alias("quoted"))
     return F.when(json.isNotNull(), let(both, exact))
 
