@@ -118,7 +118,7 @@ def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
 
 
 def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
-    """The same, with fractions to their last digit: where one is long, the image is parsed again with them in quotes."""
+    """The same, with fractions to their last digit: where one is long, all is parsed again with these in quotes."""
 
     def digits(both: Column, column: ColumnShape) -> Column:
         plain, quoted = both["plain"][column.name], both["quoted"][column.name]
