@@ -18,7 +18,7 @@ from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
-from engine.run.folding import is_left_behind, other_settings
+from engine.run.folding import is_left_behind, newest_batch, other_settings
 from engine.run.lock import one_run
 from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
@@ -38,7 +38,7 @@ from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read
 from engine.table.changes import ensure_changes, known_row
 from engine.table.commit import Branch, drop_stale_branches, newest_summary
-from engine.table.ledger import append_frame, ensure_ledger
+from engine.table.ledger import append_frame, ensure_ledger, read_ledger
 
 APPLIED, CONTROL, OTHER_TABLE, REJECTED = "applied", "control", "other table", "rejected"
 IDENTITY = (*PLACE, "position", "op")
@@ -73,7 +73,7 @@ class Replay(Run):
         try:
             found = rejected_delivery(self.spark, self.project, source, specs)
             if found is None:
-                self.tables += [TableReport(spec.table, NOTHING_NEW) for spec in specs]
+                self.tables += [self.completed(spec) for spec in specs]
                 return
             report = replace(source_report(found, specs), out_of_reach=found.out_of_reach)
             self.sources.append(report)
@@ -88,13 +88,43 @@ class Replay(Run):
         assert isinstance(delivery, Rejected)
         self.progress(spec.table, "replaying")
         taking = replay_table(spark, self.project, delivery, spec, self.run_id)
-        if is_left_behind(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
-            report = self.folded(spark, spec, taking, source)
-        elif taking.changes:
-            report = rebuild_table(self.project, spec, spark, self.progress, None)
-        else:
-            report = TableReport(spec.table, NOTHING_NEW)
+        report = self.folded(spark, spec, taking, source)
         return replace(report, rejected=taking.rejected)
+
+    def completed(self, spec: TableSpec) -> TableReport:
+        """Fold and publish what a replay that died took for a table, where no rejects wait. Its failure is its own."""
+        began = time.monotonic()
+        try:
+            if not owes_fold(self.spark, self.project, spec):
+                return TableReport(spec.table, NOTHING_NEW)
+            nothing = SourceReport(spec.source.path, files=0, read=0, taken={}, control=0, other_tables={}, rejected=0)
+            report = self.folded(self.spark, spec, Taking(0, 0, 0), nothing)
+        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+            return failed(spec, error, time.monotonic() - began)
+        return replace(report, seconds=time.monotonic() - began, source=spec.source.path)
+
+    def folded(self, spark: SparkSession, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
+        """Fold what a table took. Where the mended spec needs all changes folded again: if a replay took some of them,
+        this one or one that died. Settings that were changed for another reason are not the replay's to apply."""
+        if is_left_behind(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
+            return super().folded(spark, spec, taking, source)
+        if owes_fold(spark, self.project, spec):
+            return rebuild_table(self.project, spec, spark, self.progress, None)
+        return TableReport(spec.table, NOTHING_NEW)
+
+
+def owes_fold(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
+    """Whether a replay took changes that `history` or `latest` is not a fold of yet.
+
+    Needs: marks of real batches only.
+    """
+    taken = newest_batch(spark, project, spec.target.changes)
+    folded = min(newest_batch(spark, project, table) for table in (spec.target.history, spec.target.latest))
+    marks = read_ledger(spark, project, names.REPLAYS)
+    if folded >= taken or marks is None:
+        return False
+    of_table = (F.col("consumer") == spec.table) & (F.col("outcome") == APPLIED)
+    return not marks.where(of_table & (F.col("batch") > folded) & (F.col("batch") <= taken)).isEmpty()
 
 
 @dataclass(frozen=True)
