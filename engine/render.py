@@ -3,6 +3,7 @@
 decimal    its digits as text, with the scale     timestamp   ISO 8601, microseconds; `Z` when it has a zone
 binary     base64                                 date, time  ISO 8601
 NaN, inf   "NaN", "Infinity", "-Infinity"         map         an object when its keys are text, else pairs
+text       as it is; bytes that are no UTF-8, which a source may send, escaped: caf\\xe9
 """
 
 import base64
@@ -33,6 +34,13 @@ def plain(array: pa.Array) -> list[Any]:
         if fits(kind):
             return convert(array)
     return list(array.to_pylist())
+
+
+def records(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows with Python's own values, as Arrow gives them, but for text that is no UTF-8, which it fails on."""
+    columns = [_texts(column) if _is_text(column.type) else column.to_pylist() for column in table.columns]
+    names = table.schema.names
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def json_line(row: Mapping[str, Any]) -> str:
@@ -114,6 +122,14 @@ def _binaries(array: pa.Array) -> list[str | None]:
     return [None if value is None else base64.b64encode(value).decode() for value in array.to_pylist()]
 
 
+def _texts(array: pa.Array | pa.ChunkedArray) -> list[str | None]:
+    try:
+        return list(array.to_pylist())
+    except UnicodeDecodeError:
+        kept = array.cast(pa.large_binary()).to_pylist()
+        return [None if value is None else value.decode("utf-8", "backslashreplace") for value in kept]
+
+
 def _floats(array: pa.Array) -> list[float | str | None]:
     return [value if value is None or math.isfinite(value) else _not_finite(value) for value in array.to_pylist()]
 
@@ -140,7 +156,7 @@ def _maps(array: pa.MapArray) -> list[Any]:
     # The children of a sliced map array are those of the whole, and its offsets point into them.
     entries = list(zip(plain(array.keys), plain(array.items), strict=True))
     parts = [entries[start:end] for start, end in pairwise(array.offsets.to_pylist())]
-    named = pa.types.is_string(array.type.key_type)
+    named = _is_text(array.type.key_type)
     made = [dict(part) if named else [list(entry) for entry in part] for part in parts]
     return [part if valid else None for part, valid in zip(made, array.is_valid().to_pylist(), strict=True)]
 
@@ -159,12 +175,17 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def _is_binary(kind: pa.DataType) -> bool:
     tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
     return any(test(kind) for test in tests)
 
 
 _CONVERSIONS: tuple[tuple[Callable[[Any], bool], Callable[[Any], list[Any]]], ...] = (
+    (_is_text, _texts),
     (pa.types.is_timestamp, _timestamps),
     (pa.types.is_date, _dates),
     (pa.types.is_time, _times),

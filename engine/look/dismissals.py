@@ -62,10 +62,12 @@ def stands_at(reject: "Reject", place: str) -> bool:
 
 def dismissals(catalog: Reader, namespace: str) -> "dict[Place, Dismissal]":
     """What was dismissed, by the places of the rejects; the first word on each."""
+    from engine.render import records
+
     name = f"{namespace}.{DISMISSALS}"
     if not catalog.table_exists(name):
         return {}
-    rows = sorted(load_table(catalog, name).scan().to_arrow().to_pylist(), key=lambda row: row["dismissed_at"])
+    rows = sorted(records(load_table(catalog, name).scan().to_arrow()), key=lambda row: row["dismissed_at"])
     return {
         (row["consumer"], row["batch"], row["file"], row["line"]): Dismissal(
             row["dismissed_by"], row["reason"], row["dismissed_at"]

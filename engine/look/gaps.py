@@ -24,7 +24,9 @@ def gaps_of(catalog: Reader, namespace: str) -> list[Gap]:
 
 def rows_of(table: "Table") -> list[Gap]:
     """The rows of the gaps table as it was loaded, the oldest first."""
-    found = (gap_of(row) for row in table.scan().to_arrow().to_pylist())
+    from engine.render import records
+
+    found = (gap_of(row) for row in records(table.scan().to_arrow()))
     return sorted(found, key=lambda gap: (gap.opened_at, gap.table, gap.check, gap.gap_id))
 
 

@@ -120,12 +120,13 @@ def _has_unnamed(catalog: Reader, name: str) -> bool:
 
 
 def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[str, Any]]:
+    from engine.render import records
+
     if not catalog.table_exists(name):
         return []
     table = load_table(catalog, name)
     columns = tuple(field.name for field in table.schema().fields if field.name not in without)
-    rows: list[dict[str, Any]] = table.scan(selected_fields=columns).to_arrow().to_pylist()
-    return rows
+    return records(table.scan(selected_fields=columns).to_arrow())
 
 
 def _newest_batches(

@@ -170,11 +170,13 @@ def _parquet(path: Path) -> Sample:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from engine.render import records
+
     try:
         file = pq.ParquetFile(path)
         batch = next(file.iter_batches(ARROW_BATCH), None)
-        records = () if batch is None else tuple(_in_utc(batch).to_pylist())
-        return Sample(path, "parquet", records, len(records) == file.metadata.num_rows, _columns(file))
+        found = () if batch is None else tuple(records(_in_utc(batch)))
+        return Sample(path, "parquet", found, len(found) == file.metadata.num_rows, _columns(file))
     except pa.ArrowException as error:  # Arrow says what it cannot read, be it damaged or not
         raise ValueError(str(error)) from error
 

@@ -84,10 +84,12 @@ def ledger_rows(catalog: Reader, name: str, column: str, since: datetime) -> lis
     """The rows of a ledger from a moment on, in the order of that column; none where there is no ledger yet."""
     from pyiceberg.expressions import GreaterThanOrEqual
 
+    from engine.render import records
+
     if not catalog.table_exists(name):
         return []
     found = load_table(catalog, name).scan(GreaterThanOrEqual(column, since.isoformat())).to_arrow()
-    return list(found.sort_by(column).to_pylist())
+    return records(found.sort_by(column))
 
 
 def runs_of(catalog: Reader, project: ProjectSpec, since: datetime) -> dict[str, list[RunFact]]:

@@ -127,11 +127,13 @@ def windows_of(catalog: Reader, control: str) -> list[WindowFact]:
     """The snapshot windows that markers tell of."""
     from pyiceberg.expressions import In
 
+    from engine.render import records
+
     if not catalog.table_exists(control):
         return []
     columns = ("kind", "event_id", "commit_ts", "source")
     markers = In("kind", (WINDOW_OPEN, WINDOW_CLOSE))
-    rows = load_table(catalog, control).scan(markers, selected_fields=columns).to_arrow().to_pylist()
+    rows = records(load_table(catalog, control).scan(markers, selected_fields=columns).to_arrow())
     marks: dict[Any, dict[str, datetime]] = {}
     for row in rows:
         if row["event_id"] is not None and row["commit_ts"] is not None:

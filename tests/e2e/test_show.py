@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.cli import main
+from tests.e2e.conftest import PROPERTIES
 
 Show = Callable[..., str]
 
@@ -121,6 +122,29 @@ def test_csv_tells_null_from_empty(show: Show) -> None:
     assert lines[1] == ["1", "eu", "10.50", "AP8=", "2024-01-01T00:00:00.500000Z", "", '{"vip":0}']
     assert text.splitlines()[1].split(",")[5] == '""'
     assert text.splitlines()[3] == "1,us,,,,,"
+
+
+def test_text_that_is_no_utf_8_is_shown_and_exported_with_such_bytes_escaped(
+    spark: SparkSession, shop_project: Path, show: Show, tmp_path: Path
+) -> None:
+    values = "VALUES (CAST(X'636166E9' AS STRING), NULL, 'insert', NULL, '1'), ('é', NULL, 'insert', NULL, '2')"
+    columns = f"SELECT * FROM {values} AS s(name, photo, _op, _valid_to, _position)"
+    for table in ("texts", "texts_history"):
+        cast = (
+            "name, CAST(photo AS BINARY) AS photo, _op, now() AS _valid_from, CAST(_valid_to AS TIMESTAMP), _position"
+        )
+        spark.sql(f"CREATE TABLE lake.shop.{table} USING iceberg {PROPERTIES} AS SELECT {cast} FROM ({columns})")
+    assert [row["name"] for row in rows(show("shop.texts", "--json"))] == ["caf\\xe9", "é"]
+    assert "caf\\xe9" in show("shop.texts")
+    assert [row["name"] for row in rows(show("shop.texts", "--key", "name=é", "--json"))] == ["é"]
+    for form in ("jsonl", "csv", "parquet"):
+        with pytest.raises(SystemExit) as ended:
+            main(["export", "shop.texts", "-o", str(tmp_path / f"texts.{form}"), "--project", str(shop_project)])
+        assert not ended.value.code
+    exported = [json.loads(line)["name"] for line in (tmp_path / "texts.jsonl").read_text("utf-8").splitlines()]
+    assert exported == ["caf\\xe9", "é"]
+    assert "\ncaf\\xe9," in (tmp_path / "texts.csv").read_text("utf-8")
+    assert b"caf\xe9" in (tmp_path / "texts.parquet").read_bytes()  # another table takes it as it is
 
 
 def test_a_table_for_people_names_its_columns_and_rows(show: Show) -> None:

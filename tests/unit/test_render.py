@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.render import csv_line, iso_date, json_line, plain, rows
+from engine.render import csv_line, iso_date, json_line, plain, records, rows
 
 
 def test_a_decimal_keeps_its_digits_and_its_scale() -> None:
@@ -50,6 +50,19 @@ def test_a_date_reads_as_python_writes_it(date: dt.date) -> None:
 def test_binary_values_come_back_from_base64(values: list[bytes | None]) -> None:
     texts = plain(pa.array(values, pa.binary()))
     assert [None if text is None else base64.b64decode(text) for text in texts] == values
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_text_that_is_no_utf_8_is_escaped_and_other_text_stays(kind: pa.DataType) -> None:
+    binary = pa.binary() if kind == pa.string() else pa.large_binary()
+    texts = pa.array([b"caf\xe9", None, "é\\".encode()], binary).view(kind)
+    assert plain(texts) == plain(pa.StructArray.from_arrays([texts], ["a"]).field(0)) == ["caf\\xe9", None, "é\\"]
+    table = pa.table({"n": [1, 2, 3], "text": pa.chunked_array([texts[:1], texts[1:]])})
+    assert [tuple(row.values()) for row in records(table)] == [(1, "caf\\xe9"), (2, None), (3, "é\\")]
+    assert [row["list"] for row in rows(pa.record_batch({"list": pa.ListArray.from_arrays([0, 1, 3], texts)}))] == [
+        ["caf\\xe9"],
+        [None, "é\\"],
+    ]
 
 
 def test_floats_that_json_lacks_become_words() -> None:
