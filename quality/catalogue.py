@@ -121,8 +121,9 @@ CHECKS: Final = {
         Check(
             REJECTS,
             "Every record of the table could be decoded, and every one of its source names a table.",
-            "The rejected records are kept in the rejects table with their reasons: mend the spec or the source, and "
-            "deliver them again.",
+            "`siltstone rejects show TABLE` prints them with their reasons (without TABLE those that name none, too): "
+            "mend the spec and run `siltstone rejects replay`, or `siltstone rejects dismiss` what was mended "
+            "otherwise or is no loss.",
         ),
         Check(
             DUPLICATES,

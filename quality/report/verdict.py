@@ -14,6 +14,9 @@ KEYS_TOLD = 5
 REASONS_TOLD = 3
 STALE = timedelta(hours=36)
 UNFORESEEN = 1
+WITH_REJECTS = (
+    "`siltstone rejects show` has each: mend the source or the spec and replay them, or dismiss what is no loss."
+)
 
 
 class Level(StrEnum):
@@ -74,9 +77,8 @@ def of_source(source: str, found: Sequence[RejectsFact]) -> Trouble:
     told = [f"{one.reason} ({one.count:,}, the first at line {one.line} of {one.file})" for one in reasons]
     more = f"; and {len(found) - len(told)} more reasons" if len(found) > len(told) else ""
     text = f"{counted(number, 'record')} of it could not be decoded and may be of any of its tables: {'; '.join(told)}"
-    do = "`siltstone rejects show` has each: mend the source or the spec and replay them, or dismiss what is no loss."
     newest = max(one.at for one in found)
-    return Trouble(source, Level.LOOK, "records of no table", text + more, do, number, since=newest)
+    return Trouble(source, Level.LOOK, "records of no table", text + more, WITH_REJECTS, number, since=newest)
 
 
 def known_troubles(table: TableFacts) -> tuple[Trouble, ...]:
@@ -102,8 +104,9 @@ def of_run(table: TableFacts) -> list[Trouble]:
         found.append(Trouble(table.table, Level.BAD, f"the last run {verb(run)}", text, do or None, since=run.at))
     if run.rejected:
         text = f"{run.rejected:,} records of the last run could not be decoded"
-        do = "The rejects table has each with its reason: mend the spec, or the source."
-        found.append(Trouble(table.table, Level.LOOK, "rejected records", text, do, run.rejected, since=run.at))
+        found.append(
+            Trouble(table.table, Level.LOOK, "rejected records", text, WITH_REJECTS, run.rejected, since=run.at)
+        )
     return found
 
 

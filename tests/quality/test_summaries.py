@@ -39,6 +39,8 @@ def test_rejects_are_told_by_reason_with_their_part_of_the_table(spark: SparkSes
     ]
     assert found_in_rejects(ledger, spec(), 2, 97).observed == 0
     assert found_in_rejects(None, spec(), 0, 97).observed == 0
+    hint = catalogue.CHECKS["rejects"].hint
+    assert all(f"`siltstone rejects {command}" in hint for command in ("show TABLE`", "replay`", "dismiss`"))
 
 
 def test_rejects_of_the_source_that_name_no_table_are_told_to_each_of_its_tables(spark: SparkSession) -> None:
