@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -29,7 +31,6 @@ from engine.run.fold import (
     latest_rows,
 )
 from engine.run.folding import (
-    TOTAL_RECORDS,
     Folding,
     check_settings,
     is_left_behind,
@@ -48,13 +49,14 @@ from engine.run.refold import (
     tally_withdrawn,
 )
 from engine.run.reports import Progress, failed, silent, written_down
+from engine.run.rows import layout_of
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import fold_rules, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import exists, read
-from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from engine.table.commit import Branch, drop_stale_branches
 from engine.table.merge import keys_delete
 from engine.table.remake import remake
 
@@ -99,7 +101,7 @@ def rebuild_table(
         if work is None or (part is not None and work.folded == Folded()):
             return TableReport(spec.table, NOTHING_NEW)
         check_decoded(work)
-        before = newest_summary(spark, work.catalog, spec.target.history, TOTAL_RECORDS).get(TOTAL_RECORDS, "0")
+        before = versions_before(work.rows.history)
         work.generation = uuid.uuid4().hex[:12]
         drop_stale_branches(spark, work.catalog, spec.target.history)
         with light_planning(spark, work.is_small(), project.spark.conf):
@@ -109,7 +111,7 @@ def rebuild_table(
             latest.publish()
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
         return failed(spec, error, time.monotonic() - began)
-    work.versions["before"] = int(before)
+    work.versions |= before
     return rebuilt(spec, work, began)
 
 
@@ -135,14 +137,27 @@ def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bo
 def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Folding:
     """Fold a table whose inputs were read again, whatever columns it had before."""
     catalog, history = project.catalog.name, spec.target.history
-    before = newest_summary(spark, catalog, history, TOTAL_RECORDS) if exists(spark, catalog, history) else {}
+    is_there = exists(spark, catalog, history)
+    before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
     work = open_anew(spark, project, spec)
     check_decoded(work)
     work.generation = uuid.uuid4().hex[:12]
     with light_planning(spark, work.is_small(), project.spark.conf):
         fold_anew(work)
-    work.versions["before"] = int(before.get(TOTAL_RECORDS, "0"))
+    work.versions |= before
     return work
+
+
+def versions_before(history: DataFrame) -> dict[str, int]:
+    """How many versions a rebuild replaces, for its report; nothing where files are gone, which it mends.
+
+    They are counted: Iceberg's own totals hold the rows that were deleted, and after a compaction in format version 2
+    the deletes of files that are gone, too.
+    """
+    try:
+        return {"before": history.count()}
+    except (Py4JJavaError, PySparkException):
+        return {}
 
 
 def check_decoded(work: Folding) -> None:

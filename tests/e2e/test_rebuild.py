@@ -92,8 +92,9 @@ def test_a_part_is_mended_and_the_rest_is_left_then_all_is_mended(shop: Shop) ->
     assert shop.versions(2) == [("Bob", 2, 3), ("Bob", 3, 4), ("Bobby", 4, 5), (None, 5, None)]
     assert {key: shop.versions(key) for key in (1, 3, 4)} == before
     assert [found for found in shop.latest() if found[0] == 1] == [(1, "late", 99)]
+    standing = len(shop.rows("shop_things_h"))
     report = rebuilt(shop, part=Part(ranges={"id": ("3", None)}))
-    assert (report.status, report.versions["written"]) == (REBUILT, 2)
+    assert (report.status, report.versions) == (REBUILT, {"before": standing, "written": 2})
     assert [found[0] for found in shop.latest()] == [1, 3, 4]  # the row that no change tells of is gone
     report = rebuilt(shop)
     assert (report.status, report.changes, sum(report.outcomes.values())) == (REBUILT, 9, 9)
@@ -121,6 +122,28 @@ def test_verify_finds_what_was_damaged_and_a_rebuild_mends_it(shop: Shop) -> Non
     assert (found.difference.key, found.difference.stands) == ("id=4", None)
     assert rebuilt(shop).status == REBUILT
     assert verified(shop, sample=3, seed=8).status == EQUAL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_versions_before_are_counted_but_not_where_files_are_gone_which_is_mended(
+    spark: SparkSession, project: ProjectSpec, version: int
+) -> None:
+    spec = Shop(spark, project).spec()
+    spec = replace(spec, target=replace(spec.target, format_version=version))
+    shop = folded(Shop(spark, project), lambda _: spec)
+    whole, history = tables(shop), f"{project.catalog.name}.{spec.target.history}"
+    damage(shop, "DELETE FROM {h} WHERE id = 1 AND _valid_to IS NOT NULL")
+    summary = spark.table(f"{history}.snapshots").orderBy("committed_at").collect()[-1]["summary"]
+    standing = len(shop.rows(HISTORY))
+    assert standing < int(summary["total-records"])
+    assert rebuilt(shop, spec).versions == {"before": standing, "written": len(whole[0])}
+
+    damage(shop, "DELETE FROM {h} WHERE id = 2 AND n = 1")  # with rows deleted, no metadata gives the number
+    for file in spark.table(f"{history}.files").where("content = 0").collect():
+        Path(file["file_path"].removeprefix("file:")).unlink()
+    assert rebuilt(shop, spec).versions == {"written": len(whole[0])}
+    assert tables(shop) == whole
 
 
 @pytest.mark.slow
