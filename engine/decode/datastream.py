@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
-from engine.decode.json_lines import BEHIND, CORRUPT, is_unread, whole, wrapped
+from engine.decode.json_lines import BEHIND, CORRUPT, is_unread, no_json_reason, whole, wrapped
 from engine.spec.model import SourceSpec
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
@@ -261,4 +261,4 @@ def _is_untimed() -> Column:
 
 def _broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as an event."""
-    return F.when(whole(text).isNull(), "not JSON").otherwise("not a JSON object")
+    return F.coalesce(no_json_reason(text), F.lit("not a JSON object"))

@@ -12,12 +12,15 @@ CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed", "allowSingleQuotes"
 """For a schema that ends with BEHIND: the text where a field has another type stands in `_malformed`."""
 BEHIND: Final = "_end int, _malformed string"
 """What stands behind `_line` in the schema of what `wrapped` gives."""
+NOT_TEXT: Final = "not UTF-8 text"
 
 
 def wrapped(text: Column) -> Column:
     """The text inside an object, with a field behind it: the parser sees what follows the text's own value, be it the
-    brace that ends the object."""
-    return F.concat(F.lit('{"_line":'), text, F.lit(',"_end":0}'))
+    brace that ends the object. Null where it is not UTF-8: the parser would take another sign for what is none, and so
+    for different texts the same.
+    """
+    return F.when(F.is_valid_utf8(text), F.concat(F.lit('{"_line":'), text, F.lit(',"_end":0}')))
 
 
 def is_unread(json: Column) -> Column:
@@ -36,14 +39,17 @@ def whole(text: Column) -> Column:
     return F.when(read["_end"].isNotNull(), read["_line"])
 
 
+def no_json_reason(text: Column) -> Column:
+    """Why a line is no JSON value; null where it is one."""
+    return F.when(~F.is_valid_utf8(text), NOT_TEXT).when(whole(text).isNull(), "not JSON")
+
+
 def broken_reason(text: Column, misfit: str, opening: str = r"^\{", wanted: str = "not a JSON object") -> Column:
     """Why a line could not be parsed. `misfit` where it is what is wanted, with a field of another type."""
-    value = whole(text)
-    return (
-        F.when(F.trim(text) == "", "empty line")
-        .when(value.isNull(), "not JSON")
-        .when(~value.rlike(opening), wanted)
-        .otherwise(misfit)
+    return F.coalesce(
+        F.when(F.trim(text) == "", "empty line"),
+        no_json_reason(text),
+        F.when(~whole(text).rlike(opening), wanted).otherwise(misfit),
     )
 
 

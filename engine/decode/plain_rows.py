@@ -18,7 +18,7 @@ from engine import names
 from engine.decode import fractions, outcome, position
 from engine.decode.conditions import holds
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
-from engine.decode.json_lines import CORRUPT, is_unread, whole, wrapped
+from engine.decode.json_lines import CORRUPT, NOT_TEXT, is_unread, no_json_reason, wrapped
 from engine.decode.values import let, plain_digits, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
@@ -206,8 +206,8 @@ def _untimed(rows: RowsSpec) -> Column:
 def _broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as a row."""
     in_table = F.col("row_schema_json").isNotNull()  # only a CSV file can bring a text that is no row
-    return (
-        F.when(in_table, "not as many values as the file has columns")
-        .when(whole(text).isNull(), "not JSON")
-        .otherwise("not a JSON object")
+    return F.coalesce(
+        F.when(~F.is_valid_utf8(text), NOT_TEXT).when(in_table, "not as many values as the file has columns"),
+        no_json_reason(text),
+        F.lit("not a JSON object"),
     )

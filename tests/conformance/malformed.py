@@ -18,7 +18,7 @@ Change = Callable[[Row], None]
 
 @dataclass(frozen=True)
 class Broken:
-    """A line, and words of the reason that must be given for it."""
+    """A line, and words of the reason that must be given for it. A lone surrogate stands for a byte that is no text."""
 
     what: str
     line: str
@@ -60,6 +60,7 @@ def no_json(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
         yield Broken("an array", "[1, 2]", ("JSON object",))
     yield Broken("two values", next(spare) + " {}", ("not JSON",))
     yield Broken("a brace too many", next(spare) + "}", ("not JSON",))
+    yield Broken("another character set", next(spare).replace('"n', '"\udce9n', 1), ("not UTF-8 text",))
     yield Broken("Python's own way", repr(json.loads(next(spare))), ("not JSON",))
 
 

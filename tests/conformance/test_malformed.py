@@ -37,8 +37,9 @@ def test_what_is_wrong_is_said_and_the_rest_goes_on(name: str, spark: SparkSessi
     # Good ones before, between and behind the broken ones.
     texts = [*good[:2], *[one.line for one in broken], *good[2:]]
     spec = spec_of(project, teller, THINGS, project.root)
-    rows = [("events.jsonl", number, text) for number, text in enumerate(texts)]
-    lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
+    rows = [("events.jsonl", number, text.encode("utf-8", "surrogateescape")) for number, text in enumerate(texts)]
+    read = spark.createDataFrame(rows, "file string, line bigint, text binary").coalesce(1)
+    lines = read.select("file", "line", F.col("text").cast("string"))
     records = envelopes(lines, spec.source, {spec.table: spec.keys}).localCheckpoint()
     mine = records.where((F.col("kind") == "change") & (F.col("table") == spec.table))
     judged = by_line(decode_rows(mine, discover(mine, spec), spec))
