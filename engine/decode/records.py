@@ -57,7 +57,7 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
         columns = {field.name: _column(F.col("record")[field.name], field) for field in described}
     text = to_text(columns)
     if malformed in record.names:
-        text = F.coalesce(F.col("record")[malformed], text)
+        text = F.coalesce(F.col("record")[malformed], _exact(text, columns))
     return _texts(rows, text, columns)
 
 
@@ -111,6 +111,12 @@ def to_text(columns: dict[str, Told]) -> Column:
 
 def _fields(columns: dict[str, Told]) -> Iterable[Column]:
     return [value.alias(name) for name, (value, _, _) in columns.items()]
+
+
+def _exact(text: Column, columns: dict[str, Told]) -> Column:
+    """The row as JSON; its values as they came where they are not UTF-8, of which JSON would lose what is not."""
+    values = F.concat_ws(",", *[F.coalesce(value, F.lit("")) for value, _, _ in columns.values()])
+    return F.when(F.is_valid_utf8(values), text).otherwise(values)
 
 
 def _texts(rows: DataFrame, text: Column, columns: dict[str, Told]) -> DataFrame:

@@ -31,6 +31,7 @@ MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
 LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, where it is this one:
 CRLF = "\r\n"
+BYTES = "ISO-8859-1"  # in which every byte is a sign: so none is lost, whatever it is
 AVRO_MAGIC = b"Obj\x01"
 OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
@@ -170,22 +171,30 @@ def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
 
 
 def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
-    """Values without quotes and nothing in them are null; with quotes they are empty text.
+    """Values without quotes and nothing in them are null; with quotes they are empty text. What is not UTF-8 stays the
+    bytes that it is.
 
     Gives: the columns; in MALFORMED the text of a line that has not as many values as the header.
     """
     assert source.rows is not None
+    delimiter = source.rows.delimiter.encode().decode(BYTES)
     columns = T.StructType.fromJson(json.loads(schema))
     ends = columns.fields[-1].metadata.get(LINE_END)
     reader = spark.read.schema(columns.add(MALFORMED, T.StringType())).options(
-        header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED
+        header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED, encoding=BYTES
     )
     if ends is not None:  # a line end that Spark has to find by itself it makes a line feed, in quotes, too
         reader = reader.option("lineSep", ends)
-    rows = reader.options(sep=source.rows.delimiter, escape='"', emptyValue=EMPTY).csv(list(paths))
+    rows = reader.options(sep=delimiter, escape='"', emptyValue=EMPTY).csv(list(paths))
     # Spark takes an empty text for a null, quoted or not, unless quoted ones are given another name.
-    texts = [F.when(F.col(quoted(name)) == EMPTY, "").otherwise(F.col(quoted(name))) for name in rows.columns]
+    texts = [F.when(F.col(quoted(name)) == EMPTY, "").otherwise(text_of(F.col(quoted(name)))) for name in rows.columns]
     return rows.select(*[text.alias(name) for text, name in zip(texts, rows.columns, strict=True)], "_metadata")
+
+
+def text_of(value: Column) -> Column:
+    """The bytes that were read as one sign each, as text; most texts have none that means another sign."""
+    is_ascii = F.octet_length(value) == F.length(value)
+    return F.when(is_ascii, value).otherwise(F.encode(value, BYTES).cast("string"))
 
 
 def head(spark: SparkSession, file: InputFile) -> bytes:

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from engine.decode import envelopes
 from engine.errors import SourceError
 from engine.inputs.pending import PendingFile
 from engine.run.records import read_records, source_files
@@ -35,12 +36,28 @@ def quoted(value: str | None) -> str:
     return "" if value is None else '"' + value.replace('"', '""') + '"'
 
 
+def records(spark: SparkSession, source: SourceSpec) -> DataFrame:
+    """Every record of a source."""
+    files = source_files(spark, source, "lake", None)
+    return read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")[0]
+
+
+def rows_at(path: Path, delimiter: str = ",") -> SourceSpec:
+    return SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),), delimiter=delimiter))
+
+
 def texts(spark: SparkSession, path: Path) -> list[tuple[int, str]]:
     """Number and text of every record that a source at this path has, file after file."""
-    source = SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),)))
-    files = source_files(spark, source, "lake", None)
-    records, _ = read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")
-    return [(row.line, row.text) for row in records.orderBy("file", "line").collect()]
+    return [(row.line, row.text) for row in records(spark, rows_at(path)).orderBy("file", "line").collect()]
+
+
+def told(spark: SparkSession, source: SourceSpec) -> dict[str, list[str]]:
+    """The last value of each file's rows, or why there is none."""
+    found: dict[str, list[str]] = {}
+    for row in envelopes(records(spark, source), source).orderBy("file", "line").collect():
+        value = json.loads(row.after_json)["v"] if row.reason is None else f"not taken: {row.reason}"
+        found.setdefault(Path(row.file).name, []).append(value)
+    return found
 
 
 def read(spark: SparkSession, path: Path) -> list[tuple[int, dict[str, str | None]]]:
@@ -91,3 +108,14 @@ def test_lines_that_end_in_a_carriage_return_alone_are_refused(spark: SparkSessi
     (tmp_path / "a.csv").write_bytes(b"n,last\r1,a\r")
     with pytest.raises(SourceError, match="its first line must name each column once"):
         read(spark, tmp_path)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\u00a7", "\U0001f600"])
+def test_what_is_not_utf_8_is_rejected_and_all_else_is_what_it_is(
+    spark: SparkSession, tmp_path: Path, delimiter: str
+) -> None:
+    lines = [b"n|s|v", b"1|1|caf\xe9", "2|1|caf\u00e9 \uac00\ufffd".encode(), b'3|\xc3|"\xa7"', b"4|\xff", b"5|1|x"]
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + b"\n".join(lines).replace(b"|", delimiter.encode()))
+    no_text = "not taken: not UTF-8 text"
+    wanted = [no_text, "caf\u00e9 \uac00\ufffd", no_text, no_text, "x"]
+    assert told(spark, rows_at(tmp_path, delimiter)) == {"a.csv": wanted}
