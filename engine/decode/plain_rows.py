@@ -35,7 +35,8 @@ _FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
 def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
     """What each row is.
 
-    Needs: file, line, text: a row as a JSON object; row_schema: where the file says its columns' types.
+    Needs: file, line, text: a row as a JSON object; row_schema: where the file says its columns' types; problem: where
+        something is wrong that the text does not tell.
     Gives: the columns of ENVELOPE_COLUMNS.
     Rows: 1:1 with the lines.
     """
@@ -51,8 +52,11 @@ def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
     behind = [T.StructField("_end", T.IntegerType()), T.StructField("_malformed", T.StringType())]
     schema = T.StructType([T.StructField("_line", fields), *behind])
     parsed = F.from_json(wrapped(F.col("text")), schema, CORRUPT)
-    schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
-    return lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
+    schemas, problem = (
+        F.col(name) if name in lines.columns else F.lit(None).cast("string") for name in ("row_schema", "problem")
+    )
+    told = [schemas.alias("row_schema_json"), problem.alias("_problem"), parsed.alias("_json")]
+    return lines.select("file", "line", "text", *told).select(
         "*",
         F.col("_json")["_line"].alias("_row"),
         is_unread(F.col("_json")).alias("_broken"),
@@ -106,7 +110,8 @@ def _completed(ordered: DataFrame, rows: RowsSpec) -> DataFrame:
     text, row = F.col("text"), F.col("_row")
     problems = [_problem(row[name], name, kind, i) for i, (name, kind) in enumerate(rows.sequence_by)]
     untimed = F.when(F.col("commit_ts").isNull(), _untimed(rows))
-    reason = F.coalesce(F.when(F.col("_broken"), _broken_reason(text)), *problems, untimed)
+    broken = F.when(F.col("_broken"), _broken_reason(text))
+    reason = F.coalesce(F.col("_problem"), broken, *problems, untimed)
     place = position.rows([F.col(f"_segment_{i}") for i in range(len(rows.sequence_by))], _tie(rows))
     is_delete = F.col("op") == names.OP_DELETE
     made = {

@@ -45,7 +45,7 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
 
     Needs: file, start, row, record; schema: what the files say of the record; malformed: the field that holds the text
         of what is no row.
-    Gives: file, start, row, text, row_schema.
+    Gives: file, start, row, text, row_schema, ends_open (false where the rows do not have it).
     Rows: 1:1.
     """
     record = rows.schema["record"].dataType
@@ -58,7 +58,8 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
     text = to_text(columns)
     if malformed in record.names:
         text = F.coalesce(F.col("record")[malformed], _exact(text, columns))
-    return _texts(rows, text, columns)
+    ends_open = F.col("ends_open") if "ends_open" in rows.columns else F.lit(False)
+    return _texts(rows, text, columns, ends_open.alias("ends_open"))
 
 
 def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
@@ -119,9 +120,9 @@ def _exact(text: Column, columns: dict[str, Told]) -> Column:
     return F.when(F.is_valid_utf8(values), text).otherwise(values)
 
 
-def _texts(rows: DataFrame, text: Column, columns: dict[str, Told]) -> DataFrame:
+def _texts(rows: DataFrame, text: Column, columns: dict[str, Told], *more: Column) -> DataFrame:
     described = carried_schema({name: (kind, encoding) for name, (_, kind, encoding) in columns.items()})
-    return rows.select("file", "start", "row", text.alias("text"), F.lit(described).alias("row_schema"))
+    return rows.select("file", "start", "row", text.alias("text"), F.lit(described).alias("row_schema"), *more)
 
 
 def _column(value: Column, field: T.StructField) -> Told:

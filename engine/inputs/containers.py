@@ -19,6 +19,7 @@ from engine.errors import SourceError, SpecError
 from engine.inputs.lines import UNREADABLE
 from engine.inputs.listing import NO_FILE, InputFile, exactly, is_compressed, read_bytes
 from engine.inputs.parquet import parquet_schema
+from engine.inputs.quotes import with_open_quotes
 from engine.jars import SPARK_AVRO
 from engine.names import quoted
 from engine.spec.model import SourceSpec
@@ -100,9 +101,14 @@ def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str]
         reader = reader.option("avroSchema", json.dumps(without_logical_types(json.loads(schema))))
         rows = avro_rows(reader, places)
     elif kind == "csv":
-        rows = csv_rows(spark, schema, places, source)
+        return csv_records(spark, schema, places, source)
     else:
         rows = spark.read.schema(T.StructType.fromJson(json.loads(schema))).parquet(*places)
+    return placed(rows)
+
+
+def placed(rows: DataFrame) -> DataFrame:
+    """What a reader gives as records with their places."""
     return rows.select(
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
@@ -168,6 +174,17 @@ def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
     if lines.getvalue()[: lines.tell()].endswith(CRLF):
         fields[-1].metadata = {LINE_END: CRLF}
     return str(T.StructType(fields).json())
+
+
+def csv_records(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
+    """The records of CSV files with their places, and whether a quote is open at the end of those that end a file."""
+    assert source.rows is not None
+    *names, last = [field["name"] for field in json.loads(schema)["fields"]]
+    ends = json.loads(schema)["fields"][-1]["metadata"].get(LINE_END, "\n")
+    rows, record = placed(csv_rows(spark, schema, paths, source)), F.col("record")
+    some = F.coalesce(*[record[name] for name in (last, *reversed(names))])
+    value = F.when(record[MALFORMED].isNull(), record[last]).otherwise(some)
+    return with_open_quotes(spark, rows, paths, value, source.rows.delimiter, ends)
 
 
 def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:

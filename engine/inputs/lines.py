@@ -40,7 +40,7 @@ class CountedFile:
 def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[DataFrame, list[CountedFile]]:
     """The new lines of text files.
 
-    Gives: file, line (1-based), text; blank lines are passed over but counted.
+    Gives: file, line (1-based), is_last, text; blank lines are passed over but counted.
     Rows: one a line after `after_line`.
     Raises: SourceError: a file cannot be read to its end.
     """
@@ -53,7 +53,8 @@ def numbered(
     """The new records of files, with their numbers.
 
     Needs: file, start of the piece, running number `row`, text, perhaps more.
-    Gives: file, line (1-based), text, what there is more; blank texts are passed over but counted.
+    Gives: file, line (1-based), is_last (its file has no other behind it), text, what there is more; blank texts are
+        passed over but counted.
     Rows: one a record after `after_line`.
 
     Spark numbers the rows of each piece of a file it reads; a first pass counts the rows of each piece, and so the
@@ -81,13 +82,14 @@ def numbered(
         )
         totals[path] += row["rows"]
     counted = [CountedFile(settled(spark, entry), totals[entry.file.path]) for entry in pending]
-    schema = "file string, start bigint, path string, shift bigint, after_line bigint"
-    located = text.join(F.broadcast(local_frame(spark, offsets, schema)), on=["file", "start"], how="inner")
+    placed = [offset | {"lines": totals[offset["path"]]} for offset in offsets]
+    schema = "file string, start bigint, path string, shift bigint, after_line bigint, lines bigint"
+    located = text.join(F.broadcast(local_frame(spark, placed, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
     is_said = F.ltrim("text", F.lit(BLANKS)) != ""  # from one side: that looks no further than the first other sign
     more = [name for name in text.columns if name not in ("file", "start", "row", "text")]
     lines = located.where((line > F.col("after_line")) & is_said).select(
-        F.col("path").alias("file"), line.alias("line"), "text", *more
+        F.col("path").alias("file"), line.alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
     )
     return lines, counted
 

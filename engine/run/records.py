@@ -14,6 +14,7 @@ from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, h
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
+from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
 from engine.recognise import looks_like
 from engine.spec.model import SourceSpec
 
@@ -59,7 +60,8 @@ def read_records(
 ) -> tuple[DataFrame, list[CountedFile]]:
     """The new records of the files.
 
-    Gives: file, line (1-based), text; row_schema where a file describes its columns.
+    Gives: file, line (1-based), is_last, text; row_schema where a file describes its columns; for plain rows of such
+        files problem, too: what is wrong with a record that its text does not tell.
     Rows: one a record.
     Raises: SourceError: a file cannot be read to its end.
     """
@@ -74,8 +76,13 @@ def read_records(
     parts = [as_records(part, source) for part in found]
     if texts:
         lines = scan(spark, [entry.file.path for entry in texts])
-        parts.append(lines.withColumn("row_schema", F.lit(None).cast("string")))
-    return numbered(spark, all_parts(parts), pending)
+        beside = {"row_schema": F.lit(None).cast("string"), ENDS_OPEN: F.lit(False)}
+        parts.append(lines.withColumns({name: value for name, value in beside.items() if name in parts[0].columns}))
+    lines, counted = numbered(spark, all_parts(parts), pending)
+    if ENDS_OPEN not in lines.columns:
+        return lines, counted
+    problem = F.when(F.col("is_last") & F.col(ENDS_OPEN), OPEN_QUOTE).alias("problem")
+    return lines.select("file", "line", "is_last", "text", "row_schema", problem), counted
 
 
 def with_likeness(

@@ -110,6 +110,55 @@ def test_lines_that_end_in_a_carriage_return_alone_are_refused(spark: SparkSessi
         read(spark, tmp_path)
 
 
+OPEN = "not taken: a quote is not closed before the end of the file"
+MISSING = "not taken: not as many values as the file has columns"
+ENDS: dict[str, tuple[str, list[str | None]]] = {
+    "a value": ('2,1,"cut he', [OPEN]),
+    "a line end": ('2,1,"cut he\n', [OPEN]),
+    "line ends": ('2,1,"\n\n', [OPEN]),
+    "nothing": ('2,1,"', [OPEN]),
+    "an escaped quote": ('2,1,"""', [OPEN]),
+    "a value and an escaped quote": ('2,1,"a""', [OPEN]),
+    "a delimiter": ('2,1,"a,b', [OPEN]),
+    "other records": ('2,1,"open\n3,2,b\n4,3,c""d', [OPEN]),
+    "other records and line ends": ('2,1,"open\n3,2,b\n4,3,c\n\n', [OPEN]),
+    "no last value": ('2,"cut he', [OPEN]),
+    "the first value": ('"cut he', [OPEN]),
+    "no quote": ("2,1,cut he", ["cut he"]),
+    "no quote, too short": ("2,cut he", [MISSING]),
+    "a stray quote": ('2,1,5" pipe', ['5" pipe']),
+    "stray quotes": ('2,"a" b,"c" d', ['"c" d']),
+    "a stray quote at the end": ('2,1,5"\n', ['5"']),
+    "quotes closed": ('2,1,"cut he"', ["cut he"]),
+    "blanks behind": ('2,1,"cut he" ', ["cut he"]),
+    "an escaped quote, closed": ('2,1,"""x"""', ['"x"']),
+    "escaped quotes alone, closed": ('2,1,""""', ['"']),
+    "line ends, closed": ('2,1,"\n"\n', ["\n"]),
+    "lines, closed": ('2,1,"open\n3,2,b\n"', ["open\n3,2,b\n"]),
+    "lines that end alike, closed": ('2,1,"a\na"', ["a\na"]),
+    "an empty text": ('2,1,""', [""]),
+    "null": ('2,"1",', [None]),
+}
+
+
+@pytest.mark.parametrize("end", LINE_ENDS)
+def test_a_quote_that_is_open_at_the_end_of_its_file_is_told(spark: SparkSession, tmp_path: Path, end: str) -> None:
+    wanted = {}
+    for number, (text, last) in enumerate(ENDS.values()):
+        data = f'n,s,v\n1,1,"x"\n{text}'.replace("\n", LINE_ENDS[end]).encode()
+        packed = number % 2 == 0
+        name = f"{number:02}.csv{'.gz' if packed else ''}"
+        (tmp_path / name).write_bytes(gzip.compress(data) if packed else data)
+        wanted[name] = ["x", *[value and value.replace("\n", LINE_ENDS[end]) for value in last]]
+    assert told(spark, rows_at(tmp_path)) == wanted
+
+
+def test_only_the_last_record_of_a_file_can_have_an_open_quote(spark: SparkSession, tmp_path: Path) -> None:
+    """Records that look like the last line of their file."""
+    (tmp_path / "a.csv").write_bytes(b'n;s;v\n1;1;"a\n3;""c"\n2;1;c\n2;1;"c')
+    assert told(spark, rows_at(tmp_path, ";")) == {"a.csv": ['a\n3;"c', "c", OPEN]}
+
+
 @pytest.mark.parametrize("delimiter", [",", "\u00a7", "\U0001f600"])
 def test_what_is_not_utf_8_is_rejected_and_all_else_is_what_it_is(
     spark: SparkSession, tmp_path: Path, delimiter: str
