@@ -35,7 +35,7 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
         return data_files(spark, source, catalog)
     files = list_files(spark, source.path, until_ms)
     told = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
-    return [file for file in told if file.size or not file.whole]
+    return [file for file in told if file.size or file.can_grow()]
 
 
 def read_beside(

@@ -305,7 +305,7 @@ def test_events_of_another_format_are_one_error_that_names_it(shop: Shop) -> Non
     assert shop.rows("rejects") == []
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "avro"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "avro", "jsonl.gz", "jsonl.bz2", "jsonl.zst"])
 def test_a_file_of_rows_that_is_still_to_be_written_is_passed_over(
     spark: SparkSession, tmp_path: Path, ending: str
 ) -> None:
