@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from engine.spec.columns import ColumnTypeError, parse_column_type
+from engine.spec.fields import FORMATS
 from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, columns_of
 from engine.spec.wording import Place
@@ -82,7 +83,14 @@ def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str
         return
     if source.get("format") == ROWS:
         yield from _of_rows(spec, source)
-        return
+    elif source.get("format") in FORMATS:
+        yield from _of_changes(source)
+    elif "path" not in source and "table" not in source:  # what else is wrong can be told when the format is known
+        yield ("source", "path"), "is required", None
+
+
+def _of_changes(source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
+    """What means nothing to the formats of change events."""
     for name in SETTINGS:
         if name in source:
             yield ("source", name), "is a setting of the format rows", "leave it out."

@@ -57,6 +57,13 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 ]
 
 
+def test_of_a_format_that_is_not_known_only_that_is_said() -> None:
+    more = {"delete_when": "gone", "ties": "order", "time_unit": "seconds"}
+    for feed_source in (feed(format="row", **more), {"format": "row", "table": "raw.feed", "sequence_by": "n"}):
+        found = violations(source=feed_source, keys=["id"])
+        assert [(one.path, one.hint) for one in found] == [("$.source.format", "did you mean 'rows'?")]
+
+
 @pytest.mark.parametrize(("settings", "path", "message"), WRONG)
 def test_a_wrong_setting_is_named_with_its_place(settings: dict[str, Any], path: str, message: str) -> None:
     found = violations(**settings)
