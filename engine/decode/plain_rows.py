@@ -2,7 +2,8 @@
 
 Every row that deletes nothing says how its row looks now, whole or, where columns are absent, in part. The order is
 that of `sequence_by`, column by column: numbers as numbers, times as instants, everything else as text. Columns whose
-type the spec declares are ordered as that type; others as each value looks, numbers before times before text.
+type the spec declares are ordered as that type; others as each value looks, numbers before times before text. A number
+in a column whose declared type is a time with so many digits of a second counts what that type says.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode import fractions, outcome, position
 from engine.decode.conditions import holds
+from engine.decode.conversion import unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, NOT_TEXT, is_unread, no_json_reason, wrapped
-from engine.decode.values import let, plain_digits, says_zone
+from engine.decode.values import let, moment, plain_digits, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
 
@@ -27,6 +29,7 @@ CONNECTOR: Final = "rows"
 _NUMBER: Final = r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?$"  # as many digits as `position.number_segment` counts
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
 _TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
+_NO_FRACTION: Final = r"\.0+$"
 _NANOS: Final = r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})"
 _LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 _FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
@@ -90,13 +93,13 @@ def _texts(columns: Iterable[str]) -> T.StructType:
 
 def _ordered(parsed: DataFrame, rows: RowsSpec, zone: str) -> DataFrame:
     """Each sequence column as a segment of the position; the time of the change; what the row does."""
-    row = F.col("_row")
+    row, digits, sequence = F.col("_row"), dict(rows.digits), list(enumerate(rows.sequence_by))
     timed = parsed.select(
         "*",
-        *[_instant(row[name], zone).alias(f"_instant_{i}") for i, (name, _) in enumerate(rows.sequence_by)],
-        *[_plain_number(row[name]).alias(f"_number_{i}") for i, (name, _) in enumerate(rows.sequence_by)],
+        *[_moment(row[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
+        *[_plain_number(row[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
     )
-    segments = [_segment(row[name], kind, i).alias(f"_segment_{i}") for i, (name, kind) in enumerate(rows.sequence_by)]
+    segments = [_segment(row[name], kind, i, digits.get(name)).alias(f"_segment_{i}") for i, (name, kind) in sequence]
     does = F.lit(names.OP_UPDATE)
     if rows.delete_when is not None:
         does = F.when(holds(rows.delete_when, row), names.OP_DELETE).otherwise(does)
@@ -153,16 +156,29 @@ def _plain_number(text: Column) -> Column:
 
 def _instant(text: Column, zone: str) -> Column:
     """A date, or a date and time; without a zone of its own it is in the source's."""
-    moment = F.when(text.rlike(_TIME), text.try_cast("timestamp"))
+    told = F.when(text.rlike(_TIME), text.try_cast("timestamp"))
     if zone in ("UTC", "Z"):
-        return moment
-    return F.when(says_zone(text), moment).otherwise(F.to_utc_timestamp(moment, zone))
+        return told
+    return F.when(says_zone(text), told).otherwise(F.to_utc_timestamp(told, zone))
 
 
-def _segment(text: Column, kind: SequenceKind, index: int) -> Column:
+def _moment(text: Column, zone: str, digits: int | None) -> Column:
+    """A time, be it a number, where the column's type says by the digits of a second what it counts since 1970."""
+    written = _instant(text, zone)
+    return written if digits is None else F.coalesce(written, moment(_count(text), unit_of(digits)))
+
+
+def _count(text: Column) -> Column:
+    """A whole number; null where the text is none."""
+    return F.regexp_replace(_plain_number(text), _NO_FRACTION, "").try_cast("bigint")
+
+
+def _segment(text: Column, kind: SequenceKind, index: int, digits: int | None) -> Column:
     """The value as a segment of the position; null where it is not of its kind."""
     number, instant = F.col(f"_number_{index}"), F.col(f"_instant_{index}")
     nanos = F.rpad(F.regexp_extract(text, _NANOS, 1), 3, "0")
+    if digits is not None and unit_of(digits) == "nanos":
+        nanos = F.coalesce(F.lpad(F.pmod(_count(text), F.lit(1_000)).cast("string"), 3, "0"), nanos)
     as_number = F.when(number.isNotNull(), position.number_segment(number))
     as_time = F.when(instant.isNotNull(), position.time_segment(instant, nanos))
     as_text = position.text_segment(text)
@@ -176,7 +192,9 @@ def _time(rows: RowsSpec, row: Column, zone: str) -> Column:
     A count beyond the calendar is its end: position decides order, time only labels it.
     """
     if rows.time_by is not None:
-        return F.coalesce(_instant(row[rows.time_by], zone), _counted(_plain_number(row[rows.time_by]), rows.time_unit))
+        text = row[rows.time_by]
+        told = _moment(text, zone, dict(rows.digits).get(rows.time_by))
+        return F.coalesce(told, _counted(_plain_number(text), rows.time_unit))
     indexes = range(len(rows.sequence_by))
     instants = [F.col(f"_instant_{i}") for i in indexes]
     counts = [_counted(F.col(f"_number_{i}"), rows.time_unit) for i in indexes]

@@ -36,7 +36,7 @@ from engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
-from engine.spec.rows import ROWS, RowsSpec, sequence_kind
+from engine.spec.rows import ROWS, RowsSpec, second_digits, sequence_kind
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -118,6 +118,8 @@ def registry_values(face: RegistryFace) -> RegistrySpec:
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
     declared = {name: column.type for name, column in (table.columns or {}).items()}
+    places = dict.fromkeys([*(face.sequence_by or ()), *([face.time_by] if face.time_by else [])])
+    digits = {name: second_digits(declared[name]) for name in places if name in declared}
     return RowsSpec(
         table=table.table,
         sequence_by=tuple((name, sequence_kind(declared.get(name))) for name in face.sequence_by or ()),
@@ -130,6 +132,7 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
         time_unit=face.time_unit,
         file_type=face.file_type,
         delimiter=face.delimiter,
+        digits=tuple((name, number) for name, number in digits.items() if number is not None),
     )
 
 

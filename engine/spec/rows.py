@@ -22,6 +22,7 @@ SETTINGS: Final = (
     "sequence_by", "delete_when", "truncate_when", "ignore_nulls", "columns", "ties", "time_by", "time_unit",
     "file_type", "delimiter",
 )  # fmt: skip
+_TIMES: Final = ("timestamp", "timestamp_ntz")
 _OF_EVENTS: Final = ("decimals", "times")
 _KINDS: Final[Mapping[str, SequenceKind]] = {
     "integer": "number", "floating": "number", "decimal": "number", "unsigned": "number",
@@ -31,7 +32,11 @@ _KINDS: Final[Mapping[str, SequenceKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class RowsSpec:
-    """The settings of one table that comes as plain rows. `sequence_by` pairs columns with the kind of their values."""
+    """The settings of one table that comes as plain rows. `sequence_by` pairs columns with the kind of their values.
+
+    `digits`: of a second, of columns with a time whose declared types tell them: what a number in them counts. Their
+    types say it in fingerprints.
+    """
 
     table: str
     sequence_by: tuple[tuple[str, SequenceKind], ...]
@@ -44,6 +49,7 @@ class RowsSpec:
     time_unit: TimeUnit = "microseconds"
     file_type: FileType | None = None
     delimiter: str = ","
+    digits: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
     @property
     def looked_at(self) -> list[str]:
@@ -74,6 +80,12 @@ def sequence_kind(column_type: str | None) -> SequenceKind:
     if column_type is None:
         return "any"
     return _KINDS.get(parse_column_type(column_type).source_encoding.kind, "any")
+
+
+def second_digits(column_type: str) -> int | None:
+    """How many digits of a second a declared type of times tells; None of another type, or where it tells none."""
+    encoding = parse_column_type(column_type).source_encoding
+    return encoding.precision if encoding.kind in _TIMES else None
 
 
 def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:

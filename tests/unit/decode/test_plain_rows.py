@@ -75,6 +75,24 @@ def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written(spark: S
     assert reasons == {'sequence column "n": the value is not a time'}
 
 
+@pytest.mark.parametrize(("digits", "second"), [(0, 10**3), (3, 10**3), (6, 10**6), (9, 10**9)])
+def test_a_number_is_the_time_that_the_digits_of_its_declared_type_say(
+    spark: SparkSession, digits: int, second: int
+) -> None:
+    same = [1_700_000_000 * second, f"{1_700_000_000 * second}.0", "2023-11-14T22:13:20Z", "2023-11-15 07:13:20"]
+    counts = [-second, -1, 0, 1, second, 1_700_000_000 * second, 1_700_000_000 * second + 1]
+    none = ["x", "1.5", 10**18, 2**63] if digits < 9 else ["x", "1.5", 2**63]
+    settings: dict[str, Any] = {"sequence_by": (("n", "time"),), "digits": (("n", digits),)}
+    told = found(spark, [{"n": value} for value in [*counts, *same, *none]], "Asia/Seoul", **settings)
+    placed, alike, wrong = told[: len(counts)], told[len(counts) : -len(none)], told[-len(none) :]
+    assert [row.position for row in placed] == sorted({row.position for row in placed})
+    assert [row.commit_us for row in placed] == [count * 10**6 // second for count in counts]
+    assert {(row.position, row.commit_us) for row in alike} == {(placed[-2].position, 1_700_000_000 * 10**6)}
+    assert {row.reason for row in wrong} == {'sequence column "n": the value is not a time'}
+    labelled = found(spark, [{"n": 1, "t": second}], time_by="t", digits=(("t", digits),))
+    assert [row.commit_us for row in labelled] == [10**6]
+
+
 def test_numbers_in_scientific_form_are_the_numbers_that_their_digits_written_out_are(spark: SparkSession) -> None:
     ordered = ["-1e254", "-1e29", "-1001", "-1e3", "-1.5", "-2.5E-12", "-1.5e-12", "-1e-999", "0", "1e-999", "1e-12",
                "2.5e-12", "0.5", "1.5", "1e3", "1001", "1e29", "123456789012345678901234567890123456789012", "1.5e100",

@@ -29,6 +29,10 @@ def test_the_settings_of_rows_come_with_the_types_of_the_sequence() -> None:
     assert (told.ignores_null("a"), told.ignores_null("b")) == (True, False)
     assert (told.takes("a"), told.takes("op")) == (True, False)
     assert told.columns == TrackSpec("except", ("op",))
+    timed = {"day": "timestamp(3)", "n": "timestamp", "t": "timestamp_ntz(6)", "other": "timestamp(9)"}
+    digits = spec(source=feed(time_by="t"), keys=["id"], columns=timed).source.rows
+    assert digits is not None
+    assert digits.digits == (("day", 3), ("t", 6))
 
 
 def test_a_feed_can_be_a_table() -> None:
