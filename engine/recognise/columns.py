@@ -20,6 +20,7 @@ DECIMAL_DIGITS: Final = 38
 LONGS: Final = range(-(2**63), 2**63)
 YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 1970
 UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
+LONGEST_COUNT: Final = 19  # digits of nanoseconds since 1970
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FROM_ARROW: Final[tuple[tuple[str, T.DataType], ...]] = (
@@ -45,6 +46,7 @@ class Values:
     repeats: bool = False
     digits: set[int] = field(default_factory=set)
     shapes: set[str] = field(default_factory=set)
+    units: set[str | None] = field(default_factory=set)
 
     def add(self, value: Any, inserted: bool) -> None:
         """Take one value into account."""
@@ -60,6 +62,11 @@ class Values:
             self.digits |= {places for places in UNITS if YEARS[0] <= value // 10**places < YEARS[1]} or {0}
         elif isinstance(value, str):
             self.shapes.add(_shape(value))
+        self.units.add(_unit(value))
+
+    def unit(self) -> str | None:
+        """What the values may count since 1970, be they numbers or texts of them."""
+        return next(iter(self.units)) if len(self.units) == 1 else None
 
     def type(self) -> T.DataType:
         """The type that the engine would infer from these values."""
@@ -105,6 +112,15 @@ def _shape(text: str) -> str:
     if bare.isdigit() and (bare == "0" or not bare.startswith("0")):
         return "integer"
     return "decimal" if re.fullmatch(r"\d+\.\d+", bare) else "text"
+
+
+def _unit(value: Any) -> str | None:
+    """What a whole number may count since 1970; None where it is none, or of a time far from ours."""
+    text = str(value) if isinstance(value, str | int) else ""
+    if not text.isascii() or not text.isdigit() or len(text) > LONGEST_COUNT:
+        return None
+    units = {0: "seconds", **UNITS}
+    return next((unit for places, unit in units.items() if YEARS[0] <= int(text) // 10**places < YEARS[1]), None)
 
 
 @dataclass

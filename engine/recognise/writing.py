@@ -24,6 +24,7 @@ from engine.spec.interpolation import as_written
 from engine.spec.load import PROJECT_FILE, load_project, specs_in
 
 CANDIDATES_SHOWN: Final = 5
+DEFAULT_UNIT: Final = "microseconds"
 PROJECT: Final = """\
 # The project around specs/. These are the defaults; the README tells what else can be said.
 catalog:
@@ -156,8 +157,18 @@ def _source(table: FoundTable, path: str) -> list[str]:
         respelt = table.respelt()
         ordering = [name for name in table.columns.order_candidates() if name not in respelt]
         lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
+        lines += _time_unit(table, ordering[:CANDIDATES_SHOWN])
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
+
+
+def _time_unit(table: FoundTable, ordering: Sequence[str]) -> list[str]:
+    """What the first candidate that is a number seems to count, where it is not what numbers are taken to count."""
+    units = {name: table.columns.values[name].unit() for name in ordering}
+    told = next(((name, unit) for name, unit in units.items() if unit is not None), None)
+    if told is None or told[1] == DEFAULT_UNIT:
+        return []
+    return [f"  # time_unit: {told[1]} # what {_scalar(told[0])} seems to count since 1970, if it stays a number"]
 
 
 def _target(names: Sequence[OtherName]) -> list[str]:

@@ -226,6 +226,27 @@ def test_what_only_a_person_knows_is_asked_for_by_validate(place: Place, tmp_pat
         load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [
+        (1_700_000_000, "seconds"),
+        (1_700_000_000_000, "milliseconds"),
+        ("1700000000000", "milliseconds"),
+        (1_700_000_000_000_000, None),  # what is taken for granted
+        (1_700_000_000_000_000_000, "nanoseconds"),
+        (17, None),
+        ("2023-11-14T22:13:20Z", None),
+    ],
+)
+def test_what_numbers_that_order_rows_seem_to_count_is_remarked(
+    place: Place, tmp_path: Path, value: Any, unit: str | None
+) -> None:
+    text = written(tmp_path, place("orders.jsonl", {"id": 1, "name": "a", "ts": value}))["events.orders.yaml"]
+    assert "candidates: [ts" in text
+    remark = f"  # time_unit: {unit} # what ts seems to count since 1970, if it stays a number"
+    assert [line for line in text.splitlines() if "time_unit" in line] == ([remark] if unit else [])
+
+
 def test_nothing_is_overwritten_and_the_project_is_written_once(place: Place, tmp_path: Path) -> None:
     file = place("a.jsonl", event("c", after={"id": 1}))
     written(tmp_path, file)
