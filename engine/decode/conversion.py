@@ -40,7 +40,7 @@ _CALENDAR: Final = frozenset(
 _COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
 BEYOND_MICROS: Final = r":[0-9]{2}\.[0-9]{6}[0-9]*[1-9]"
 """Digits of a second that no time stores."""
-_NO_FRACTION: Final = r"\.0+$"
+NO_FRACTION: Final = r"\.0+$"
 """How a whole number ends where its writer only knows fractions: of a column with nulls, pandas writes 10 as 10.0."""
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
 _COUNTING: Final = frozenset({"days", "millis", "micros", "nanos", "moment", "instant"})
@@ -89,7 +89,7 @@ def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
-        number = F.regexp_replace(text, _NO_FRACTION, "").try_cast(kind)
+        number = F.regexp_replace(text, NO_FRACTION, "").try_cast(kind)
         if counts:
             is_days = isinstance(kind, T.IntegerType)
             return F.coalesce(number, F.unix_date(values.iso_date(text))) if is_days else number

@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode import fractions, outcome, position
 from engine.decode.conditions import holds
-from engine.decode.conversion import unit_of
+from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, NOT_TEXT, is_unread, no_json_reason, wrapped
 from engine.decode.values import let, moment, plain_digits, says_zone
@@ -29,7 +29,6 @@ CONNECTOR: Final = "rows"
 _NUMBER: Final = r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?$"  # as many digits as `position.number_segment` counts
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
 _TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
-_NO_FRACTION: Final = r"\.0+$"
 _NANOS: Final = r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})"
 _LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 _FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
@@ -170,7 +169,7 @@ def _moment(text: Column, zone: str, digits: int | None) -> Column:
 
 def _count(text: Column) -> Column:
     """A whole number; null where the text is none."""
-    return F.regexp_replace(_plain_number(text), _NO_FRACTION, "").try_cast("bigint")
+    return F.regexp_replace(_plain_number(text), NO_FRACTION, "").try_cast("bigint")
 
 
 def _segment(text: Column, kind: SequenceKind, index: int, digits: int | None) -> Column:
