@@ -174,10 +174,14 @@ def read_tables(
 
 
 def is_clean(numbers: Mapping[str, int] | None) -> bool:
-    """Whether a run that looks at its own batches only has rejected nothing, of the table or of its source."""
+    """Whether a run that looks at what it has taken itself has rejected nothing, of the table or of its source.
+
+    What a run took that died before it folded is looked at by the next one, whose numbers do not have its rejects.
+    """
     if numbers is None or "control_since" not in numbers:
         return False
-    return not numbers["table_rejected"] and not numbers["rejected"]
+    is_its_own = numbers["batches"] <= 1 and numbers["changes"] == numbers["appended"] > 0
+    return is_its_own and not numbers["table_rejected"] and not numbers["rejected"]
 
 
 def finished_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -241,10 +243,11 @@ def number_new_to(delivery: Delivery, taker: Consumer, table: str, records: Data
 
 def after(entries: Iterable[PendingFile]) -> Column:
     """Whether a record lies in the new part of one of the files."""
-    new = F.lit(False)
+    by_line: dict[int, list[str]] = {}
     for entry in entries:
-        new = new | ((F.col("file") == entry.file.path) & (F.col("line") > entry.after_line))
-    return new
+        by_line.setdefault(entry.after_line, []).append(entry.file.path)
+    new = [F.col("file").isin(paths) & (F.col("line") > after_line) for after_line, paths in by_line.items()]
+    return reduce(or_, new, F.lit(False))
 
 
 def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:

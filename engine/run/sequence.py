@@ -210,6 +210,7 @@ class Run:
         sums = run_sums(work, taking, source)
         if since == work.folded.batch:  # else control events of older batches were not looked at either
             sums["control_since"] = work.folded.control_batch
+            sums["batches"] = work.target.batch - work.folded.batch  # more than its own: a run died before it folded
         branches = [None if branch is None else branch.name for branch in (history, latest)]
         with work.phase("checks"):
             return self.checks(work.spark, self.project, work.spec, self.run_id, since, sums, *branches)

@@ -14,7 +14,7 @@ from quality.capabilities import NOT_CARRIED, as_markdown, not_carried
 from quality.findings import find
 from quality.outcomes import found_in_outcomes
 from quality.rejects import found_in_rejects
-from quality.validate import message
+from quality.validate import is_clean, message
 from tests.quality.stage import NOON, SECOND, Stage, at, change
 from tests.unit.spec.cases import spec
 
@@ -41,6 +41,21 @@ def test_rejects_are_told_by_reason_with_their_part_of_the_table(spark: SparkSes
     assert found_in_rejects(None, spec(), 0, 97).observed == 0
     hint = catalogue.CHECKS["rejects"].hint
     assert all(f"`siltstone rejects {command}" in hint for command in ("show TABLE`", "replay`", "dismiss`"))
+
+
+def test_only_a_run_that_looks_at_what_it_took_itself_knows_that_nothing_was_rejected() -> None:
+    own = {"table_rejected": 0, "rejected": 0, "changes": 9, "appended": 9, "batches": 1, "control_since": 4}
+    others = [
+        {"rejected": 1},
+        {"table_rejected": 1},
+        {"appended": 0},  # a run died before it folded what it took
+        {"changes": 0, "appended": 0},
+        {"batches": 2},
+    ]
+    assert [is_clean(own | change) for change in ({}, *others)] == [True] + [False] * len(others)
+    del own["control_since"]
+    assert not is_clean(own)
+    assert not is_clean(None)
 
 
 def test_rejects_of_the_source_that_name_no_table_are_told_to_each_of_its_tables(spark: SparkSession) -> None:

@@ -1,0 +1,19 @@
+"""Which source a control event is of."""
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode.control import named_source
+
+
+def test_a_topic_tells_the_source_among_however_many(spark: SparkSession) -> None:
+    sources = [f"postgresql:s{number}" for number in range(60)]
+    told = {
+        (None, "s7.shop.items"): "postgresql:s7",
+        (None, "__debezium-heartbeat.s59"): "postgresql:s59",
+        (None, "s5"): None,
+        ("postgresql:s1", "s7.transaction"): "postgresql:s1",
+    }
+    events = spark.createDataFrame([*told], "source string, channel string").repartition(1)
+    found = events.select("*", named_source(sources).alias("named")).withColumn("twice", F.concat("named", "named"))
+    assert {(row.source, row.channel): row.named for row in found.collect()} == told
