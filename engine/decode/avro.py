@@ -128,7 +128,7 @@ def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told
     if isinstance(name, str) and (name, logical) in LOGICAL:
         stored, encoding = LOGICAL[name, logical]
         return value, stored, Encoding(encoding)
-    if logical == "decimal" and name in ("bytes", "fixed"):
+    if logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:  # without it, Avro reads bytes
         return (value, *decimal(int(kind.get("scale", 0)), int(kind["precision"])))
     if isinstance(name, str) and name in PLAIN:
         stored, encoding = PLAIN[name]

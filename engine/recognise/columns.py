@@ -226,7 +226,7 @@ def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
         named[kind["name"]] = named[kind["name"].rpartition(".")[2]] = kind
     if isinstance(name, str) and (name, logical) in LOGICAL:
         return LOGICAL[name, logical][0]
-    if isinstance(kind, Mapping) and logical == "decimal" and name in ("bytes", "fixed"):
+    if isinstance(kind, Mapping) and logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:
         return decimal(int(kind.get("scale", 0)), int(kind["precision"]))[0]
     if isinstance(name, str) and name in PLAIN:
         return PLAIN[name][0]

@@ -112,7 +112,8 @@ def _of_text(path: Path, lines: IO[str]) -> Sample:
     if delimiter is None:
         return Sample(path, "text", tuple(taken), whole)
     rows = csv.DictReader(io.StringIO("".join(taken)), delimiter=delimiter)
-    return Sample(path, "csv", tuple(rows), whole, tuple(rows.fieldnames or ()), delimiter)
+    named = tuple({name: value for name, value in row.items() if name is not None} for row in rows)  # others: too many
+    return Sample(path, "csv", named, whole, tuple(rows.fieldnames or ()), delimiter)
 
 
 def _is_document(lines: list[str]) -> bool:
