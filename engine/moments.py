@@ -18,6 +18,11 @@ def moment_of(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
+def in_utc(moment: datetime) -> datetime:
+    """A moment in UTC; one that names no zone is in it already."""
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
 def collectable(moment: "Column") -> "Column":
     """A moment that a row can bring to the driver: at the calendar's ends, the nearest that it can. Null stays."""
     from pyspark.sql import functions as F  # not for the report, which takes its moments from here without Spark

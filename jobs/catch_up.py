@@ -6,10 +6,11 @@ The session, its master, memory and jars are the cluster's; the report goes to s
 import argparse
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pyspark.sql import SparkSession
 
+from engine.moments import in_utc
 from engine.report import RunReport
 from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
@@ -35,8 +36,7 @@ def work(
 
 
 def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return in_utc(datetime.fromisoformat(text))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.moments import in_utc
+
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec
 
@@ -54,7 +56,7 @@ def parse_time(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is no time; write 2026-01-31, 2026-01-31T12:00:00Z or now") from error
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return in_utc(moment)
 
 
 def parse_keys(pairs: Iterable[str]) -> dict[str, str]:

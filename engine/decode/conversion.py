@@ -38,8 +38,6 @@ _CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "instant", "zoned_text", "local_text", "written_moment"}
 )
 _COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
-BEYOND_MICROS: Final = r":[0-9]{2}\.[0-9]{6}[0-9]*[1-9]"
-"""Digits of a second that no time stores."""
 NO_FRACTION: Final = r"\.0+$"
 """How a whole number ends where its writer only knows fractions: of a column with nulls, pandas writes 10 as 10.0."""
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
@@ -350,24 +348,6 @@ def _array(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstan
 
 def _nulls(array: Column) -> Column:
     return F.size(F.filter(array, lambda item: item.isNull()))
-
-
-# --- what is cut ----------------------------------------------------------------------------------------------------
-
-
-def can_be_cut(column: ColumnShape) -> bool:
-    """Whether the column's values are times of which digits behind the microsecond are not stored."""
-    is_moment = isinstance(column.value_type, T.TimestampType | T.TimestampNTZType)
-    return is_moment or any(encoding.kind == "nanos" for _, encoding in column.encodings)
-
-
-def is_cut(value: Column, column: ColumnShape) -> Column:
-    """Whether a time, as the reader gave it, says more than is stored of it."""
-    kind, encodings = read_type(column), [encoding for _, encoding in column.encodings]
-    counted = all(encoding.kind == "nanos" or (encoding.size or 0) > MICROS_DIGITS for encoding in encodings)
-    count = value.try_cast("bigint") if isinstance(kind, T.StringType) else value
-    beyond = F.coalesce(count % 1_000 != 0, F.lit(False)) if counted else F.lit(False)
-    return (beyond | value.rlike(BEYOND_MICROS)) if isinstance(kind, T.StringType) else beyond
 
 
 # --- what does not fit ----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode.conversion import BEYOND_MICROS, can_be_cut
+from engine.decode.cut import BEYOND_MICROS, can_be_cut
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
 from engine.schema.evolve import MAX_DIGITS

@@ -15,15 +15,14 @@ from engine.decode.conversion import (
     Circumstances,
     as_text,
     beyond_calendar,
-    can_be_cut,
     convert,
     counts,
-    is_cut,
     loosened,
     prepared,
     read_type,
     unkept,
 )
+from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable

@@ -5,13 +5,14 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.errors import SpecError
 from engine.look.embedded import EmbeddedCatalog
+from engine.moments import in_utc
 from engine.names import LEDGER_TABLES
 from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
@@ -187,7 +188,8 @@ def key_value(name: str, text: str, kind: "IcebergType") -> object:
 
     try:
         if isinstance(kind, TimestamptzType | TimestampType):  # PyIceberg knows neither a blank nor Z
-            text = _iso_moment(text, isinstance(kind, TimestamptzType))
+            moment = datetime.fromisoformat(text)
+            text = (in_utc(moment) if isinstance(kind, TimestamptzType) else moment).isoformat()
         if isinstance(kind, StringType):
             return text
         if isinstance(kind, DecimalType):
@@ -198,13 +200,6 @@ def key_value(name: str, text: str, kind: "IcebergType") -> object:
     except (ValueError, TypeError, OverflowError, InvalidOperation, binascii.Error) as error:
         raise SpecError(f"Cannot look up {name}: the value given is not of type {kind}.") from error
     return text
-
-
-def _iso_moment(text: str, zoned: bool) -> str:
-    moment = datetime.fromisoformat(text)
-    if not zoned:
-        return moment.isoformat()
-    return (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def _scaled(value: Decimal, scale: int) -> Decimal:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession
@@ -12,6 +10,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes
 from engine.decode.look import tell_types
+from engine.decode.outcome import some
 from engine.errors import SourceError
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
@@ -246,8 +245,7 @@ def after(entries: Iterable[PendingFile]) -> Column:
     by_line: dict[int, list[str]] = {}
     for entry in entries:
         by_line.setdefault(entry.after_line, []).append(entry.file.path)
-    new = [F.col("file").isin(paths) & (F.col("line") > after_line) for after_line, paths in by_line.items()]
-    return reduce(or_, new, F.lit(False))
+    return some(F.col("file").isin(paths) & (F.col("line") > after_line) for after_line, paths in by_line.items())
 
 
 def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:
