@@ -106,6 +106,8 @@ def _full_name(record: Mapping[str, Any]) -> str | None:
 def _meaning(kind: Mapping[str, Any], usual: str | None) -> dict[str, Any]:
     """Connect's name of what a type means, and the parameters."""
     logical = str(kind.get("logicalType", ""))
+    if logical == "decimal" and "precision" not in kind:
+        logical = ""  # what is no valid logical type is ignored, as Avro's specification says
     name = kind.get("connect.name") or _LOGICAL.get(logical) or usual
     parameters = dict(kind.get("connect.parameters") or {})
     if logical == "decimal":

@@ -145,7 +145,7 @@ def _column(name: str, question: _Question) -> ColumnShape:
     encodings = tuple((number, encoding) for number, (_, encoding) in carried)
     if question.seen.schemaless or not encodings:
         encodings = (*encodings, (None, _schemaless(name, kind, question)))
-    return ColumnShape(name, kind, encodings)
+    return ColumnShape(name, kind, encodings, guessed=question.seen.schemaless)
 
 
 def _declared_encodings(

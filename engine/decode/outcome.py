@@ -28,6 +28,7 @@ from engine.schema.evolve import MAX_DIGITS
 
 UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
 TOO_FINE_HINT: Final = " (of a key no digit may be lost: columns of the spec can declare it as string)"
+GUESSED_HINT: Final = " (no type is declared for it, and its first values were of this one: columns can say another)"
 WRITTEN_OUT: Final = r"^[+-]?[0-9]+\.[0-9]+$"
 WRITTEN_OUT_HINT: Final = " (its digits are written out: source.decimals: string in the spec reads them)"
 
@@ -152,7 +153,7 @@ def reason(shape: TableShape) -> Column:
 
 def _misfit(column: ColumnShape, is_key: bool) -> Column:
     """That the value is none of the column's type, and what setting would read it, where one would."""
-    problem = F.lit(f'column "{column.name}": the value does not fit {column.value_type.simpleString()}')
+    problem = F.lit(f'column "{column.name}": {_unlike(column)}')
     if is_key and can_be_cut(column):
         is_too_fine = F.col("_losses")["text"][column.name].rlike(BEYOND_MICROS)
         return F.when(is_too_fine, F.concat(problem, F.lit(TOO_FINE_HINT))).otherwise(problem)
@@ -162,13 +163,18 @@ def _misfit(column: ColumnShape, is_key: bool) -> Column:
     return F.when(is_written_out, F.concat(problem, F.lit(WRITTEN_OUT_HINT))).otherwise(problem)
 
 
+def _unlike(column: ColumnShape) -> str:
+    told = f"the value does not fit {column.value_type.simpleString()}"
+    return told + GUESSED_HINT if column.guessed else told
+
+
 def _key_problem(column: ColumnShape) -> Column:
-    name, kind = column.name, column.value_type.simpleString()
+    name = column.name
     carried = F.col("_image")[name].isNotNull() | F.col("_key")[name].isNotNull()
     named = [F.array_contains(F.json_object_keys(json), name) for json in ("_image_json", "_key_json")]
     there = some(F.coalesce(one, F.lit(False)) for one in named)
     problem = (
-        F.when(carried, f'key column "{name}": the value does not fit {kind}')
+        F.when(carried, f'key column "{name}": {_unlike(column)}')
         .when(there, f'key column "{name}" is null')
         .otherwise(f'key column "{name}" is missing')
     )

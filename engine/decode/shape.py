@@ -72,7 +72,8 @@ class ColumnShape:
     """One stored column.
 
     `encodings` pairs schema hashes with encodings; the hash None stands for events without a schema of their own, and
-    for every hash that is not listed. `value_type` is the type before the mask.
+    for every hash that is not listed. `value_type` is the type before the mask. `guessed` says that neither the spec
+    nor all events tell the type: the values of the first batch did.
     """
 
     name: str
@@ -80,6 +81,7 @@ class ColumnShape:
     encodings: tuple[tuple[int | None, Encoding], ...]
     mask: Mask | None = None
     salt: str = field(default="", repr=False)
+    guessed: bool = False
 
     @property
     def type(self) -> T.DataType:

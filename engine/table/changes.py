@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.errors import SchemaEvolutionError
 from engine.schema.change import change_schema, key_schema
-from engine.schema.evolve import promotes
+from engine.schema.evolve import promotes, widened
 from engine.table.catalog import (
     add_columns,
     create,
@@ -55,18 +55,18 @@ def ensure_changes(
         schema = change_schema(key_schema(keys, row), row)
         create(spark, catalog, name, schema, properties={"format-version": str(version)})
         return
-    added, widened = column_changes(known, row)
-    refuse_rewrites(name, known, widened)
+    added, wider = column_changes(known, row)
+    refuse_rewrites(name, known, wider)
     set_properties(spark, catalog, name, {SINCE_PREFIX + field.name: str(batch) for field in added})
     # Struct by struct: a run that died between two of them left the others behind.
     schema = spark.table(identifier(catalog, name)).schema
     for struct in ("row", "before", "key", "old_key", "new_key"):
         has = schema[struct].dataType
         assert isinstance(has, T.StructType)
-        added, widened = column_changes(has, row)
+        added, wider = column_changes(has, row)
         if struct in ("row", "before"):
             add_columns(spark, catalog, name, (struct,), added)
-        for field in widened:
+        for field in wider:
             widen_column(spark, catalog, name, (struct, field.name), field.dataType)
 
 
@@ -81,17 +81,24 @@ def refuse_rewrites(name: str, known: T.StructType, wanted: Sequence[T.StructFie
             raise SchemaEvolutionError(
                 f"Cannot append to {name}: column {field.name} is {kept.simpleString()} and cannot become"
                 f" {to.simpleString()} without rewriting the table.",
-                f"declare {field.name} as {kept.simpleString()} under columns; or declare the other type and run"
-                " `siltstone rebuild --reread`, which takes the inputs again",
+                _way_out(field.name, kept, to),
             )
+
+
+def _way_out(column: str, kept: T.DataType, to: T.DataType) -> str:
+    reread = "run `siltstone rebuild --reread`, which takes the inputs again"
+    both = widened(kept, to)
+    if both is not None and both not in (kept, to):
+        return f"declare {column} as {both.simpleString()} under columns, which holds both, and {reread}"
+    return f"declare {column} as {kept.simpleString()} under columns; or declare the other type and {reread}"
 
 
 def column_changes(known: T.StructType, wanted: T.StructType) -> tuple[list[T.StructField], list[T.StructField]]:
     """The columns to add, and those whose type is to become wider."""
     types = {field.name: field.dataType for field in known}
     added = [field for field in wanted if field.name not in types]
-    widened = [field for field in wanted if field.name in types and types[field.name] != field.dataType]
-    return added, widened
+    wider = [field for field in wanted if field.name in types and types[field.name] != field.dataType]
+    return added, wider
 
 
 def read_changes(spark: SparkSession, catalog: str, name: str) -> DataFrame:

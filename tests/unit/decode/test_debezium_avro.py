@@ -199,3 +199,10 @@ def test_a_row_that_is_named_elsewhere_is_found(name: str) -> None:
     row = record("Value", {"id": "int"})
     schema = record("Envelope", {"op": "string", "first": ["null", row], name: ["null", "srv.shop.items.Value"]})
     assert list(row_columns(connect_avro.row_schema(schema) or "")) == ["id"]
+
+
+def test_a_decimal_without_precision_is_the_bytes_that_it_stands_for() -> None:
+    odd = {"type": "bytes", "logicalType": "decimal"}
+    schema = record("Envelope", {"op": "string", "after": record("Value", {"odd": odd})})
+    kind, encoding = row_columns(connect_avro.row_schema(schema) or "")["odd"]
+    assert (kind.simpleString(), encoding.kind) == ("binary", "base64")

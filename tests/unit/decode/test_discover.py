@@ -155,3 +155,14 @@ def test_names_that_tables_cannot_have_are_no_columns(spark: SparkSession) -> No
         (found,) = decode_rows(changes, shape, spec()).collect()
         assert (found.reason, found.row.asDict()) == (None, {"id": 1, "a": 2})
         assert json.loads(found.rescued) == {"A": "3", "Id": "4", "_batch": "5", "": "6"}
+
+
+def test_a_value_unlike_the_first_ones_is_rejected_with_a_way_out(spark: SparkSession) -> None:
+    guess = "(no type is declared for it, and its first values were of this one: columns can say another)"
+    changes = changes_of(parsed(spark, [event("c", after={"id": 1, "a": "x"})], spec().source))
+    known = T.StructType.fromDDL("id bigint, a bigint")
+    (guessed,) = decode_rows(changes, discover(changes, spec(), known), spec()).collect()
+    assert guessed.reason == f'column "a": the value does not fit bigint {guess}'
+    declared = spec({"id": "bigint", "a": "bigint"})
+    (told,) = decode_rows(changes, discover(changes, declared, known), declared).collect()
+    assert told.reason == 'column "a": the value does not fit bigint'

@@ -3,7 +3,9 @@
 import pytest
 from pyspark.sql import types as T
 
+from engine.errors import SchemaEvolutionError
 from engine.schema.evolve import promotes, widened
+from engine.table.changes import refuse_rewrites
 
 INT, LONG, FLOAT, DOUBLE, TEXT = T.IntegerType(), T.LongType(), T.FloatType(), T.DoubleType(), T.StringType()
 
@@ -43,3 +45,22 @@ def test_a_stored_column_is_promoted_only_where_no_data_is_rewritten() -> None:
     assert not promotes(LONG, INT)
     assert not promotes(decimal(12, 2), decimal(14, 4))
     assert not promotes(INT, decimal(12, 2))
+
+
+@pytest.mark.parametrize(
+    ("kept", "wanted", "way_out"),
+    [
+        (decimal(12, 2), decimal(12, 4), "declare price as decimal(14,4) under columns, which holds both, and run"),
+        (INT, decimal(12, 2), "declare price as int under columns; or declare the other type and run"),
+        (INT, TEXT, "declare price as int under columns; or declare the other type and run"),
+    ],
+)
+def test_what_cannot_become_another_type_is_refused_with_a_way_that_helps(
+    kept: T.DataType, wanted: T.DataType, way_out: str
+) -> None:
+    known = T.StructType([T.StructField("price", kept)])
+    with pytest.raises(SchemaEvolutionError) as refused:
+        refuse_rewrites("shop.items_changes", known, [T.StructField("price", wanted)])
+    hint = refused.value.hint or ""
+    assert hint.startswith(way_out)
+    assert "siltstone rebuild --reread" in hint
