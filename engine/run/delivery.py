@@ -12,6 +12,7 @@ from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes
 from engine.decode.look import tell_types
 from engine.decode.outcome import some
 from engine.errors import SourceError
+from engine.frames import local_frame
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
@@ -27,6 +28,7 @@ from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.ledger import ledger_name, taken_inputs
 
 TEXT_HASH: Final = "text_hash"
+LAST_LINES: Final = "file string, line bigint"
 
 
 @dataclass(frozen=True)
@@ -144,8 +146,26 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     found = computed(spark, kept, wanted)
     delivery.records = found.where(after(union)) if whole else found
     delivery.known_again = found.where(is_again) if form.withdraws else None
-    delivery.counted = {entry.pending.file.path: entry for entry in counted if entry.pending not in context}
+    of_new = [entry for entry in counted if entry.pending not in context]
+    delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, delivery.records, of_new)}
     delivery.classes = classes_of(delivery.records, form.fans_out)
+
+
+def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedFile]) -> list[CountedFile]:
+    """The files as they were counted; a last line without an end that came out whole is taken like every other.
+
+    Base64 does not tell where it ends, as JSON does: whether it is all of a record is known when it is decoded.
+    """
+    unfinished = {entry.pending.file.path: entry.lines for entry in counted if entry.pending.half_line}
+    if not unfinished:
+        return list(counted)
+    last = local_frame(spark, [{"file": path, "line": line} for path, line in unfinished.items()], LAST_LINES)
+    good = records.where(F.col("kind") != REJECT).join(F.broadcast(last), on=PLACE, how="left_semi")
+    whole = {row["file"] for row in good.select("file").distinct().collect()}
+    return [
+        replace(entry, pending=replace(entry.pending, half_line=False)) if entry.pending.file.path in whole else entry
+        for entry in counted
+    ]
 
 
 def without_texts(records: DataFrame) -> DataFrame:

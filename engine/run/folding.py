@@ -292,12 +292,7 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, g
     Raises: SpecError.
     """
     catalog, target = project.catalog.name, spec.target
-    if wrong := decoded_otherwise(spark, catalog, spec):
-        raise SpecError(
-            f"Cannot go on with {target.changes}: it was decoded with other settings: {'; '.join(wrong)}. Nothing was"
-            " taken.",
-            "restore the settings, or run `siltstone rebuild --reread`: it reads the inputs again with the new ones",
-        )
+    check_reading(spark, catalog, spec)
     if is_left_behind(spark, catalog, spec):
         if goes_on:
             return
@@ -311,6 +306,19 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, g
             " names, snapshot or lateness changed since). Nothing was taken.",
             "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
             f" {spec.target.changes} with the new ones",
+        )
+
+
+def check_reading(spark: SparkSession, catalog: str, spec: TableSpec) -> None:
+    """Refuse to add to changes that were decoded with other settings.
+
+    Raises: SpecError.
+    """
+    if wrong := decoded_otherwise(spark, catalog, spec):
+        raise SpecError(
+            f"Cannot go on with {spec.target.changes}: it was decoded with other settings: {'; '.join(wrong)}. Nothing"
+            " was taken.",
+            "restore the settings, or run `siltstone rebuild --reread`: it reads the inputs again with the new ones",
         )
 
 

@@ -1,6 +1,6 @@
 """The rejects of a source that nothing has become of yet, read and classified once more."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -144,6 +144,13 @@ def unchanged(spark: SparkSession, path: str, taken: tuple[int, str] | None) -> 
     if int(status.getLen()) < size or Look(spark).fingerprint(path, size) != fingerprint:
         return None
     return PendingFile(InputFile(path, int(status.getLen()), int(status.getModificationTime())), fingerprint, 0, False)
+
+
+def known_tables(spark: SparkSession, project: ProjectSpec, declared: Iterable[str]) -> list[str]:
+    """All tables whose records are theirs to take: the declared ones, and others that have taken something before."""
+    inputs = read_ledger(spark, project, names.INPUTS)
+    taken = [] if inputs is None else inputs.select("consumer").distinct().collect()
+    return sorted({*declared, *[row["consumer"] for row in taken]})
 
 
 def moved_lines(waiting: DataFrame, good: DataFrame, bad: DataFrame) -> DataFrame:

@@ -18,11 +18,11 @@ from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
-from engine.run.folding import is_left_behind, newest_batch, other_settings
+from engine.run.folding import check_reading, is_left_behind, newest_batch, other_settings
 from engine.run.lock import one_run
 from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
-from engine.run.rejected import Rejected, moved_lines, newly_told, rejected_delivery
+from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
 from engine.run.reports import Progress, failed, silent
 from engine.run.sequence import Checks, Run
 from engine.run.take import (
@@ -140,7 +140,8 @@ class Outcome:
 def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, run_id: str) -> Taking:
     """Append to a table's changes what came good of its rejects, in one batch; close what changed.
 
-    Raises: SchemaEvolutionError: the mended spec does not fit the table.
+    Raises: SchemaEvolutionError: the mended spec does not fit the table. SpecError: by the mended spec the changes that
+        are there would be others, too.
         SourceError: what came good is in no order with what is there.
         InvariantViolation: not all that came good was appended.
     """
@@ -159,6 +160,8 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     moved = moved_lines(delivery.waiting, good, bad)
     if moved.isEmpty():
         return Taking(newest, 0, bad.count())
+    if exists(spark, catalog, name) and not read(spark, catalog, name).isEmpty():
+        check_reading(spark, catalog, spec)
     appended = append_replayed(spark, project, delivery, spec, Outcome(decoded, good, bad, moved), run_id)
     return Taking(newest + 1, appended, bad.count())
 
@@ -210,14 +213,15 @@ def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFram
 
 
 def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected, run_id: str) -> None:
-    """Rejects that turned out to be control events, or changes of a table that no spec declares; and what all of them
-    tell of transactions."""
+    """Rejects that turned out to be control events, or changes of a table that nobody takes; and what all of them tell
+    of transactions. What turned out to be of another spec's table waits for a replay of that one."""
     assert delivery.records is not None
     assert delivery.waiting is not None
     taker = delivery.consumers[control_consumer(delivery.source)]
     is_control = F.col("kind") == "control"
     declared = F.coalesce(F.col("table").isin(list(delivery.declared)), F.lit(False))
-    mine = delivery.records.where(is_control | ~declared)
+    known = F.coalesce(F.col("table").isin(known_tables(spark, project, delivery.declared)), F.lit(False))
+    mine = delivery.records.where(is_control | ~known)
     good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
     moved = moved_lines(delivery.waiting, good, bad)
     fresh = newly_told(delivery.waiting, delivery.records.where(declared & (F.col("kind") == "change")))

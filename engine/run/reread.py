@@ -30,7 +30,7 @@ from engine.run.folding import newest_batch
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
-from engine.run.rejected import Rejected, moved_lines, read_in_context, waiting_rejects
+from engine.run.rejected import Rejected, known_tables, moved_lines, read_in_context, waiting_rejects
 from engine.run.replay import APPLIED, close_rejects, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sequence import by_source
@@ -247,7 +247,7 @@ class Rereading:
             self.spark, self.catalog, taker.target, {names.SUMMARY_BATCH: str(taker.newest_batch + 1)}
         )
         try:
-            unowned = records.where(is_unowned(self.tables_of(delivery)))
+            unowned = records.where(is_unowned(known_tables(self.spark, self.project, delivery.declared)))
             self.tell_rejects(delivery, taker, records.where(F.col("kind") != REJECT), unowned)
             branch.execute(f"DELETE FROM {branch.identifier} WHERE batch IN ({own})")
             branch.append(events.select(batch, *[name for name in events.columns if name != "batch"]).coalesce(1))
@@ -262,13 +262,6 @@ class Rereading:
             return []
         found = replays.where(F.col("consumer") == taker.name).select("batch").distinct().collect()
         return [row["batch"] for row in found]
-
-    def tables_of(self, delivery: Rejected) -> list[str]:
-        """All tables whose rejects are their own: of these specs, and of others that have taken something."""
-        inputs = read_ledger(self.spark, self.project, names.INPUTS)
-        assert inputs is not None
-        others = [row["consumer"] for row in inputs.select("consumer").distinct().collect()]
-        return sorted({*delivery.declared, *others})
 
     def tell_rejects(self, delivery: Rejected, taker: Consumer, good: DataFrame, bad: DataFrame) -> None:
         """Write what a reading changes among a consumer's rejects: those that came good or have another reason are

@@ -129,11 +129,18 @@ def tell_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
 
 
 def column_dates(spark: SparkSession, catalog: str, name: str) -> dict[str, int]:
-    """The batch in which each column that was added later appeared."""
-    properties = properties_of(spark, catalog, name)
-    return {
-        key.removeprefix(SINCE_PREFIX): int(value) for key, value in properties.items() if key.startswith(SINCE_PREFIX)
+    """The batch in which each column that was added later appeared.
+
+    A property can tell of a column that is not there: a run that died before it added it, or one that is masked away
+    now. Properties outlive the replacing of a table.
+    """
+    told = {
+        key.removeprefix(SINCE_PREFIX): int(value)
+        for key, value in properties_of(spark, catalog, name).items()
+        if key.startswith(SINCE_PREFIX)
     }
+    row = known_row(spark, catalog, name) if told else None
+    return {column: batch for column, batch in told.items() if row is not None and column in row.names}
 
 
 def since_always(dates: Mapping[str, int]) -> dict[str, str]:

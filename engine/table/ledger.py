@@ -1,12 +1,12 @@
 """The tables beside the data: control, rejects and what became of them, inputs, runs, checks, gaps. All but gaps
 are append only."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from threading import Lock
 from typing import Any
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -128,25 +128,25 @@ def taken_inputs(
 ) -> dict[str, list[Row]]:
     """What consumers have taken: per path the newest size, fingerprint and line that a real batch recorded.
 
-    `newest`: each consumer's newest real batch. What their runs wrote for batches that never became real is removed;
-    without `tidy` it is passed over, and nothing is written.
+    `newest`: each consumer's newest real batch. What runs wrote for batches that never became real is removed, theirs
+    and that of every source's control events; without `tidy` it is passed over, and nothing is written.
     """
     found: dict[str, list[Row]] = {consumer: [] for consumer in newest}
     if tidy:
-        for consumer in unreal_replays(spark, project, newest):
-            forget_unreal(spark, project, consumer, newest[consumer])
+        for consumer, batch in unreal_replays(spark, project, newest).items():
+            forget_unreal(spark, project, consumer, batch)
     inputs = read_ledger(spark, project, names.INPUTS)
     if inputs is None:
         return found
-    mine = inputs.where(F.col("consumer").isin(*newest))
+    mine = inputs.where(looked_at(newest))
     if not tidy:
         real = [(F.col("consumer") == consumer) & (F.col("batch") <= batch) for consumer, batch in newest.items()]
         mine = inputs.where(reduce(lambda one, other: one | other, real))
     last = F.max_by(F.struct("batch", "size", "mtime", "fingerprint", "to_line"), "batch").alias("last")
     rows = mine.groupBy("consumer", "path").agg(last).select("consumer", "path", "last.*").collect()
-    unreal = {row["consumer"] for row in rows if row["batch"] > newest[row["consumer"]]}
-    for consumer in unreal:
-        forget_unreal(spark, project, consumer, newest[consumer])
+    unreal = beyond(newest, rows)
+    for consumer, batch in unreal.items():
+        forget_unreal(spark, project, consumer, batch)
     if unreal:
         return taken_inputs(spark, project, newest)
     for row in rows:
@@ -154,13 +154,34 @@ def taken_inputs(
     return found
 
 
-def unreal_replays(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> list[str]:
-    """The consumers whose replays wrote marks for a batch that never became real."""
+def looked_at(newest: Mapping[str, int]) -> Column:
+    """The rows of these consumers, and what other sources' control events wrote behind the newest batch of theirs.
+
+    They all go to one table, and so share its numbers: the next batch of one source would make real what a run that
+    died had written for another.
+    """
+    control = F.col("consumer").startswith(names.CONTROL_OF) & (F.col("batch") > newest_control(newest))
+    return F.col("consumer").isin(*newest) | control
+
+
+def newest_control(newest: Mapping[str, int]) -> int:
+    """The newest real batch of control events."""
+    return next(batch for consumer, batch in newest.items() if consumer.startswith(names.CONTROL_OF))
+
+
+def beyond(newest: Mapping[str, int], rows: Iterable[Row]) -> dict[str, int]:
+    """The consumers of rows (consumer, batch) that belong to no real batch, with the newest one that is."""
+    real = ((row, newest.get(row["consumer"], newest_control(newest))) for row in rows)
+    return {row["consumer"]: batch for row, batch in real if row["batch"] > batch}
+
+
+def unreal_replays(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, int]:
+    """The consumers whose replays wrote marks for a batch that never became real, with their newest real one."""
     replays = read_ledger(spark, project, names.REPLAYS)
     if replays is None:
-        return []
-    last = replays.where(F.col("consumer").isin(*newest)).groupBy("consumer").agg(F.max("batch").alias("batch"))
-    return [row["consumer"] for row in last.collect() if row["batch"] > newest[row["consumer"]]]
+        return {}
+    last = replays.where(looked_at(newest)).groupBy("consumer").agg(F.max("batch").alias("batch"))
+    return beyond(newest, last.collect())
 
 
 def forget_unreal(spark: SparkSession, project: ProjectSpec, consumer: str, newest_batch: int) -> None:

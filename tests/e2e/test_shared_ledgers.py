@@ -1,0 +1,124 @@
+"""Sources and tables that share a ledger, and files whose last line has no end: nobody loses what is another's."""
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.run import catch_up, replay, reread
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec, TableSpec
+from tests.e2e.streams import Shop, insert, row
+from tests.e2e.test_exactly_once import Killed, dies_before
+from tests.framed import envelope, frame, schemas_file
+
+SCHEMA = envelope({"id": "long", "name": "string"})
+PLACE = {
+    "version": "3", "connector": "postgresql", "name": "srv", "ts_ms": 1_700_000_000_000, "db": "main",
+    "sequence": None, "ts_us": None, "schema": "shop", "txId": None,
+}  # fmt: skip
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+def framed(number: int, table: str, lsn: int, name: str) -> str:
+    """An event in one line of base64, by the schema with this number."""
+    after = {"id": lsn, "name": name}
+    source = PLACE | {"table": table, "lsn": lsn}
+    value: dict[str, Any] = {"before": None, "after": after, "source": source, "op": "c", "ts_ms": None}
+    return base64.b64encode(frame(number, SCHEMA, value | {"transaction": None})).decode()
+
+
+def of_frames(shop: Shop, table: str) -> TableSpec:
+    """The spec of a table of framed events, any of which may be rejected."""
+    latest = f"{shop.project.namespace}.{table}"
+    source = {"format": "debezium-avro", "path": "events", "schemas": str(shop.project.root / "schemas.json")}
+    mapping = {
+        "table": f"shop.{table}", "source": source, "keys": ["id"], "rejects": {"max_fraction": 1.0},
+        "target": {"latest": latest, "history": f"{latest}_h"},
+    }  # fmt: skip
+    return table_spec(mapping, shop.project)
+
+
+def known(shop: Shop, *numbers: int) -> None:
+    """Let these schemas be known."""
+    schemas_file(Path(shop.project.root), dict.fromkeys(numbers, SCHEMA))
+
+
+def names_of(shop: Shop, table: str) -> list[str]:
+    return sorted(found["name"] for found in shop.rows(table))
+
+
+def taken(shop: Shop, specs: Sequence[TableSpec]) -> None:
+    report = catch_up(shop.project, specs, shop.spark)
+    assert report.exit_code == 0, [table.error for table in report.tables]
+
+
+@pytest.mark.slow
+def test_a_last_line_of_base64_without_an_end_is_taken_once_and_read_again(shop: Shop) -> None:
+    items = of_frames(shop, "items")
+    known(shop, 1)
+    whole, cut = (framed(1, "items", lsn, name) for lsn, name in ((8, "Alice"), (16, "Bob")))
+    (shop.events / "a.jsonl").write_text(f"{whole}\n{cut}", encoding="utf-8")
+    (shop.events / "b.jsonl").write_text(f"{framed(1, 'items', 24, 'Cy')}\n{cut[:40]}", encoding="utf-8")
+    taken(shop, [items])
+    assert sorted(found["to_line"] for found in shop.rows("inputs") if found["consumer"] == "shop.items") == [1, 2]
+    assert names_of(shop, "items") == ["Alice", "Bob", "Cy"]
+    assert reread(shop.project, [items], shop.spark).exit_code == 0
+    assert names_of(shop, "items") == ["Alice", "Bob", "Cy"]
+    with (shop.events / "a.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n" + framed(1, "items", 32, "Dan") + "\n")
+    taken(shop, [items])
+    assert names_of(shop, "items") == ["Alice", "Bob", "Cy", "Dan"]
+    assert len(shop.rows("shop_items_changes")) == 4
+
+
+@pytest.mark.slow
+def test_rejects_that_turn_out_to_be_of_another_spec_wait_for_its_replay(shop: Shop) -> None:
+    """While a schema is not known, nobody can say whose event it is."""
+    items, parts = of_frames(shop, "items"), of_frames(shop, "parts")
+    known(shop, 1)
+    lines = [framed(1, "items", 8, "Alice"), framed(1, "parts", 16, "wheel")]
+    lines += [framed(9, "items", 24, "Bob"), framed(9, "parts", 32, "axle")]
+    shop.write("a.jsonl", [f"{line}\n" for line in lines])
+    taken(shop, [items, parts])
+    assert sorted(found["reason"] for found in shop.rows("rejects")) == ["the value: schema 9 is not known"] * 2
+    known(shop, 1, 9)
+    assert replay(shop.project, [items], shop.spark).exit_code == 0
+    assert (names_of(shop, "items"), names_of(shop, "parts")) == (["Alice", "Bob"], ["wheel"])
+    assert replay(shop.project, [parts], shop.spark).exit_code == 0
+    assert (names_of(shop, "items"), names_of(shop, "parts")) == (["Alice", "Bob"], ["axle", "wheel"])
+    assert sorted(found["outcome"] for found in shop.rows("replays")) == ["applied", "applied"]
+
+
+@pytest.mark.slow
+def test_control_events_that_a_run_died_with_are_taken_though_another_source_went_on(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All sources' control events are in one table, and so share its batches."""
+    things, others = shop.spec(), shop.spec("shop.others", path="others")
+    (shop.project.root / "others").mkdir()
+    heartbeat = json.dumps({"ts_ms": 1_700_000_000_000}) + "\n"
+    for second in (1, 2):
+        shop.write(f"{second}.jsonl", [insert(second, row(second, "Alice")), heartbeat])
+        of_others = insert(second, row(second, "Otto"), table="shop.others") + heartbeat
+        (shop.project.root / "others" / f"{second}.jsonl").write_text(of_others, encoding="utf-8")
+        if second == 1:
+            taken(shop, [things, others])
+            continue
+        with monkeypatch.context() as patch:
+            dies_before("control")(patch)
+            with pytest.raises(Killed):
+                catch_up(shop.project, [things], shop.spark)
+        taken(shop, [others])
+        taken(shop, [things, others])
+    beats = [found for found in shop.rows("control") if found["kind"] == "heartbeat"]
+    assert sorted(Path(found["file"]).parent.name for found in beats) == ["events", "events", "others", "others"]
+    assert len({found["batch"] for found in beats}) == 4
