@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from engine.errors import SiltstoneError
 from engine.report import RunReport
 from engine.session import spark_session
-from engine.spec import load_project, load_specs
+from engine.spec import load_project, load_specs, with_tables
 from engine.spec.model import ProjectSpec, TableSpec
 
 Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namespace], RunReport]
@@ -31,7 +31,7 @@ def run_job(parsed: argparse.Namespace, work: Work) -> int:
     try:
         project = load_project(parsed.project)
         specs = load_specs(parsed.specs or None, project)
-        report = work(project, specs, spark_session(project), parsed)
+        report = work(with_tables(project, specs), specs, spark_session(project), parsed)
     except SiltstoneError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

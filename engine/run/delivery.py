@@ -49,6 +49,7 @@ class Consumer:
 class Delivery:
     """A source's new records, read and classified once for all its consumers.
 
+    `declared`: all tables that share the files, be they at work or not, with their keys.
     `known_again`: the redeliveries of the files beside the new ones, too, where the format tells them by their
     neighbours: what was taken as a change can be known as one only now.
     """
@@ -108,9 +109,19 @@ def list_delivery(
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
-    declared = {spec.table: spec.keys for spec in specs}
-    consumers = with_masks(find_consumers(spark, project, targets, files, tidy), specs)
+    known = sharing(project, source, specs)
+    declared = {spec.table: spec.keys for spec in known}
+    consumers = with_masks(find_consumers(spark, project, targets, files, tidy), known)
     return Delivery(settled(spark, project.catalog.name, source, specs), files, consumers, declared)
+
+
+def sharing(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> list[TableSpec]:
+    """These tables of a source, and all others of the project that take the same files, with whatever settings.
+
+    What a record is, whose it is and what of it may be kept does not depend on which tables are at work.
+    """
+    mine = {spec.table for spec in specs}
+    return [*specs, *[t for t in project.tables if t.source.path == source.path and t.table not in mine]]
 
 
 def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) -> dict[str, Consumer]:
@@ -287,15 +298,16 @@ def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str
 
 def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceReport:
     """Where every record of a delivery went."""
-    declared = {spec.table for spec in specs}
+    at_work = {spec.table for spec in specs}
+    elsewhere = delivery.declared.keys() - at_work
     taken: dict[str, int] = {}
     others: dict[str, int] = {}
     sums = {CONTROL: 0, REJECT: 0}
     for row in delivery.classes:
-        if row["kind"] != CHANGE:
+        if row["kind"] == CONTROL or (row["kind"] == REJECT and row["table"] not in elsewhere):
             sums[row["kind"]] += row["records"]
         else:
-            side = taken if row["table"] in declared else others
+            side = taken if row["table"] in at_work else others
             side[row["table"]] = side.get(row["table"], 0) + row["records"]
     halves = tuple(
         f"{path}:{entry.lines}" for path, entry in sorted(delivery.counted.items()) if entry.pending.half_line

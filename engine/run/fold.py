@@ -17,7 +17,7 @@ from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
-from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of
+from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of, refuse_moved
 from engine.run.keyless import fold_images
 from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
 from engine.run.sources import refuse_shared_keys
@@ -181,6 +181,16 @@ def history_branch(work: Folding) -> Branch:
     return Branch.start(work.spark, work.catalog, work.spec.target.history, history_marker(work), work.layout)
 
 
+def continued(work: Folding) -> Branch:
+    """The same, of a history that is still what it was when this fold began.
+
+    Raises: CommitConflictError: it is not.
+    """
+    branch = history_branch(work)
+    refuse_moved(branch, marker_of(work.spark, work.catalog, work.spec.target.history)[0] == work.folded)
+    return branch
+
+
 def history_marker(work: Folding) -> dict[str, str]:
     """What the commits to `history` say."""
     return latest_marker(work, work.target) | {names.SUMMARY_FINGERPRINT: fold_fingerprint(work.spec)}
@@ -194,10 +204,13 @@ def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
 
 
 def write_history(work: Folding, difference: Difference) -> Branch:
-    """Write the difference to a branch: versions in place first, then the new ones."""
+    """Write the difference to a branch: versions in place first, then the new ones.
+
+    Raises: CommitConflictError: another run has folded in between.
+    """
     diff, changes = difference.rows, difference.changes
     columns = history_schema(work.stored).names
-    branch = history_branch(work)
+    branch = continued(work)
     for rows, was_open in ((OPEN_ROWS, True), (CLOSED_ROWS, False)):
         if any(change != INSERT and there == was_open for change, there in changes):
             source = diff.where((F.col(names.CHANGE) != INSERT) & (F.col(names.WAS_OPEN) == was_open))

@@ -1,7 +1,7 @@
 """One table's fold while it runs: how far it is, how far it goes, and what it found."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import FORMATS
-from engine.errors import InvariantViolation, SpecError
+from engine.errors import CommitConflictError, InvariantViolation, SpecError
 from engine.frames import local_frame
 from engine.history.rules import Folded
 from engine.run.decoding import decoded_otherwise
@@ -31,7 +31,7 @@ from engine.table.catalog import (
     widen_column,
 )
 from engine.table.changes import column_changes, column_dates, known_columns, known_keys, known_row, read_changes
-from engine.table.commit import newest_summary
+from engine.table.commit import Branch, newest_summary
 from engine.table.layout import Layout
 from engine.table.ledger import ledger_name, read_ledger
 from engine.table.withdrawn import withdrawn_places, without_withdrawn
@@ -205,6 +205,31 @@ def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> F
     keys = known_keys(spark, catalog, target.changes)
     rows = stored_rows(spark, project, spec)
     return Folding(spark, project, spec, keys, row, rows, folded, folded, generation)
+
+
+def begin(spark: SparkSession, catalog: str, table: str, marker: Mapping[str, str], newest: int) -> Branch:
+    """A branch of a table to which batches are appended, behind the newest one that this run knows.
+
+    Raises: CommitConflictError: there is a newer one. Where no lock keeps runs apart, as between machines, two of them
+        would give the same number to different batches, and the second one's would never be folded.
+    """
+    branch = Branch.start(spark, catalog, table, marker)
+    refuse_moved(branch, newest == int(newest_summary(spark, catalog, table).get(names.SUMMARY_BATCH, "0")))
+    return branch
+
+
+def refuse_moved(branch: Branch, is_as_seen: bool) -> None:
+    """See that a branch began at what the run looked at before.
+
+    Raises: CommitConflictError: somebody has committed since; the branch is dropped.
+    """
+    if not is_as_seen:
+        branch.drop()
+        raise CommitConflictError(
+            f"Cannot commit to {branch.table}: another run has committed to it since this one looked; nothing was"
+            " changed.",
+            "run again",
+        )
 
 
 def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, str]:

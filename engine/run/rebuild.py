@@ -24,6 +24,7 @@ from engine.run.decoding import decoded_otherwise
 from engine.run.effort import light_planning
 from engine.run.fold import (
     Found,
+    continued,
     follow_latest,
     history_branch,
     history_marker,
@@ -246,7 +247,7 @@ def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
         work.count(outcome, number)
     work.changes = sum(work.outcomes.values())
     rows = folded_rows(work, judged)
-    history = history_branch(work)
+    history = continued(work)
     with work.phase("history"):
         replace_keys(work, history, keys, rows)
     work.versions = {"written": history.newest_count("added-records")}

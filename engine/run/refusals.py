@@ -30,13 +30,12 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
 
     Raises: SourceError.
     """
-    declared = {spec.table for spec in specs}
-    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] not in declared)
+    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] not in delivery.declared)
     unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned > allowed * read:
-        records = unowned_records(delivery, declared)
+        records = unowned_records(delivery, delivery.declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
             f" more than rejects.max_fraction {allowed:g} allows ({listed(commonest(records).collect())})"

@@ -14,7 +14,7 @@ from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile
 from engine.names import PLACE
-from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, with_masks
+from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, sharing, with_masks
 from engine.run.folding import newest_batch
 from engine.run.order import settled
 from engine.run.records import context_of, read_beside, source_files
@@ -48,9 +48,10 @@ def rejected_delivery(
     if waiting is None or waiting.isEmpty():
         return None
     consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-    declared = {spec.table: spec.keys for spec in specs}
+    known = sharing(project, source, specs)
+    declared = {spec.table: spec.keys for spec in known}
     source = settled(spark, project.catalog.name, source, specs)
-    found = Rejected(source, (), with_masks(consumers, specs), declared, waiting=waiting)
+    found = Rejected(source, (), with_masks(consumers, known), declared, waiting=waiting)
     read_again(spark, project, found)
     return found
 

@@ -16,15 +16,17 @@ from engine.errors import InvariantViolation
 from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from engine.run.arrival import reached_before
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
-from engine.run.folding import check_reading, is_left_behind, newest_batch, other_settings
+from engine.run.folding import begin, check_reading, is_left_behind, newest_batch, other_settings
 from engine.run.lock import one_run
 from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
 from engine.run.reports import Progress, failed, silent
 from engine.run.sequence import Checks, Run
+from engine.run.spans import spans_frame, taken_spans, with_batch
 from engine.run.take import (
     Decoded,
     Taking,
@@ -37,7 +39,7 @@ from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read
 from engine.table.changes import ensure_changes, known_row
-from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from engine.table.commit import drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, ensure_ledger, read_ledger
 
 APPLIED, CONTROL, OTHER_TABLE, REJECTED = "applied", "control", "other table", "rejected"
@@ -176,10 +178,10 @@ def append_replayed(
     ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
-    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before))
+    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch)
     try:
-        # Never too late: they had arrived in time, and waited.
-        branch.append(found.good.select(*change_columns(found.good, replace(spec, lateness=None), batch, None)))
+        dated = with_arrival(spark, project, found.good, spec, taker.newest_batch)
+        branch.append(dated.select(*change_columns(found.good, spec, batch, F.col("before_us"))))
         expected, appended = found.good.count(), branch.newest_count("added-records")
         if expected != appended:
             raise InvariantViolation(
@@ -193,6 +195,24 @@ def append_replayed(
     finally:
         branch.drop()
     return appended
+
+
+def with_arrival(
+    spark: SparkSession, project: ProjectSpec, rows: DataFrame, spec: TableSpec, newest_batch: int
+) -> DataFrame:
+    """The rows with what tells whether they came too late: they did when their file came, however long they waited.
+
+    Gives: their columns, then before_us: the greatest commit time of the batches before the one that took the file;
+        null where there is none, and where nothing is ever too late.
+    Rows: 1:1.
+    """
+    if spec.lateness is None:
+        return rows.withColumn("before_us", F.lit(None).cast("bigint"))
+    spans = taken_spans(spark, project, {spec.table: newest_batch})[spec.table]
+    changes = read(spark, project.catalog.name, spec.target.changes)
+    _, before = reached_before(spark, changes, {span.batch for span in spans})
+    placed = with_batch(rows, spans_frame(spark, spans))
+    return placed.join(F.broadcast(before), on="batch", how="left").drop("batch")  # one row a batch
 
 
 def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
@@ -219,18 +239,18 @@ def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected
     assert delivery.waiting is not None
     taker = delivery.consumers[control_consumer(delivery.source)]
     is_control = F.col("kind") == "control"
-    declared = F.coalesce(F.col("table").isin(list(delivery.declared)), F.lit(False))
+    at_work = F.coalesce(F.col("table").isin(list(delivery.consumers)), F.lit(False))
     known = F.coalesce(F.col("table").isin(known_tables(spark, project, delivery.declared)), F.lit(False))
     mine = delivery.records.where(is_control | ~known)
     good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
     moved = moved_lines(delivery.waiting, good, bad)
-    fresh = newly_told(delivery.waiting, delivery.records.where(declared & (F.col("kind") == "change")))
+    fresh = newly_told(delivery.waiting, delivery.records.where(at_work & (F.col("kind") == "change")))
     if moved.isEmpty() and fresh.isEmpty():
         return
     catalog, batch = project.catalog.name, taker.newest_batch + 1
     ensure_ledger(spark, project, names.CONTROL)
     drop_stale_branches(spark, catalog, taker.target)
-    branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
+    branch = begin(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)}, taker.newest_batch)
     try:
         events = evidence(spark, good.unionByName(fresh), delivery.classes)
         branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))

@@ -10,7 +10,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import accumulate
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,15 +17,16 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import CHANGE, FORMATS, REJECT, envelopes
 from engine.errors import SpecError
-from engine.frames import checkpointed, local_frame
+from engine.frames import checkpointed
 from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.delivery import Consumer, classes_of, control_consumer, of_table, source_report, with_masks
+from engine.run.arrival import reached_before
+from engine.run.delivery import Consumer, classes_of, control_consumer, of_table, sharing, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
-from engine.run.folding import newest_batch
+from engine.run.folding import begin, newest_batch
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
@@ -35,7 +35,6 @@ from engine.run.replay import APPLIED, close_rejects, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sequence import by_source
 from engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
-from engine.run.survey import greatest
 from engine.run.take import (
     Decoded,
     accepted_rejects,
@@ -49,7 +48,7 @@ from engine.schema.evolve import promotes
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import column_dates, known_row, since_always
-from engine.table.commit import Branch, drop_stale_branches
+from engine.table.commit import drop_stale_branches
 from engine.table.ledger import append_frame, append_rows, ledger_name, read_ledger, taken_inputs
 from engine.table.remake import remake
 
@@ -138,8 +137,9 @@ class Rereading:
         """
         targets = self.targets(source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-        declared = {spec.table: spec.keys for spec in specs}
-        delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, specs), declared)
+        sharers = sharing(self.project, source, specs)
+        declared = {spec.table: spec.keys for spec in sharers}
+        delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, sharers), declared)
         lines = read_in_context(self.spark, self.project, source, files)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         records = envelopes(lines, source, declared).transform(within, taken)
@@ -197,21 +197,11 @@ class Rereading:
         if rejected:
             bad = reject_rows(found.rejects(), delivery.consumers[spec.table], 0)
             accepted_rejects(spec, bad, expected, rejected).unpersist()
-        newest, before = self.commit_times(mine, frame)
+        carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), frame)
+        newest, before = reached_before(self.spark, carried)
         placed = with_batch(good, frame).join(F.broadcast(before), on="batch", how="left")  # one row a batch
         columns = change_columns(found.rows, spec, F.col("batch"), F.col("before_us"))
         return Again(found, placed.select(*columns), rejected, newest)
-
-    def commit_times(self, mine: DataFrame, spans: DataFrame) -> tuple[int | None, DataFrame]:
-        """The greatest commit time of a table's changes, and of those before each batch. Gives: batch, before_us."""
-        changes = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), spans)
-        counted = changes.groupBy("batch").agg(F.unix_micros(F.max("commit_ts")).alias("at")).orderBy("batch").collect()
-        reached = list(accumulate((row["at"] for row in counted), greatest))
-        rows = [
-            {"batch": row["batch"], "before_us": before} for row, before in zip(counted, [None, *reached], strict=False)
-        ]
-        frame = local_frame(self.spark, rows, "batch bigint, before_us bigint")
-        return (reached[-1] if reached else None), frame
 
     def refuse_recorded(self, spec: TableSpec, found: Decoded) -> None:
         """See that a history that keeps every row it ever said can keep them beside the new ones.
@@ -243,9 +233,8 @@ class Rereading:
         batch = F.coalesce("batch", F.lit(newest)).cast("bigint").alias("batch")  # a ledger stands in no line
         own = ", ".join(str(number) for number in sorted({*self.replayed(taker), *(span.batch for span in spans)}))
         drop_stale_branches(self.spark, self.catalog, taker.target)
-        branch = Branch.start(
-            self.spark, self.catalog, taker.target, {names.SUMMARY_BATCH: str(taker.newest_batch + 1)}
-        )
+        marker = {names.SUMMARY_BATCH: str(taker.newest_batch + 1)}
+        branch = begin(self.spark, self.catalog, taker.target, marker, taker.newest_batch)
         try:
             unowned = records.where(is_unowned(known_tables(self.spark, self.project, delivery.declared)))
             self.tell_rejects(delivery, taker, records.where(F.col("kind") != REJECT), unowned)

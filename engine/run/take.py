@@ -31,13 +31,14 @@ from engine.run.delivery import (
     texts_again,
 )
 from engine.run.evidence import evidence
+from engine.run.folding import begin
 from engine.run.order import refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.withdrawals import withdrawals
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.changes import ensure_changes, known_keys, known_row
-from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from engine.table.commit import drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
 BROADCAST_REJECTS = 100_000
@@ -71,15 +72,16 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     drop_stale_branches(spark, catalog, taker.target)
     batch = taker.newest_batch + 1
     records = new_to(delivery, taker)
-    branch = Branch.start(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)})
+    branch = begin(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)}, taker.newest_batch)
     events = evidence(spark, records, delivery.classes)
     withdrawn = withdrawals(spark, project, delivery, taker)
     events = events if withdrawn is None else events.unionByName(withdrawn)
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
-    declared = [spec.table for spec in specs]
     append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
     if any(row["kind"] == REJECT for row in delivery.classes):
-        append_frame(spark, project, names.REJECTS, reject_rows(records.where(is_unowned(declared)), taker, batch))
+        append_frame(
+            spark, project, names.REJECTS, reject_rows(records.where(is_unowned(delivery.declared)), taker, batch)
+        )
     branch.publish()
 
 
@@ -225,7 +227,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
     before_us = commit_us_of(before)
-    branch = Branch.start(spark, catalog, name, change_summary(delivery, spec, batch, before))
+    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch)
     try:
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))

@@ -4,7 +4,7 @@ from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import ColumnType, SourceEncoding, parse_column_type
 from engine.spec.editors import spec_json_schema
 from engine.spec.fingerprint import decode_fingerprints, fold_fingerprint
-from engine.spec.load import load_project, load_spec, load_specs, registry_spec, table_spec
+from engine.spec.load import load_project, load_spec, load_specs, registry_spec, table_spec, with_tables
 from engine.spec.model import (
     CatalogSpec,
     ChecksSpec,
@@ -24,6 +24,7 @@ __all__ = [
     "load_project",
     "load_spec",
     "load_specs",
+    "with_tables",
     "table_spec",
     "registry_spec",
     "spec_json_schema",

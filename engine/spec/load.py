@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +54,15 @@ def load_specs(paths: Sequence[Path] | None, project: ProjectSpec) -> list[Table
     """
     files, violations = _spec_files(paths, project)
     return _checked([read_document(file) for file in files], project, violations)
+
+
+def with_tables(project: ProjectSpec, specs: Sequence[TableSpec]) -> ProjectSpec:
+    """The project with these tables and the others of `<root>/specs`; one that cannot be read is not missed here."""
+    named, others = {spec.table for spec in specs}, []
+    for file in specs_in(project.root / SPECS_FOLDER):
+        with suppress(SpecError):
+            others += [spec for spec in _checked([read_document(file)], project) if spec.table not in named]
+    return replace(project, tables=(*specs, *others))
 
 
 def load_spec(path: Path, project: ProjectSpec | None = None) -> TableSpec:

@@ -53,7 +53,8 @@ class QualitySpec:
 class ProjectSpec:
     """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file.
 
-    `registry`: of the sources that need schemas and do not say where they are.
+    `registry`: of the sources that need schemas and do not say where they are. `tables`: all its tables that are known,
+    be they at work or not: files are shared, and what stands in them for another table is that one's.
     """
 
     root: Path
@@ -63,6 +64,7 @@ class ProjectSpec:
     spark: SparkSpec
     quality: QualitySpec
     registry: RegistrySpec | None = None
+    tables: tuple[TableSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,9 @@ from engine import names
 from engine.errors import LockedError
 from engine.inputs.listing import InputFile
 from engine.report import FAILED, NOTHING_NEW, OK, TableReport
-from engine.run import delivery, take
+from engine.run import delivery, sequence, take
 from engine.run.lock import one_run
+from engine.run.reports import silent
 from engine.spec.model import CatalogSpec, ProjectSpec
 from engine.table.commit import Branch
 from engine.table.ledger import append_rows
@@ -279,3 +280,38 @@ def tiled(shop: Shop) -> list[int]:
         assert [v["_is_current"] for v in versions[:-1]] == [False] * (len(versions) - 1)
         assert versions[-1]["_is_current"] == (versions[-1]["_op"] != names.OP_DELETE)
     return sorted(by_key)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["decode_table", "take_table", "fold_history"])
+def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to_run_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """As on two machines with a catalog between them: the second one looks, and then the first one takes."""
+    spec = shop.spec()
+    shop.write("a.jsonl", [insert(1, row(1, "Alice"))])
+    shop.taken(spec)
+    shop.write("b.jsonl", [update(2, row(1, "Bob"))])
+    place = take if step == "decode_table" else sequence
+    original = getattr(place, step)
+
+    def overtaken(*given: Any) -> Any:
+        monkeypatch.setattr(place, step, original)
+        found = original(*given) if step == "take_table" else None
+        shop.write("c.jsonl", [update(3, row(1, "Cy"))])
+        other = sequence.Run(shop.project, [spec], shop.spark, silent, None, None).execute()
+        assert other.exit_code == 0
+        return original(*given) if found is None else found
+
+    monkeypatch.setattr(place, step, overtaken)
+    (table,) = sequence.Run(shop.project, [spec], shop.spark, silent, None, None).execute().tables
+    assert table.exit_code in (0, 75), table.error
+    assert step == "take_table" or "another run has committed to it since this one looked" in str(table.error)
+    monkeypatch.setattr(place, step, original)
+    shop.write("d.jsonl", [update(4, row(1, "Dan"))])
+    shop.taken(spec)
+    assert [found["name"] for found in sorted(shop.rows("shop_things_h"), key=lambda found: found["_position"])] == [
+        "Alice", "Bob", "Cy", "Dan",
+    ]  # fmt: skip
+    assert len(shop.rows("shop_things_changes")) == 4
+    assert shop.latest() == [(1, "Dan", 0)]

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -303,3 +303,25 @@ def rejected(shop: Shop, spec: TableSpec) -> int:
     checks = replace(spec.quality, checks=("rejects",))
     (found_now,) = run_checks(shop.spark, shop.project, replace(spec, quality=checks), "r", 0)
     return found_now.observed
+
+
+@pytest.mark.slow
+def test_a_replayed_change_came_too_late_if_its_file_did(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it waited: what is replayed is what a siltstone that could read it would have taken."""
+    spec = replace(shop.spec(rejects=1.0), lateness=timedelta(seconds=15))
+    right = replace(shop.spec(), lateness=timedelta(seconds=15))
+    shop.write("a.jsonl", [insert(100, row(1, "Alice")), insert(101, row(2, "Bob"))])
+    with older(monkeypatch):
+        shop.taken(spec)
+        shop.write(
+            "b.jsonl", [update(50, row(2, "long ago")), update(90, row(2, "just in time")), insert(200, row(3, "Cy"))]
+        )
+        shop.taken(spec)
+    report = replayed(shop, spec)
+    assert report.tables[0].changes == 3
+    assert sorted((found["row"]["name"], found["too_late"]) for found in shop.rows("shop_things_changes")) == [
+        ("Alice", False), ("Bob", False), ("Cy", False), ("just in time", False), ("long ago", True),
+    ]  # fmt: skip
+    history = stored(shop, "shop_things_h", "_batch")
+    assert reread(shop.project, [right], shop.spark).exit_code == 0
+    assert stored(shop, "shop_things_h", "_batch") == history

@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from engine.run import catch_up, replay, reread
 from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from engine.spec.model import ColumnSpec, ProjectSpec, TableSpec
 from tests.e2e.streams import Shop, insert, row
 from tests.e2e.test_exactly_once import Killed, dies_before
 from tests.framed import envelope, frame, schemas_file
@@ -96,6 +97,23 @@ def test_rejects_that_turn_out_to_be_of_another_spec_wait_for_its_replay(shop: S
     assert replay(shop.project, [parts], shop.spark).exit_code == 0
     assert (names_of(shop, "items"), names_of(shop, "parts")) == (["Alice", "Bob"], ["axle", "wheel"])
     assert sorted(found["outcome"] for found in shop.rows("replays")) == ["applied", "applied"]
+
+
+@pytest.mark.slow
+def test_what_a_record_is_and_what_is_kept_of_it_does_not_depend_on_which_tables_are_at_work(shop: Shop) -> None:
+    things, others = shop.spec(rejects=0.5), shop.spec("shop.others", rejects=1.0)
+    masked = replace(others, columns={"id": ColumnSpec("int"), "name": ColumnSpec("string", "redact")})
+    project = replace(shop.project, tables=(things, masked))
+    unknown = insert(2, row(2, "Olga"), table="shop.others").replace('"op": "c"', '"op": "x"')
+    shop.write("a.jsonl", [insert(1, row(1, "Alice")), unknown, unknown, "{not JSON\n"])
+    report = catch_up(project, [things], shop.spark)
+    assert report.exit_code == 0, report.tables[0].error
+    (source,) = report.sources
+    assert (source.read, source.rejected, dict(source.other_tables)) == (4, 1, {"shop.others": 2})
+    assert [(found["table"], found["record"]) for found in shop.rows("rejects")] == [(None, None)]
+    assert catch_up(project, [masked], shop.spark).exit_code == 0
+    rejected = sorted((str(found["table"]), found["record"]) for found in shop.rows("rejects"))
+    assert rejected == [("None", None), ("shop.others", None), ("shop.others", None)]
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 
 import engine
 from engine.errors import SpecError
-from engine.spec import load_project, load_spec, load_specs
+from engine.spec import load_project, load_spec, load_specs, with_tables
 
 ROOT = Path(__file__).parents[3]
 
@@ -130,3 +130,12 @@ def test_the_public_face_is_loaded_when_it_is_used() -> None:
     assert set(engine.__all__) <= set(dir(engine))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = engine.nothing
+
+
+def test_a_project_knows_its_other_tables_as_far_as_they_can_be_read(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_spec(tmp_path / "specs", f"{name}.yaml", f"shop.{name}")
+    write_spec(tmp_path / "specs", "broken.yaml", "shop.c", "nonsense: 1\n")
+    project = load_project(tmp_path / "siltstone.yaml" if (tmp_path / "siltstone.yaml").exists() else None, tmp_path)
+    named = load_specs([tmp_path / "specs" / "b.yaml"], project)
+    assert [spec.table for spec in with_tables(project, named).tables] == ["shop.b", "shop.a"]
