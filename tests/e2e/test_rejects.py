@@ -317,8 +317,7 @@ def test_a_replayed_change_came_too_late_if_its_file_did(shop: Shop, monkeypatch
             "b.jsonl", [update(50, row(2, "long ago")), update(90, row(2, "just in time")), insert(200, row(3, "Cy"))]
         )
         shop.taken(spec)
-    report = replayed(shop, spec)
-    assert report.tables[0].changes == 3
+    replayed(shop, spec)
     assert sorted((found["row"]["name"], found["too_late"]) for found in shop.rows("shop_things_changes")) == [
         ("Alice", False), ("Bob", False), ("Cy", False), ("just in time", False), ("long ago", True),
     ]  # fmt: skip
