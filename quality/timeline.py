@@ -84,6 +84,7 @@ def version_rows(history: DataFrame, look: Look) -> DataFrame:
         F.col(names.IS_CURRENT).alias("is_current"),
         F.col(names.OP).alias("op"),
         F.col(names.POSITION).alias("position"),
+        F.col(names.LAST_POSITION).alias("last_position"),
         hashed([F.col(quoted(name)) for name in look.columns.values]).alias("row_hash"),
         hashed(list(image.values())).alias("image_hash"),
         *(closer if look.closely else []),
@@ -235,12 +236,7 @@ def in_time(rows: DataFrame) -> DataFrame:
     Rows: 1:1. A version without a position of its own stands where the version before it does.
     """
     is_version = F.col("version").isNotNull()
-    order = Window.partitionBy("key_hash", "key").orderBy(
-        is_version,
-        F.col("version.valid_from").asc_nulls_first(),
-        F.col("version.valid_to").asc_nulls_last(),
-        F.col("version.position").asc_nulls_first(),
-    )
+    order = Window.partitionBy("key_hash", "key").orderBy(is_version, *version_order())
     running = so_far(order)
     bounds = F.struct("version.valid_from", "version.valid_to", "version.position", is_version.alias("is_version"))
     reached = F.coalesce(F.max("version.position").over(running), F.lit(""))
@@ -255,6 +251,20 @@ def in_time(rows: DataFrame) -> DataFrame:
         F.count("latest").over(running).alias("latest_count"),
         F.last("latest", ignorenulls=True).over(running).alias("latest_row"),
     )
+
+
+def version_order() -> list[Column]:
+    """The order of a key's versions, those that lasted no time among them.
+
+    How far the log was read never steps back. Of two versions with the same, the first is the one that was read so far:
+    a row that gives its key up goes before the one that takes it, wherever the log has them.
+    """
+    return [
+        F.col("version.valid_from").asc_nulls_first(),
+        F.col("version.valid_to").asc_nulls_last(),
+        F.col("version.last_position").asc_nulls_first(),
+        F.col("version.position").desc_nulls_first(),
+    ]
 
 
 def in_order(rows: DataFrame) -> DataFrame:
@@ -272,8 +282,7 @@ def in_order(rows: DataFrame) -> DataFrame:
         (F.col("change.op") != names.OP_DELETE).asc_nulls_first(),
         F.col("change.op").asc_nulls_first(),
         F.col("change.content_hash").asc_nulls_first(),
-        F.col("version.valid_from").asc_nulls_first(),
-        F.col("version.valid_to").asc_nulls_last(),
+        *version_order(),
     )
     before = order.rowsBetween(Window.unboundedPreceding, -1)
     beside = F.struct(

@@ -122,9 +122,10 @@ def place_of(read, stream, windows, rules):
 
 
 def left_of(read, superseders):
-    """The columns of a READ that no superseding change carries: an insert, a delete and a truncate carry all."""
+    """The columns of a READ that no superseding change carries: a delete and a truncate carry all, and so does an
+    insert that takes over what another key leaves."""
     taken = {column for change in superseders for column in carried(change)}
-    whole = any(change["op"] != "update" for change in superseders)
+    whole = any(c["op"] in ("delete", "truncate") or (c["op"] == "insert" and c["old_key"]) for c in superseders)
     return {} if whole else {c: v for c, v in carried(read).items() if c not in taken}
 
 

@@ -76,7 +76,9 @@ def _signal_kind(value: Column) -> Column:
     is_signal = about & (F.array_sort(F.json_object_keys(row)) == F.array(F.lit("data"), F.lit("id"), F.lit("type")))
     opened = (code == "c") & (kind == "snapshot-window-open")
     closed = (code == "c") & (kind == "snapshot-window-close")
-    withdrawn = (code == "d") & row_id.endswith("-open") & (kind.isNull() | (kind == "snapshot-window-open"))
+    # Of a deleted row the log may have the key alone, and of a column that cannot be null the empty text.
+    is_of_open = kind.isNull() | kind.isin("", "snapshot-window-open")
+    withdrawn = (code == "d") & row_id.endswith("-open") & is_of_open
     marker = (
         F.when(opened, control_kinds.WINDOW_OPEN)
         .when(closed | withdrawn, control_kinds.WINDOW_CLOSE)

@@ -21,10 +21,18 @@ def is_streamed() -> Column:
     return ~F.col("is_read") & ~F.col("is_base")
 
 
-def carries(name: str) -> Column:
-    """True when a change says what is in the column, be it that nothing is known of it any more."""
-    whole = F.col("op").isin(names.OP_DELETE, names.OP_TRUNCATE, names.OP_INSERT) | F.col("present").isNull()
+def tells(name: str) -> Column:
+    """True when a change says what a READ beside it cannot know better: the column's value, be it the one that the row
+    had under its old key, or that the row is gone."""
+    takes_over = (F.col("op") == names.OP_INSERT) & F.col("old_key").isNotNull()
+    whole = F.col("op").isin(names.OP_DELETE, names.OP_TRUNCATE) | takes_over | F.col("present").isNull()
     return F.col("is_base") | whole | F.array_contains("present", name)
+
+
+def carries(name: str) -> Column:
+    """True when a change says what is in the column, be it that nothing is known of it: a new row owes nothing to an
+    old one, and what an insert lacks is what the READ of that row can tell."""
+    return tells(name) | (F.col("op") == names.OP_INSERT)
 
 
 def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
@@ -54,8 +62,8 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
     added["_stream_position"] = F.max(at).over(window)
     added["_any_streamed"] = F.max(streamed_ts.isNotNull()).over(whole_key())
     for index, name in enumerate(rules.followed):
-        added[f"_carried_ts_{index}"] = F.max(F.when(carries(name), streamed_ts)).over(window)
-        added[f"_carried_position_{index}"] = F.max(F.when(carries(name), at)).over(window)
+        added[f"_carried_ts_{index}"] = F.max(F.when(tells(name), streamed_ts)).over(window)
+        added[f"_carried_position_{index}"] = F.max(F.when(tells(name), at)).over(window)
     is_read = F.col("is_read") & ~F.col("is_base")
     yields = F.col("position").isNull() & F.col("commit_ts").isNull() & F.col("_any_streamed")
     if rules.guarded:
@@ -78,7 +86,7 @@ def supersede_reads(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
 def told_at(streamed_ts: Column, rules: FoldRules) -> dict[str, Column]:
     """When something was streamed at all, and when each followed column was told."""
-    told = {str(index): F.when(carries(name), streamed_ts) for index, name in enumerate(rules.followed)}
+    told = {str(index): F.when(tells(name), streamed_ts) for index, name in enumerate(rules.followed)}
     return {"any": streamed_ts, **told}
 
 

@@ -27,7 +27,8 @@ def facts(record: Any) -> Sequence[Fact] | None:
     if isinstance(row, Mapping) and set(row) == _SIGNAL and row.get("type") in SIGNALS:
         return []
     image, keyless = (row if isinstance(row, Mapping) else None), "key" in record and record["key"] is None
-    return [Fact(_table(source), _keys(record), schema, image, code in "cr", keyless and code != "t")]
+    # A truncate has no key in any table: it says nothing of whether its rows have one.
+    return [Fact(_table(source), _keys(record), schema, image, code in "cr", None if code == "t" else keyless)]
 
 
 def _value(record: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:

@@ -10,7 +10,8 @@ class Fact:
     """A table, its key as the record tells it, and its row: with the types the record carries, or with values alone.
 
     `table` is None where the record does not name it; `schema` is in the form of `engine.decode.schemas`; `inserted`:
-    the row is new, so that its key differs from all others; `keyless`: the record says that there is no key.
+    the row is new, so that its key differs from all others; `keyless`: the record says that there is no key, or, where
+    it is None, nothing of that.
     """
 
     table: str | None
@@ -18,4 +19,4 @@ class Fact:
     schema: Mapping[str, Any] | None = None
     row: Mapping[str, Any] | None = None
     inserted: bool = False
-    keyless: bool = False
+    keyless: bool | None = False

@@ -35,7 +35,7 @@ class FoundTable:
     order: str
     files: list[Path] = field(default_factory=list)
     keys: set[tuple[str, ...]] = field(default_factory=set)
-    keyless: bool = True
+    keyless: bool | None = None
     columns: Columns = field(default_factory=Columns)
     changes: int = 0
     whole: bool = True
@@ -156,13 +156,19 @@ def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundT
                 table.container = found.container
                 tables[fact.table] = table
             table.changes += 1
-            table.keyless = table.keyless and fact.keyless
+            table.keyless = _as_both_say(table.keyless, fact.keyless)
             if fact.keys:
                 table.keys.add(fact.keys)
             table.columns.add(fact.schema, fact.row, fact.inserted)
             if types is not None:
                 _told_by_file(table, types, fact.keys)
     return tables
+
+
+def _as_both_say(one: bool | None, other: bool | None) -> bool | None:
+    """Whether a table is without a key: by all who say something of it."""
+    told = [each for each in (one, other) if each is not None]
+    return all(told) if told else None
 
 
 def _told_by_file(table: FoundTable, types: dict[str, Any], keys: Iterable[str]) -> None:
@@ -187,7 +193,7 @@ def _merge(known: FoundTable, more: FoundTable) -> None:
         return
     known.files += [file for file in more.files if file not in known.files]
     known.keys |= more.keys
-    known.keyless = known.keyless and more.keyless
+    known.keyless = _as_both_say(known.keyless, more.keyless)
     known.changes += more.changes
     known.whole = known.whole and more.whole
     known.columns.tell({name: kind for name, kind in more.columns.said.items() if kind is not None})

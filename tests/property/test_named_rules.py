@@ -93,6 +93,15 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [window(30, 9, 60, 12)],
         [(2, 10, None, "update", "of the read")],
     ),
+    "what an insert lacks because the column was added after it is the READ's, in place": (
+        [
+            change("insert", 20, 1, 1, present={"case", "k", "a"}),
+            change("read", 50, 11, 1, b="of the read"),
+            change("update", 70, 20, 2, b="of the read"),
+        ],
+        [window(30, 9, 60, 12)],
+        [(1, 1, 20, "insert", "of the read"), (2, 20, None, "update", "of the read")],
+    ),
     "a truncate supersedes a READ": (
         [change("insert", 10, 0, 1), change("truncate", 40, 10), change("read", 50, 11, 1)],
         [window(30, 9, 60, 12)],
@@ -348,6 +357,14 @@ def test_a_read_yields_to_a_statement_that_was_committed_after_it(
             ],
             [(2, 199, None, "update")],
             id="a READ folded yesterday is withdrawn by a change inside its window",
+        ),
+        pytest.param(
+            [
+                [change("insert", 20, 1, 1, present={"case", "k", "a"})],
+                [change("read", 50, 9, 1, b="of the read")],
+            ],
+            [(1, 1, None, "insert", "of the read")],
+            id="a READ tells what the insert of another batch lacked",
         ),
         pytest.param(
             [

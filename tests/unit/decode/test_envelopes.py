@@ -42,6 +42,7 @@ CONTROL = {
     signal("c", "u-close", "snapshot-window-close"): "window_close",
     signal("d", "u-open", "snapshot-window-open"): "window_close",
     signal("d", "u-open", None): "window_close",
+    signal("d", "u-open", ""): "window_close",  # a column that cannot be null, of which the log has the key alone
     signal("c", "a", "execute-snapshot"): "signal",
     signal("r", "u-open", "snapshot-window-open"): "signal",
     signal("d", "a", "execute-snapshot"): "signal",

@@ -428,3 +428,11 @@ def test_decimals_of_avro_rows_are_no_messages(tmp_path: Path) -> None:
     (table,) = find_tables([file])
     assert (table.name, table.format) == ("orders.a", "rows")
     assert table.columns.order_candidates() == ["offset", "updated_at"]
+
+
+def test_a_truncate_says_nothing_of_whether_a_table_has_a_key(place: Place) -> None:
+    row, truncate = event("c", after={"a": 1}, key=None), event("t", key=None)
+    (keyless,) = find_tables([place("keyless.jsonl", json.loads(row), json.loads(truncate))])
+    assert keyless.keyless is True
+    (unsure,) = find_tables([place("unsure.jsonl", json.loads(truncate))])
+    assert not unsure.keyless
