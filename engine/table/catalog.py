@@ -143,22 +143,35 @@ def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, 
 
 
 def rename_columns(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
-    """Let columns of history be called as `wanted` says; the table's own property tells how they are called now."""
-    kept = stored_names(properties_of(spark, catalog, name))
+    """Let columns of history be called as `wanted` says; the table's own property tells how they are called now.
+
+    In one commit, for the property has to be true at any time; so names can be swapped, too.
+    """
+    java = load(spark, catalog, name)
+    kept = stored_names(plain(spark, java.properties()))
     if kept == dict(wanted):
         return
+    both = java.newTransaction()
+    columns = both.updateSchema()
     for own in sorted({*kept, *wanted}):
         one, other = kept.get(own, own), wanted.get(own, own)
         if one != other:
-            spark.sql(f"ALTER TABLE {identifier(catalog, name)} RENAME COLUMN {quoted(one)} TO {quoted(other)}")
-    set_properties(spark, catalog, name, Layout(wanted).properties())
+            columns.renameColumn(one, other)
+    columns.commit()
+    put_properties(both, Layout(wanted).properties())
+    both.commitTransaction()
 
 
 def set_properties(spark: SparkSession, catalog: str, name: str, properties: Mapping[str, str | None]) -> None:
     """Set table properties; None removes one."""
     if not properties:
         return
-    update = load(spark, catalog, name).updateProperties()
+    put_properties(load(spark, catalog, name), properties)
+
+
+def put_properties(java: Any, properties: Mapping[str, str | None]) -> None:
+    """Set the properties of a table of Iceberg's, or of what is to become one in a transaction; None removes one."""
+    update = java.updateProperties()
     for key, value in properties.items():
         if value is None:
             update.remove(key)
