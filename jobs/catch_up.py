@@ -22,7 +22,11 @@ from quality.validate import checks_of_run
 def main(arguments: Sequence[str] | None = None) -> int:
     """Catch up, check, print the report, and give the exit code."""
     parser = job_parser("catch_up.py", "Take all that is new into the tables.")
-    parser.add_argument("--until", type=_moment, help="leave files modified after this time (UTC) for another run")
+    parser.add_argument(
+        "--until",
+        type=_moment,
+        help="leave files modified (of a table: committed) after this time (UTC) for another run",
+    )
     return run_job(parser.parse_args(arguments), work)
 
 

@@ -37,7 +37,9 @@ def add_commands(app: typer.Typer) -> None:
 
 def plan(
     specs: SpecArguments = None,
-    until: Annotated[str | None, typer.Option(help="Without files modified after this time (UTC).")] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Without files modified (of a table: committed) after this time (UTC).")
+    ] = None,
     sql: Annotated[bool, typer.Option("--sql", help="Print the statements that would write the tables.")] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,

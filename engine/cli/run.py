@@ -28,7 +28,8 @@ def add_commands(app: typer.Typer) -> None:
 def catch_up(
     specs: SpecArguments = None,
     until: Annotated[
-        str | None, typer.Option(help="Leave files modified after this time (UTC) for another run.")
+        str | None,
+        typer.Option(help="Leave files modified (of a table: committed) after this time (UTC) for another run."),
     ] = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,

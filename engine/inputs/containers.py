@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -76,7 +76,7 @@ def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSp
     parts = []
     for (kind, schema), paths in groups.items():
         if kind == "table":
-            parts.append(Part(kind, schema, table_rows(spark.table(table_name(source, catalog)), paths)))
+            parts.append(Part(kind, schema, table_rows(spark, table_name(source, catalog), paths)))
         else:
             parts.append(Part(kind, schema, file_rows(spark, kind, schema, paths, source)))
     return parts
@@ -132,23 +132,59 @@ def table_name(source: SourceSpec, catalog: str) -> str:
     return ".".join(quoted(part) for part in [catalog, *source.table.split(".")])
 
 
-def table_rows(rows: DataFrame, paths: Sequence[str]) -> DataFrame:
-    """The rows of some data files of a table; a row keeps its number in its file."""
+def table_rows(spark: SparkSession, name: str, paths: Sequence[str]) -> DataFrame:
+    """The rows of some data files of a table; a row keeps its number in its file. Rows that were deleted before the
+    file was taken were never counted, and have none."""
+    rows = spark.table(name)
     mine = rows.where(F.col("_file").isin(*paths))
     start = F.lit(0).cast("bigint").alias("start")
-    return mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record_of(rows))
+    found = mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record_of(rows))
+    if spark.table(f"{name}.delete_files").isEmpty():
+        return found
+    number = F.row_number().over(Window.partitionBy("file").orderBy("row")).cast("bigint").alias("row")
+    return found.select("file", "start", number, "record")
 
 
-def data_files(spark: SparkSession, source: SourceSpec, catalog: str) -> list[InputFile]:
+def rows_by_file(spark: SparkSession, source: SourceSpec, catalog: str) -> dict[str, int]:
+    """How many rows a table has in each of its data files now; nothing where there is no table any more.
+
+    A file that a delete or a compaction took out of the table lies on the disk until its snapshots are expired.
+    """
+    name = table_name(source, catalog)
+    if not spark.catalog.tableExists(name):
+        return {}
+    return {row["_file"]: row["count"] for row in spark.table(name).groupBy(F.col("_file")).count().collect()}
+
+
+def data_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None = None) -> list[InputFile]:
     """The data files of an Iceberg table, oldest first by name. They never change; new rows come in new files.
+
+    With `until_ms`, files committed later wait for another run.
 
     Raises: SourceError: there is no such table.
     """
     name = table_name(source, catalog)
     if not spark.catalog.tableExists(name):
         raise SourceError(f"Cannot read {source.table}: there is no such table.", "check source.table in the spec")
-    rows = spark.sql(f"SELECT file_path, file_size_in_bytes FROM {name}.data_files").collect()
-    return sorted((InputFile(row[0], row[1], 0, whole=True) for row in rows), key=lambda file: file.path)
+    rows = spark.sql(f"SELECT file_path, file_size_in_bytes FROM {name}.data_files")
+    if until_ms is not None:
+        rows = rows.join(committed_until(spark, name, until_ms), on="file_path", how="left_semi")
+    found = (InputFile(row[0], row[1], 0, whole=True) for row in rows.collect())
+    return sorted(found, key=lambda file: file.path)
+
+
+def committed_until(spark: SparkSession, name: str, until_ms: int) -> DataFrame:
+    """The files of a table that were committed until a time. Of one whose snapshot is expired only this is known: it is
+    older than the snapshots that the table still has.
+
+    Gives: file_path.
+    """
+    oldest = f"SELECT min(made_current_at) FROM {name}.history"
+    return spark.sql(
+        f"SELECT e.data_file.file_path FROM {name}.entries AS e"
+        f" LEFT JOIN {name}.snapshots AS s ON s.snapshot_id = e.snapshot_id"
+        f" WHERE e.status < 2 AND unix_millis(coalesce(s.committed_at, ({oldest}))) <= {until_ms}"
+    )
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
     Raises: SourceError: there are none.
     """
     if source.table is not None:
-        return data_files(spark, source, catalog)
+        return data_files(spark, source, catalog, until_ms)
     files = list_files(spark, source.path, until_ms)
     told = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
     return [file for file in told if file.size or file.can_grow()]

@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.frames import checkpointed
-from engine.inputs.containers import kind_of
+from engine.inputs.containers import kind_of, rows_by_file
 from engine.inputs.listing import InputFile, Look, file_system
-from engine.inputs.pending import PendingFile
+from engine.inputs.pending import PendingFile, Taken
 from engine.names import PLACE
 from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, sharing, with_masks
 from engine.run.folding import newest_batch
@@ -84,25 +84,21 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
         F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
     )
     whole = FORMATS[found.source.format].reads_whole
-    kept, reread, out_of_reach = [], [], {}
-    inputs = taken_files(spark, project, found.waiting)
-    for row in counted.collect():
-        path = row["file"]
-        if row["kept"] and not whole and kind_of(path, found.source) == "json":
-            kept.append(path)
-        elif (entry := unchanged(spark, path, inputs.get(path))) is not None:
-            reread.append(entry)
-        else:
-            out_of_reach[path] = row["lines"]
+    rows = counted.collect()
+    is_line = {row["file"]: row["kept"] and kind_of(row["file"], found.source) == "json" for row in rows}
+    kept = [path for path, is_kept in is_line.items() if is_kept and not whole]
+    taken = {path: one for path, one in taken_files(spark, project, found.waiting).items() if path not in kept}
+    reread = as_taken(spark, found.source, project.catalog.name, taken)
+    out_of_reach = {row["file"]: row["lines"] for row in rows if row["file"] not in {*kept, *reread}}
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
     if reread:
-        again = read_in_context(spark, project, found.source, reread)
+        again = read_in_context(spark, project, found.source, list(reread.values()))
         again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
         lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
     records = envelopes(lines, found.source, found.declared)
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
-    found.files = [InputFile(path, 0, 0) for path in [*kept, *(entry.file.path for entry in reread)]]
+    found.files = [InputFile(path, 0, 0) for path in [*kept, *reread]]
     found.out_of_reach = out_of_reach
     found.classes = classes_of(found.records, fans_out=True)
 
@@ -125,26 +121,40 @@ def kept_lines(waiting: DataFrame, paths: Sequence[str]) -> DataFrame:
     return mine.groupBy(*PLACE).agg(F.first("record").alias("text"))
 
 
-def taken_files(spark: SparkSession, project: ProjectSpec, waiting: DataFrame) -> dict[str, tuple[int, str]]:
-    """Size and fingerprint of what was taken last of the files that hold the rejects."""
+def taken_files(spark: SparkSession, project: ProjectSpec, waiting: DataFrame) -> dict[str, Taken]:
+    """What was taken last of the files that hold the rejects."""
     inputs = read_ledger(spark, project, names.INPUTS)
     assert inputs is not None
     asked = waiting.select(F.col("file").alias("path")).distinct()
-    last = F.max_by(F.struct("size", "fingerprint"), F.struct("mtime", "size")).alias("last")
+    what = F.struct("size", "mtime", "fingerprint", "to_line")
+    last = F.max_by(what, F.struct("mtime", "size", "to_line")).alias("last")
     rows = inputs.join(F.broadcast(asked), on="path", how="left_semi").groupBy("path").agg(last).collect()
-    return {row["path"]: (row["last"]["size"], row["last"]["fingerprint"]) for row in rows}
+    return {row["path"]: Taken(*row["last"]) for row in rows}
 
 
-def unchanged(spark: SparkSession, path: str, taken: tuple[int, str] | None) -> PendingFile | None:
+def as_taken(
+    spark: SparkSession, source: SourceSpec, catalog: str, taken: Mapping[str, Taken]
+) -> dict[str, PendingFile]:
+    """The files that still are what was taken of them, to be read again from their first lines.
+
+    Those of a table are so as long as the table has all their rows, wherever they lie.
+    """
+    rows = None if source.table is None else rows_by_file(spark, source, catalog)
+    whole = {path: one for path, one in taken.items() if rows is None or rows.get(path, 0) == one.to_line}
+    found = {path: unchanged(spark, path, one) for path, one in whole.items()}
+    return {path: entry for path, entry in found.items() if entry is not None}
+
+
+def unchanged(spark: SparkSession, path: str, taken: Taken) -> PendingFile | None:
     """A file to be read again from its first line; None where it is gone, or is not what was taken."""
     system, root = file_system(spark, path)
-    if taken is None or not system.exists(root):
+    if not system.exists(root):
         return None
     status = system.getFileStatus(root)
-    size, fingerprint = taken
-    if int(status.getLen()) < size or Look(spark).fingerprint(path, size) != fingerprint:
+    if int(status.getLen()) < taken.size or Look(spark).fingerprint(path, taken.size) != taken.fingerprint:
         return None
-    return PendingFile(InputFile(path, int(status.getLen()), int(status.getModificationTime())), fingerprint, 0, False)
+    file = InputFile(path, int(status.getLen()), int(status.getModificationTime()))
+    return PendingFile(file, taken.fingerprint, 0, False)
 
 
 def known_tables(spark: SparkSession, project: ProjectSpec, declared: Iterable[str]) -> list[str]:

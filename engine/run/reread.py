@@ -115,7 +115,8 @@ class Rereading:
             known = [spec for spec in specs if spans[spec.table]]
             if known:
                 listed = ", ".join(spec.table for spec in known)
-                files = files_to_read(self.spark, [span for each in spans.values() for span in each], listed)
+                taken = [span for each in spans.values() for span in each]
+                files = files_to_read(self.spark, source, self.catalog, taken, listed)
                 with light_planning(self.spark, are_small(entry.file for entry in files), self.project.spark.conf):
                     self.read_files(source, known, files, newest, spans)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on

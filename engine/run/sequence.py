@@ -43,7 +43,8 @@ def catch_up(
     """Bring the tables of `specs` up to date with their sources, exactly once.
 
     A table that fails does not stop the others: its error is in the report, and the report's exit code is the first
-    failure's. `until` leaves files modified later for another run; `wait` is how many seconds to wait for another run.
+    failure's. `until` leaves files modified, or committed to a table, later for another run; `wait` is how many seconds
+    to wait for another run.
 
     Raises: LockedError: another run is at work. SourceError and others concern one table and are reported, not raised.
     """

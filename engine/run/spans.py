@@ -9,26 +9,38 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.errors import SourceError
 from engine.frames import local_frame
-from engine.inputs.pending import PendingFile
-from engine.run.rejected import unchanged
-from engine.spec.model import ProjectSpec
+from engine.inputs.pending import PendingFile, Taken
+from engine.run.rejected import as_taken
+from engine.spec.model import ProjectSpec, SourceSpec
 from engine.table.ledger import read_ledger
 
 SCHEMA = "path string, from_line bigint, to_line bigint, batch bigint"
 SHOWN_FILES = 5
+BACK = "put them back as they were, and run again"
+ROLLED_BACK = "roll source.table back to a snapshot that has all their rows, and run again"
 
 
 @dataclass(frozen=True)
 class Span:
-    """Lines of a file that one batch took, with what the file was then. `moment`: which file it was last."""
+    """Lines of a file that one batch took, with what the file was then."""
 
     path: str
     from_line: int
     to_line: int
     batch: int
     size: int
+    mtime: int
     fingerprint: str
-    moment: tuple[int, int]
+
+    @property
+    def moment(self) -> tuple[int, int, int]:
+        """Which of a file's spans tells what it was last."""
+        return self.mtime, self.size, self.to_line
+
+    @property
+    def taken(self) -> Taken:
+        """What the file was."""
+        return Taken(self.size, self.mtime, self.fingerprint, self.to_line)
 
 
 def taken_spans(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, list[Span]]:
@@ -43,7 +55,7 @@ def taken_spans(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, 
             continue
         before = without_later(found[row["consumer"]], row["path"], row["from_line"])
         place = (row["path"], row["from_line"], row["to_line"], row["batch"])
-        span = Span(*place, row["size"], row["fingerprint"], (row["mtime"], row["size"]))
+        span = Span(*place, row["size"], row["mtime"], row["fingerprint"])
         found[row["consumer"]] = [*before, span]
     return found
 
@@ -53,7 +65,9 @@ def without_later(spans: Iterable[Span], path: str, from_line: int) -> list[Span
     return [replace(s, to_line=min(s.to_line, from_line - 1)) if s.path == path else s for s in spans]
 
 
-def files_to_read(spark: SparkSession, spans: Iterable[Span], what: str) -> list[PendingFile]:
+def files_to_read(
+    spark: SparkSession, source: SourceSpec, catalog: str, spans: Iterable[Span], what: str
+) -> list[PendingFile]:
     """The files of the spans, each to be read from its first line.
 
     Raises: SourceError: one is gone, or is not what was taken.
@@ -63,16 +77,16 @@ def files_to_read(spark: SparkSession, spans: Iterable[Span], what: str) -> list
         known = last.get(span.path)
         if known is None or known.moment < span.moment:
             last[span.path] = span
-    found = {path: unchanged(spark, path, (span.size, span.fingerprint)) for path, span in sorted(last.items())}
-    missing = [path for path, entry in found.items() if entry is None]
+    found = as_taken(spark, source, catalog, {path: span.taken for path, span in sorted(last.items())})
+    missing = sorted(last.keys() - found.keys())
     if missing:
         more = f" and {len(missing) - SHOWN_FILES} more" if len(missing) > SHOWN_FILES else ""
         raise SourceError(
-            f"Cannot read the inputs of {what} again: {len(missing)} of {len(found)} files are gone, or are not what"
+            f"Cannot read the inputs of {what} again: {len(missing)} of {len(last)} files are gone, or are not what"
             f" was taken ({', '.join(missing[:SHOWN_FILES])}{more}). Nothing was changed.",
-            "put them back as they were, and run again",
+            BACK if source.table is None else ROLLED_BACK,
         )
-    return [entry for entry in found.values() if entry is not None]
+    return list(found.values())
 
 
 def spans_frame(spark: SparkSession, spans: Iterable[Span]) -> DataFrame:

@@ -1,0 +1,48 @@
+"""Rows from an Iceberg table: bounded by commits, and read again only while the table still has all of them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.report import FAILED, NOTHING_NEW, PLANNED, REBUILT
+from engine.run import catch_up, plan, reread
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec
+from engine.table.catalog import create_namespace
+from tests.e2e.streams import Shop
+
+
+@pytest.mark.slow
+def test_a_feed_is_taken_up_to_a_commit_and_read_again_while_it_has_its_rows(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    shop, feed = Shop(spark, project), f"{project.namespace}.feed"
+    create_namespace(spark, "lake", feed)
+    spark.sql(f"CREATE TABLE lake.{feed} (id int, name string, n int) USING iceberg")
+    for values in ("(1, 'Alice', 1), (2, 'Bob', 2)", "(1, 'Alicia', 3)"):
+        spark.sql(f"INSERT INTO lake.{feed} SELECT /*+ COALESCE(1) */ * FROM VALUES {values}")
+    name = f"{project.namespace}.shop_things"
+    source = {"format": "rows", "table": feed, "sequence_by": "n"}
+    target = {"latest": name, "history": f"{name}_h"}
+    spec = table_spec({"table": "shop.things", "source": source, "keys": ["id"], "target": target}, project)
+    at = spark.sql(f"SELECT unix_millis(committed_at) FROM lake.{feed}.snapshots ORDER BY 1").collect()[0][0]
+    bound = datetime.fromtimestamp(at / 1000, UTC)
+
+    (table,) = catch_up(project, [spec], spark, until=bound).tables
+    assert (table.error, table.changes) == (None, 2)
+    assert [plan(project, [spec], spark, until=until)[0].status for until in (bound, None)] == [NOTHING_NEW, PLANNED]
+    assert shop.taken(spec).changes == 1
+    assert reread(project, [spec], spark).tables[0].status == REBUILT
+    latest = [(1, "Alicia", 3), (2, "Bob", 2)]
+    assert shop.latest() == latest
+
+    (file,) = {row[0] for row in spark.sql(f"SELECT _file FROM lake.{feed} WHERE id = 2").collect()}
+    spark.sql(f"DELETE FROM lake.{feed} WHERE n < 3")
+    tables = ("shop_things_changes", "shop_things_h", "shop_things", "control")
+    before = [shop.snapshots(each) for each in tables]
+    (refused,) = reread(project, [spec], spark).tables
+    assert (refused.status, refused.exit_code) == (FAILED, 3)
+    assert f"1 of 2 files are gone, or are not what was taken ({file})." in str(refused.error)
+    assert [shop.snapshots(each) for each in tables] == before
+    assert shop.latest() == latest
