@@ -112,6 +112,7 @@ class TablePlan:
     `changes` are those it would fold: `in_order`, `late` and redelivered; `outcomes` adds up to them. `too_late` and
     `rejected` would be kept and not folded. `versions`: opened, closed, updated, spliced (put before versions that are
     there), withdrawn (READs that a late change supersedes) and removed. `sql`: the statements that would write them.
+    Where nothing is counted, a run died before `latest` followed `history`, and the next one lets it.
     """
 
     table: str

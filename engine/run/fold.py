@@ -24,6 +24,7 @@ from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey
 from engine.schema.history import history_schema, latest_schema
 from engine.spec import fold_fingerprint
+from engine.table.catalog import exists
 from engine.table.changes import with_unknown
 from engine.table.commit import Branch, drop_stale_branches
 from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
@@ -229,6 +230,17 @@ def write_history(work: Folding, difference: Difference) -> Branch:
         "removed": sum(n for (change, _), n in changes.items() if change not in (INSERT, UPDATE)),
     }
     return branch
+
+
+def has_followed(work: Folding) -> bool:
+    """Whether `latest` has followed `history`; if not, the next run lets it."""
+    return latest_reached(work) == (work.folded, work.generation)
+
+
+def latest_reached(work: Folding) -> tuple[Folded, str]:
+    """What `latest` is a fold of, and its generation."""
+    is_there = exists(work.spark, work.catalog, work.spec.target.latest)
+    return marker_of(work.spark, work.catalog, work.spec.target.latest) if is_there else (Folded(), "")
 
 
 def follow_latest(work: Folding, history: Branch | None) -> Branch | None:

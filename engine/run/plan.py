@@ -20,8 +20,8 @@ from engine.names import quoted
 from engine.report import NOTHING_NEW, PLANNED, TablePlan
 from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
 from engine.run.effort import are_small, light_planning
-from engine.run.fold import Difference, fold_difference
-from engine.run.folding import Folding, check_settings, marker_of, newest_batch
+from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
+from engine.run.folding import Folding, check_settings, marker_of, newest_batch, refuse_taken_names
 from engine.run.lock import one_run
 from engine.run.refold import versions_of
 from engine.run.refusals import check_unowned
@@ -44,7 +44,14 @@ from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, identifier, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
 from engine.table.ledger import ledger_name, ledger_schema, read_ledger
-from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
+from engine.table.merge import (
+    CLOSED_ROWS,
+    OPEN_ROWS,
+    history_insert,
+    history_merge,
+    latest_merge,
+    latest_overwrite,
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +101,8 @@ def plan_source(
         delivery = list_delivery(spark, project, source, specs, until_ms, tidy=False)
         with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
             read_delivery(spark, delivery, project.catalog.name)
-        check_unowned(delivery, specs)
+        if delivery.consumers[control_consumer(source)].pending:  # what it has taken, it has accepted
+            check_unowned(delivery, specs)
     except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
         return [refused(spec, error, time.monotonic() - began) for spec in specs]
     return [plan_table(project, spec, delivery, spark, progress) for spec in specs]
@@ -154,7 +162,10 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
 def folding_with(
     project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession, new: New | None
 ) -> Folding | None:
-    """The fold that a run would make after it took what is new. None when there is nothing to fold, old or new."""
+    """The fold that a run would make after it took what is new. None when there is nothing to fold, old or new.
+
+    Raises: SpecError: history cannot have the columns.
+    """
     catalog, target = project.catalog.name, spec.target
     known = known_row(spark, catalog, target.changes)
     if known is None and new is None:
@@ -162,6 +173,7 @@ def folding_with(
     row = known if new is None else new.decoded.row_type
     keys = known_keys(spark, catalog, target.changes) if new is None else tuple(new.decoded.key_type.names)
     assert row is not None
+    refuse_taken_names(spec, row)
     stored = numbered(row) if spec.keys == () else row
     newest = delivery.consumers[spec.table].newest_batch
     since: dict[str, int] = {}
@@ -172,14 +184,14 @@ def folding_with(
         since |= {field.name: newest + 1 for field in column_changes(known, row)[0]}
         parts.append(read(spark, catalog, target.changes))
     changes = reduce(DataFrame.unionByName, [fitted(part, schema) for part in parts])
-    history, folded = local_frame(spark, [], history_schema(stored)), Folded()
+    history, folded, generation = local_frame(spark, [], history_schema(stored)), Folded(), ""
     if exists(spark, catalog, target.history):
         history = fitted(read(spark, catalog, target.history, layout=layout_of(spec)), history_schema(stored))
-        folded = marker_of(spark, catalog, target.history)[0]
+        folded, generation = marker_of(spark, catalog, target.history)
     control, control_batch = control_with(project, delivery, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
     rows = Rows(tell_added(changes, since), history, control, since)
-    return Folding(spark, project, spec, keys, row, rows, folded, aim)
+    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation)
 
 
 def control_with(project: ProjectSpec, delivery: Delivery, spark: SparkSession) -> tuple[DataFrame | None, int]:
@@ -224,8 +236,10 @@ def fitted_column(column: Callable[[str], Column], has: T.StructType, field: T.S
 def table_plan(work: Folding, difference: Difference | None, new: New | None) -> TablePlan:
     """What was found, counted."""
     rejected = 0 if new is None else new.rejected
-    if difference is None and not rejected:
+    follows = difference is not None or not has_followed(work)
+    if not follows and not rejected:
         return TablePlan(work.spec.table, NOTHING_NEW, batch=work.target.batch)
+    sql = () if difference is None else history_statements(work)
     too_late = 0 if new is None else new.changes.where("too_late").count()
     known = known_row(work.spark, work.catalog, work.spec.target.changes)
     added, widened = ([], []) if known is None else column_changes(known, work.row)
@@ -242,7 +256,7 @@ def table_plan(work: Folding, difference: Difference | None, new: New | None) ->
         versions={} if difference is None else version_counts(work, difference),
         added_columns={field.name: field.dataType.simpleString() for field in added},
         widened_columns={field.name: field.dataType.simpleString() for field in widened},
-        sql=() if difference is None else statements(work),
+        sql=(*sql, latest_statement(work)) if follows else (),
     )
 
 
@@ -277,17 +291,20 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     return opened.where(F.col(names.POSITION) < F.col("_newest")).count()
 
 
-def statements(work: Folding) -> tuple[str, ...]:
-    """The statements that would write `history` and `latest`; `versions` stands for what the fold found."""
-    history = identifier(work.catalog, work.spec.target.history)
-    latest = identifier(work.catalog, work.spec.target.latest)
+def history_statements(work: Folding) -> tuple[str, ...]:
+    """The statements that would write `history`; `versions` stands for what the fold found."""
+    history, layout = identifier(work.catalog, work.spec.target.history), work.layout
     columns = history_schema(work.stored).names
-    layout = work.layout
-    listed = ", ".join(quoted(name) for name in columns)
-    stored = ", ".join(quoted(layout.name(name)) for name in columns)
     return (
         history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, layout),
         history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, layout),
-        f"INSERT INTO {history} ({stored})\nSELECT {listed} FROM `versions` WHERE {names.CHANGE} = 'insert'",
-        latest_merge(latest, "open_versions", work.identity, latest_schema(work.stored).names, work.keyless),
+        history_insert(history, "versions", columns, layout),
     )
+
+
+def latest_statement(work: Folding) -> str:
+    """The statement by which `latest` would follow; one that missed a rebuild is replaced."""
+    latest, columns = identifier(work.catalog, work.spec.target.latest), latest_schema(work.stored).names
+    if latest_reached(work)[1] != work.generation:
+        return latest_overwrite(latest, "open_versions", columns)
+    return latest_merge(latest, "open_versions", work.identity, columns, work.keyless)

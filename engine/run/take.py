@@ -31,7 +31,7 @@ from engine.run.delivery import (
     texts_again,
 )
 from engine.run.evidence import evidence
-from engine.run.folding import begin
+from engine.run.folding import begin, refuse_taken_names
 from engine.run.order import refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.withdrawals import withdrawals
@@ -177,12 +177,14 @@ def decode_records(
     `tell_types`: false where it is known that no record says anything of its columns' types.
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
+        SpecError: nobody says the key, or a column is called what the spec calls one of history.
     """
     events = records.where(F.col("kind") == CHANGE)
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
     known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
     shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
+    refuse_taken_names(spec, shape.row_type)
     rows = decode_rows(events, shape, spec).transform(hold_filters)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)

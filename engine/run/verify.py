@@ -18,8 +18,8 @@ from engine.history.timeline import key_of
 from engine.names import quoted
 from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
 from engine.run.effort import light_planning
-from engine.run.fold import Difference, fold_difference, latest_rows
-from engine.run.folding import Folding, check_settings, marker_of, open_folded
+from engine.run.fold import Difference, fold_difference, has_followed, latest_rows
+from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.lock import one_run
 from engine.run.refold import keys_to_refold, versions_of
 from engine.run.reports import Progress, failed, silent
@@ -171,11 +171,6 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
     same = same_key(work.identity, "h", "g") & written
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
     return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).transform(checkpointed)
-
-
-def has_followed(work: Folding) -> bool:
-    """Whether `latest` has followed `history`; if not, the next run lets it."""
-    return marker_of(work.spark, work.catalog, work.spec.target.latest) == (work.folded, work.generation)
 
 
 def compared(

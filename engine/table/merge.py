@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from engine import names
 from engine.names import quoted
-from engine.table.layout import PLAIN, Layout
+from engine.table.layout import PLAIN, RECORDED, Layout
 
 OPEN_ROWS = "open"
 CLOSED_ROWS = "closed"
@@ -45,6 +45,19 @@ def history_merge(
     )
 
 
+def history_insert(target: str, source: str, columns: Sequence[str], layout: Layout = PLAIN) -> str:
+    """Append what `history_merge` does not write: new versions, and those that were only ended."""
+    stored, values, which = [layout.name(name) for name in columns], [quoted(name) for name in columns], "= 'insert'"
+    if layout.recorded:
+        stored += RECORDED
+        values += [f"timestamp_micros({layout.micros()})", "CAST(NULL AS TIMESTAMP)"]
+        which = "<> 'delete'"
+    return (
+        f"INSERT INTO {target} ({', '.join(quoted(name) for name in stored)})\n"
+        f"SELECT {', '.join(values)} FROM {quoted(source)} WHERE {names.CHANGE} {which}"
+    )
+
+
 def ended(target: str, source: str, same: Sequence[str], layout: Layout) -> str:
     """Tell until when the table said these rows."""
     condition = " AND ".join([*same, f"t.{quoted(names.RECORDED_TO)} IS NULL"])
@@ -73,6 +86,13 @@ def latest_merge(
         f"WHEN MATCHED THEN UPDATE SET {assignments(columns)}\n"
         f"WHEN NOT MATCHED AND s.{quoted(names.IS_CURRENT)} THEN INSERT ({listed}) VALUES ({values})"
     )
+
+
+def latest_overwrite(target: str, source: str, columns: Sequence[str]) -> str:
+    """Replace `latest` as a whole. `source`: the open versions."""
+    listed = ", ".join(quoted(name) for name in columns)
+    current = quoted(names.IS_CURRENT)
+    return f"INSERT OVERWRITE {target} ({listed})\nSELECT {listed} FROM {quoted(source)} WHERE {current}"
 
 
 def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool = False, layout: Layout = PLAIN) -> str:

@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from engine import names
 from engine.errors import LockedError
 from engine.inputs.listing import InputFile
-from engine.report import FAILED, NOTHING_NEW, OK, TableReport
-from engine.run import delivery, sequence, take
+from engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
+from engine.run import delivery, plan, sequence, take
 from engine.run.lock import one_run
 from engine.run.reports import silent
 from engine.spec.model import CatalogSpec, ProjectSpec
@@ -135,6 +135,8 @@ def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
                 shop.run(shop.spec(rejects=0.5))
         assert shop.latest() == [(1, "Alice", 0), (2, "Bob", 0), (3, "Charlie", 0)]
         tiled(shop)
+    (planned,) = plan(shop.project, [shop.spec(rejects=0.5)], spark)
+    assert (planned.status, len(planned.sql)) == (PLANNED, 1), planned  # latest has still to follow
     assert shop.taken(shop.spec(rejects=0.5)).exit_code == 0
     assert everything(shop) == everything(clean)
     assert max(branches(shop).values()) <= 2  # main, and what the last crash left until the table is written again

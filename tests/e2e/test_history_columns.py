@@ -83,6 +83,8 @@ def test_an_auditor_can_ask_what_the_table_said(spark: SparkSession, project: Pr
     folded(shop, spec, FIRST)
     said = datetime.now(UTC)
     shop.write("1.jsonl", SECOND)
+    (planned,) = plan(project, [spec], spark)
+    assert "`_recorded_from`" in planned.sql[2], planned.error
     (table,) = catch_up(project, [spec], spark, checks=checks_of_run).tables
     failed = [c for c in table.checks or () if c.status == "failed" and c.check != "chain_break"]
     assert (table.exit_code, failed) == (0, []), table.error
@@ -128,8 +130,11 @@ def test_a_name_that_the_source_has_a_column_of_is_refused(spark: SparkSession, 
     spec = replace(named(shop), columns=None)
     spec = replace(spec, history=replace(spec.history, names=(("_valid_to", "n"),)))
     shop.write("0.jsonl", FIRST)
+    (planned,) = plan(project, [spec], spark)
     (table,) = shop.run(spec).tables
-    assert (table.exit_code, "history.names" in str(table.error)) == (2, True), table.error
+    for found in (planned, table):
+        assert (found.exit_code, "history.names" in str(found.error)) == (2, True), found.error
+    assert shop.rows("shop_things_changes") == []
 
 
 @pytest.mark.parametrize("track", [["name"], pytest.param({"except": ["n"]}, marks=pytest.mark.slow)])

@@ -14,6 +14,7 @@ from jobs.rebuild import main as job
 from tests.e2e.streams import LATE, PROMPT, Shop, insert, row, update
 
 FIRST = (*PROMPT, insert(301, row(6, "Frank")))
+OTHERS = "shop.others"
 SECOND = (*LATE, insert(400, row(5, "Eve")), update(401, row(6, "Frances")), insert(402, row(7, "Gus", "many")))
 STORED = ("shop_things_changes", "shop_things_h", "shop_things", "control", "inputs", "runs")
 
@@ -29,7 +30,7 @@ def planned(shop: Shop) -> TablePlan:
 
 
 def test_a_plan_tells_what_the_run_then_does_and_writes_nothing(shop: Shop) -> None:
-    shop.write("a.jsonl", FIRST)
+    shop.write("a.jsonl", (*FIRST, insert(9, row(1, "other"), table=OTHERS), "{not JSON\n"))
     found = planned(shop)
     tables = shop.spark.sql(f"SHOW NAMESPACES IN {shop.project.catalog.name}").collect()
     assert shop.project.namespace not in {name for (name,) in tables}  # not even the namespace
@@ -48,6 +49,8 @@ def test_a_plan_tells_what_the_run_then_does_and_writes_nothing(shop: Shop) -> N
     assert (dict(done.outcomes), done.late, done.withdrawn) == (found.outcomes, found.late, 1)
     assert done.versions["opened"] == found.versions["opened"] + found.versions["spliced"]
     assert planned(shop).status == NOTHING_NEW
+    (others,) = plan(shop.project, [shop.spec(OTHERS)], shop.spark)
+    assert (others.status, others.changes) == (PLANNED, 1), others  # what is no event was accepted before
 
     shop.write("c.jsonl", [update(500, row(2, "x")).replace("as read", "other")])
     (wrong,) = plan(shop.project, [shop.spec(columns={"id": "int", "name": "int", "n": "int"})], shop.spark)
