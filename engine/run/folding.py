@@ -244,11 +244,11 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
     stored, layout = numbered(row) if spec.keys == () else row, layout_of(spec)
     refuse_taken_names(spec, row)
+    refuse_other_axis(spark, catalog, spec)
     history = layout.schema(history_schema(stored))
     if not exists(spark, catalog, spec.target.history):
         create(spark, catalog, spec.target.history, history, layout.partitioning(), version | layout.properties())
     else:
-        refuse_other_axis(spark, catalog, spec)
         rename_columns(spark, catalog, spec.target.history, layout.renamed)
         grow(spark, catalog, spec.target.history, history)
     if not exists(spark, catalog, spec.target.latest):
@@ -270,6 +270,8 @@ def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> Non
 
     Raises: SpecError.
     """
+    if not exists(spark, catalog, spec.target.history):
+        return
     columns = spark.table(identifier(catalog, spec.target.history)).schema.names
     if (names.RECORDED_TO in columns) != spec.history.recorded:
         raise SpecError(
@@ -317,6 +319,7 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, g
     Raises: SpecError.
     """
     catalog, target = project.catalog.name, spec.target
+    refuse_other_axis(spark, catalog, spec)
     check_reading(spark, catalog, spec)
     if is_left_behind(spark, catalog, spec):
         if goes_on:

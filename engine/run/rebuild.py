@@ -38,6 +38,7 @@ from engine.run.folding import (
     marker_of,
     open_anew,
     open_folding,
+    refuse_other_axis,
 )
 from engine.run.lock import one_run
 from engine.run.part import Part
@@ -94,6 +95,8 @@ def rebuild_table(
     began = time.monotonic()
     try:
         progress(spec.table, "folding again")
+        check_decoded(spark, project, spec)
+        refuse_other_axis(spark, project.catalog.name, spec)
         if part is not None:
             check_settings(spark, project, spec)
         elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
@@ -101,7 +104,6 @@ def rebuild_table(
         work = open_folding(spark, project, spec)
         if work is None or (part is not None and work.folded == Folded()):
             return TableReport(spec.table, NOTHING_NEW)
-        check_decoded(work)
         before = versions_before(work.rows.history)
         work.generation = uuid.uuid4().hex[:12]
         drop_stale_branches(spark, work.catalog, spec.target.history)
@@ -131,7 +133,10 @@ def rebuilt(spec: TableSpec, work: Folding, began: float) -> TableReport:
 
 
 def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bool:
-    """Whether history holds rows that it is never to forget."""
+    """Whether history holds rows that it is never to forget.
+
+    Needs: what `refuse_other_axis` lets pass.
+    """
     return spec.history.recorded and exists(spark, project.catalog.name, spec.target.history)
 
 
@@ -141,7 +146,6 @@ def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Fol
     is_there = exists(spark, catalog, history)
     before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
     work = open_anew(spark, project, spec)
-    check_decoded(work)
     work.generation = uuid.uuid4().hex[:12]
     with light_planning(spark, work.is_small(), project.spark.conf):
         fold_anew(work)
@@ -161,13 +165,13 @@ def versions_before(history: DataFrame) -> dict[str, int]:
         return {}
 
 
-def check_decoded(work: Folding) -> None:
+def check_decoded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:
     """Refuse what folding again cannot give, because the changes were decoded with other settings.
 
     Raises: SpecError.
     """
-    if wrong := decoded_otherwise(work.spark, work.catalog, work.spec):
-        target = work.spec.target
+    if wrong := decoded_otherwise(spark, project.catalog.name, spec):
+        target = spec.target
         raise SpecError(
             f"Cannot rebuild {target.history}: {target.changes} was decoded with other settings: {'; '.join(wrong)}."
             " Nothing was changed.",

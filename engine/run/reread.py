@@ -26,7 +26,7 @@ from engine.run.arrival import reached_before
 from engine.run.delivery import Consumer, classes_of, control_consumer, of_table, sharing, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
-from engine.run.folding import begin, newest_batch
+from engine.run.folding import begin, newest_batch, refuse_other_axis
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
@@ -184,9 +184,11 @@ class Rereading:
     def decode(self, delivery: Rejected, spec: TableSpec, spans: Sequence[Span]) -> Again:
         """Decode what a table ever took as if it were taken for the first time, and place it in its batches.
 
-        Raises: SourceError: too much cannot be decoded. SpecError: the table cannot have the columns.
+        Raises: SourceError: too much cannot be decoded. SpecError: the table cannot have the columns, or its
+            history was made with another history.recorded.
         """
         assert delivery.records is not None
+        refuse_other_axis(self.spark, self.catalog, spec)
         frame = spans_frame(self.spark, spans)
         mine = of_table(delivery.records, spec.table)
         mine = mine.transform(within, frame)

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import DIFFERENT, EQUAL, FAILED, REBUILT, TableReport, Verification
-from engine.run import rebuild, verify
+from engine.report import (
+    DIFFERENT,
+    EQUAL,
+    FAILED,
+    NOTHING_NEW,
+    PLANNED,
+    REBUILT,
+    TableReport,
+    Verification,
+)
+from engine.run import plan, rebuild, verify
+from engine.run.fold import has_followed
 from engine.run.folding import open_folded
 from engine.run.part import Part
-from engine.run.verify import has_followed
 from engine.spec.model import CatalogSpec, ColumnSpec, HistorySpec, ProjectSpec, TableSpec, TrackSpec
 from engine.table.commit import Branch
 from tests.e2e.streams import Shop, delete, insert, read, row, update
@@ -192,9 +201,11 @@ def test_what_changes_cannot_undo_is_refused(shop: Shop) -> None:
     before, spec = tables(shop), shop.spec()
     assert spec.columns is not None
     text = replace(spec, columns=spec.columns | {"n": ColumnSpec("string")})
+    renamed = replace(text, history=HistorySpec(names=(("_valid_to", "until"),)))
     masked = replace(spec, columns=spec.columns | {"name": ColumnSpec("string", "sha256", salt="x")})
     for other, what in (
         (text, "column n (string instead of int)"),
+        (renamed, "column n (string instead of int)"),
         (masked, "the mask of column name"),
         (replace(spec, keys=("id", "name")), "keys (id, name instead of id)"),
     ):
@@ -230,5 +241,8 @@ def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
         work = open_folded(shop.spark, shop.project, shop.spec())
         assert work is not None
         assert has_followed(work) is not history_is_new
+        (planned,) = plan(shop.project, [shop.spec()], shop.spark)
+        told = [statement.split(" ", 2)[1] for statement in planned.sql]
+        assert (planned.status, told) == ((PLANNED, ["OVERWRITE"]) if history_is_new else (NOTHING_NEW, [])), planned
     shop.taken()  # nothing new has arrived: only `latest` has to follow
     assert tables(shop) == whole

@@ -198,6 +198,26 @@ def test_rows_that_history_said_before_stay_recorded_beside_the_new_ones(shop: S
     said = sorted((found["n"].year, found["_recorded_to"] is None) for found in shop.rows(HISTORY))
     assert said == [(1970, False), (2024, True)]
     assert shop.taken(recorded("timestamp(3)")).status == NOTHING_NEW
+    refuses_the_other_axis(shop, replace(recorded("timestamp(6)"), history=HistorySpec()))
+
+
+@pytest.mark.slow
+def test_rows_are_not_recorded_from_a_reading_on(shop: Shop) -> None:
+    spec = spec_of(shop)
+    taken(shop, spec, a=(insert(1, row(1, "Alice")),))
+    refuses_the_other_axis(shop, replace(spec, history=HistorySpec(recorded=True)))
+    assert shop.taken(spec).status == NOTHING_NEW
+
+
+def refuses_the_other_axis(shop: Shop, spec: TableSpec) -> None:
+    """Before anything is changed."""
+    before = [shop.snapshots(table) for table in (CHANGES, HISTORY, LATEST)]
+    (planned,) = plan(shop.project, [spec], shop.spark)
+    (folded,) = rebuild(shop.project, [spec], shop.spark).tables
+    for refused in (read_again(shop, spec), planned, folded):
+        assert (refused.status, refused.exit_code) == (FAILED, 2)
+        assert "history.recorded" in str(refused.error)
+    assert [shop.snapshots(table) for table in (CHANGES, HISTORY, LATEST)] == before
 
 
 @pytest.mark.slow
