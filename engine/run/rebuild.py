@@ -95,8 +95,8 @@ def rebuild_table(
     began = time.monotonic()
     try:
         progress(spec.table, "folding again")
+        refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
         check_decoded(spark, project, spec)
-        refuse_other_axis(spark, project.catalog.name, spec)
         if part is not None:
             check_settings(spark, project, spec)
         elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
