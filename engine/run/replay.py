@@ -19,7 +19,14 @@ from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.arrival import reached_before
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
-from engine.run.folding import begin, check_reading, is_left_behind, newest_batch, other_settings
+from engine.run.folding import (
+    begin,
+    check_reading,
+    is_left_behind,
+    newest_batch,
+    other_settings,
+    refuse_other_axis,
+)
 from engine.run.lock import one_run
 from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
@@ -162,6 +169,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
     moved = moved_lines(delivery.waiting, good, bad)
     if moved.isEmpty():
         return Taking(newest, 0, bad.count())
+    refuse_other_axis(spark, catalog, spec)
     if exists(spark, catalog, name) and not read(spark, catalog, name).isEmpty():
         check_reading(spark, catalog, spec)
     appended = append_replayed(spark, project, delivery, spec, Outcome(decoded, good, bad, moved), run_id)
