@@ -13,8 +13,9 @@ from quality import catalogue
 from quality.evidence import Evidence, rows_of
 from quality.logs import skipped_logs
 from quality.lost import lost_transactions
+from quality.scanned import ghost_rows, is_ordered, short_snapshots
 from quality.scope import Scope, Tables
-from quality.snapshots import ghost_rows, is_ordered, scans, short_snapshots
+from quality.snapshots import scans
 from quality.transactions import incomplete_transactions, transaction_states
 from quality.watermarks import silent_heartbeats, stalled_partitions
 from quality.windows import unclosed_windows
