@@ -88,7 +88,7 @@ FINDINGS: Final[dict[str, Callable[[Told], Iterator[DataFrame]]]] = {
 
 def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[str]) -> list[DataFrame]:
     """Snapshots that stopped short, and rows that outlived one. Nothing is looked at where no scan is to be judged."""
-    seen, margin = told.evidence, told.spec.snapshot.margin
+    seen = told.evidence
     asked = {catalogue.SHORT_SNAPSHOT, catalogue.GHOST_ROW} & set(checks)
     if not asked or not (seen.ended_scans or (seen.scan_requests and scope.reads)):
         return []
@@ -97,8 +97,8 @@ def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[st
     parts = []
     announcing = [scan for scan in found if scan.rows is not None]
     if catalogue.SHORT_SNAPSHOT in asked and announcing:
-        parts.append(short_snapshots(changes, told.control, announcing, told.key, margin))
+        parts.append(short_snapshots(changes, told.control, announcing, told.key, told.spec))
     covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(told.key))]
     if catalogue.GHOST_ROW in asked and covering:
-        parts.append(ghost_rows(changes, tables.latest, covering, scope.columns, margin))
+        parts.append(ghost_rows(changes, tables.latest, covering, scope.columns, told.spec))
     return parts

@@ -11,13 +11,29 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.ordering.windows import chunk_windows, enclosing_windows
+from engine.spec.model import Several, TableSpec
 from quality import catalogue
 from quality.snapshots import Scan
 from quality.timeline import Columns, is_streamed, key_struct
 
+ONE_LOG: Final = "one_log"
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice
 # Keys whose order here is their order at the source: a text's depends on its collation.
 ORDERED: Final = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
+
+
+def own(changes: DataFrame, scan: Scan, several: Several) -> DataFrame:
+    """The changes of the scan's source; of names of one log, those of all. Rows: filters."""
+    return changes if several == ONE_LOG else changes.where(F.col("source") == scan.source)
+
+
+def keys_of_others(changes: DataFrame, scan: Scan, several: Several) -> DataFrame:
+    """The keys that only other sources have changes of: no scan of this one sees their rows.
+
+    Gives: key. Rows: filters; sources of one table have keys of their own, or the source is part of the key.
+    """
+    is_other = F.lit(False) if several == ONE_LOG else F.col("source") != scan.source
+    return changes.where(is_other & F.col("key").isNotNull()).select("key")
 
 
 def reads_of(changes: DataFrame, scan: Scan) -> DataFrame:
@@ -32,29 +48,32 @@ def changed_since(changes: DataFrame, scan: Scan, margin: timedelta) -> DataFram
 
 
 def ghost_rows(
-    changes: DataFrame, latest: DataFrame, found: Sequence[Scan], columns: Columns, margin: timedelta
+    changes: DataFrame, latest: DataFrame, found: Sequence[Scan], columns: Columns, spec: TableSpec
 ) -> DataFrame:
-    """Live rows that a scan of their table did not see, and that nothing has changed since: a delete was missed.
+    """Live rows of a scan's source that the scan did not see, and that nothing changed since: a delete was missed.
 
     Needs: all changes, latest rows, `scans`.
     Gives: check, position_from, position_to (null), key, message.
     Rows: one a key and scan.
     """
-    return reduce(DataFrame.unionByName, [ghosts_of(changes, latest, scan, columns, margin) for scan in found])
+    return reduce(DataFrame.unionByName, [ghosts_of(changes, latest, scan, columns, spec) for scan in found])
 
 
-def ghosts_of(changes: DataFrame, latest: DataFrame, scan: Scan, columns: Columns, margin: timedelta) -> DataFrame:
+def ghosts_of(changes: DataFrame, latest: DataFrame, scan: Scan, columns: Columns, spec: TableSpec) -> DataFrame:
     """The same of one scan."""
-    reads = reads_of(changes, scan).select("key")
+    several, margin = spec.source.several, spec.snapshot.margin
+    mine = own(changes, scan, several)
+    reads = reads_of(mine, scan).select("key")
     older = latest.where(F.col(names.VALID_FROM) < F.lit(scan.begins - margin))
     live = older.select(key_struct(columns), F.col(names.POSITION).alias("position_from"))
     if not scan.whole:
         covered = F.broadcast(reads.agg(F.min("key").alias("first"), F.max("key").alias("last")))  # one row
         live = live.crossJoin(covered).where(F.col("key").between(F.col("first"), F.col("last")))
-    seen = reads.unionByName(changed_since(changes, scan, margin).select("key"))
+    touched = reads.unionByName(changed_since(mine, scan, margin).select("key"))
+    explained = touched.unionByName(keys_of_others(changes, scan, several))
     began = scan.begins.isoformat(timespec="seconds")
     text = f"the snapshot that began at {began} did not see the row, and nothing changed it since"
-    return live.join(seen, "key", "left_anti").select(
+    return live.join(explained, "key", "left_anti").select(
         F.lit(catalogue.GHOST_ROW).alias("check"),
         "position_from",
         F.lit(None).cast("string").alias("position_to"),
@@ -64,25 +83,29 @@ def ghosts_of(changes: DataFrame, latest: DataFrame, scan: Scan, columns: Column
 
 
 def short_snapshots(
-    changes: DataFrame, control: DataFrame, found: Sequence[Scan], key: T.StructType, margin: timedelta
+    changes: DataFrame, control: DataFrame, found: Sequence[Scan], key: T.StructType, spec: TableSpec
 ) -> DataFrame:
     """Scans of which fewer rows came than they announced.
 
-    Needs: all changes, control rows of one source, `scans` that announce a number.
+    Needs: all changes, control rows, `scans` that announce a number.
     Gives: check, position_from, position_to, key (null), message.
     Rows: one a scan. In windows a change supersedes a READ: then the change counts for it.
     """
-    return reduce(DataFrame.unionByName, [shortness_of(changes, control, scan, key, margin) for scan in found])
+    return reduce(DataFrame.unionByName, [shortness_of(changes, control, scan, key, spec) for scan in found])
 
 
-def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.StructType, margin: timedelta) -> DataFrame:
+def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.StructType, spec: TableSpec) -> DataFrame:
     """The same of one scan."""
-    came = reads_of(changes, scan)
+    margin = spec.snapshot.margin
+    mine = own(changes, scan, spec.source.several)
+    came = reads_of(mine, scan)
     told = came.select("key", "position")
     if scan.windowed:
         near = F.col("open_ts").between(F.lit(scan.begins - margin), F.lit(scan.ends + margin))
-        windows = chunk_windows(control).where(near & F.col("close_position").isNotNull())
-        changed = changed_since(changes, scan, margin).where(F.col("commit_ts") <= F.lit(scan.ends + EMISSION))
+        windows = chunk_windows(control.where(F.col("source") == scan.source)).where(
+            near & F.col("close_position").isNotNull()
+        )
+        changed = changed_since(mine, scan, margin).where(F.col("commit_ts") <= F.lit(scan.ends + EMISSION))
         told = told.unionByName(standing_for_reads(came, changed, windows, is_ordered(key)))
     counted = told.agg(
         F.count_distinct("key").alias("rows"), F.min("position").alias("low"), F.max("position").alias("high")

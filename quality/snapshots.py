@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
@@ -21,12 +22,13 @@ MOST_ROWS: Final = 2**63 - 1
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan of the table: from when to when, how many rows it announced (None: it announced nothing).
+    """One scan of the table by one source: from when to when, how many rows it announced (None: it announced nothing).
 
     `whole`: it went over all rows, or said so when it ended; otherwise it covers the keys from its first to its last
     READ. `windowed`: its READs stand in windows, where changes supersede them. `partial`: it was asked for some rows.
     """
 
+    source: str
     begins: datetime
     ends: datetime
     rows: int | None
@@ -38,15 +40,25 @@ class Scan:
 def scans(control: DataFrame, since: int, table: str, with_reads: bool) -> list[Scan]:
     """The scans of a table that ended in these batches; without notices, those whose READs came (`with_reads`).
 
-    Needs: control rows of one source.
+    Needs: control rows of the table's sources. Each source's notices and requests are about its own scans.
     """
     is_told = F.col("payload").contains(SCAN_ENDED) | F.col("payload").contains(SCAN_BEGAN)
     is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
     rows = (
         control.where(is_notice | is_request())
-        .select("kind", "batch", collectable(F.col("commit_ts")).alias("commit_ts"), "payload")
+        .select("source", "kind", "batch", collectable(F.col("commit_ts")).alias("commit_ts"), "payload")
+        .orderBy("source")
         .collect()
     )
+    return [
+        scan
+        for _, told in groupby(rows, lambda row: str(row["source"]))
+        for scan in scans_of_source(list(told), since, table, with_reads)
+    ]
+
+
+def scans_of_source(rows: Sequence[Any], since: int, table: str, with_reads: bool) -> list[Scan]:
+    """The same of what one source tells."""
     signals = [one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one]
     notices = [one for one in (notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION) if one]
     if any(one["type"] == SCAN_ENDED for one in notices):
@@ -75,6 +87,7 @@ def signal_of(row: Any) -> dict[str, Any] | None:
         return None
     partial = any(word in data for word in ("additional-condition", "additional-conditions", "surrogate-key"))
     return {
+        "source": row["source"],
         "id": str(after.get("id")),
         "at": aware(row["commit_ts"]),
         "of": [name for name in named if isinstance(name, str)],
@@ -83,13 +96,17 @@ def signal_of(row: Any) -> dict[str, Any] | None:
 
 
 def notice_of(row: Any) -> dict[str, Any] | None:
-    """What the connector tells of a snapshot. None where it cannot be read, or does not tell when."""
+    """What the connector tells of a snapshot. None where it cannot be read, does not tell when, or is of another one.
+
+    Where only one connector's changes came in a batch, what names none by its topic was taken to be of that one.
+    """
     payload = object_in(row["payload"])
     told = object_in(payload.get("additional_data"))
     at = moment_in(payload.get("timestamp") or 0)
-    if not payload or at is None:
+    if not payload or at is None or told.get("connector_name", name_of(row["source"])) != name_of(row["source"]):
         return None
     return {
+        "source": row["source"],
         "id": str(payload.get("id")),
         "of": payload.get("aggregate_type"),
         "type": payload.get("type"),
@@ -99,6 +116,11 @@ def notice_of(row: Any) -> dict[str, Any] | None:
         "succeeded": told.get("status") == "SUCCEEDED",
         "batch": row["batch"],
     }
+
+
+def name_of(source: str) -> str:
+    """The connector's own name in that of a source."""
+    return source.partition(":")[2]
 
 
 def object_in(value: Any) -> dict[str, Any]:
@@ -138,7 +160,7 @@ def noticed(notices: list[dict[str, Any]], signals: dict[str, Any], since: int, 
         partial = signals.get(one["id"], {}).get("partial", False)
         if before:
             windowed = "Incremental" in str(one["of"])
-            found.append(Scan(max(before), one["at"], one["rows"], True, windowed, partial))
+            found.append(Scan(one["source"], max(before), one["at"], one["rows"], True, windowed, partial))
     return found
 
 
@@ -147,7 +169,7 @@ def signalled(signals: list[dict[str, Any]], table: str) -> list[Scan]:
     asked = sorted((one for one in signals if names_table(one["of"], table)), key=lambda one: one["at"])
     newest = asked[-1] if asked else None
     end = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-    return [Scan(newest["at"], end, None, False, True, newest["partial"])] if newest else []
+    return [Scan(newest["source"], newest["at"], end, None, False, True, newest["partial"])] if newest else []
 
 
 def names_table(collections: Sequence[str], table: str) -> bool:

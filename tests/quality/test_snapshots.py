@@ -14,7 +14,7 @@ from quality.results import Found
 from quality.scope import Tables
 from quality.snapshots import Scan, names_table, scans
 from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
-from tests.unit.spec.cases import spec
+from tests.unit.spec.cases import source, spec
 
 ROW = T.StructType([T.StructField("k", T.IntegerType()), T.StructField("a", T.IntegerType())])
 TABLE = "inventory.customers"  # of the smallest spec
@@ -22,12 +22,17 @@ BEGINS, ENDS = 100, 110  # seconds
 
 
 def notice(
-    kind: str, second: int, rows: int | None = None, table: str = TABLE, of: str = "Incremental Snapshot"
+    kind: str,
+    second: int,
+    rows: int | None = None,
+    table: str = TABLE,
+    of: str = "Incremental Snapshot",
+    source: str = "mysql:shop",
 ) -> Row:
     told = {"scanned_collection": table, "total_rows_scanned": str(rows), "status": "SUCCEEDED"} if rows else {}
     stamp = (NOON + second * SECOND) // 1000
     payload = {"id": "s", "type": kind, "aggregate_type": of, "additional_data": told, "timestamp": stamp}
-    return {"kind": "notification", "payload": json.dumps(payload), "channel": "shop.notices"}
+    return {"kind": "notification", "source": source, "payload": json.dumps(payload)}
 
 
 def request(second: int, **data: Any) -> Row:
@@ -63,13 +68,13 @@ def control(spark: SparkSession, rows: list[Row]) -> DataFrame:
     return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
 
 
-def live(*keys: int) -> list[Row]:
-    return [change(10 + key, "insert", key, {"a": 1}, source="mysql:shop") for key in keys]
+def live(*keys: int, source: str = "mysql:shop") -> list[Row]:
+    return [change(10 + key, "insert", key, {"a": 1}, source=source) for key in keys]
 
 
-def read(key: int, second: int = 105, position: int = 105) -> Row:
+def read(key: int, second: int = 105, position: int = 105, source: str = "mysql:shop") -> Row:
     moment = NOON + second * SECOND
-    more = {"commit_ts": moment, "ingest_ts": moment, "source": "mysql:shop"}
+    more = {"commit_ts": moment, "ingest_ts": moment, "source": source}
     return change(position, "read", key, {"a": 1}, **more)
 
 
@@ -77,10 +82,10 @@ def updated(key: int, number: int) -> Row:
     return change(number, "update", key, {"a": 2}, source="mysql:shop")
 
 
-def found(spark: SparkSession, changes: list[Row], rows: list[Row]) -> dict[str, Found]:
+def found(spark: SparkSession, changes: list[Row], rows: list[Row], several: str = "disjoint") -> dict[str, Found]:
     tables = Stage(spark, ROW, ("k",)).tables(changes)
     tables = Tables(tables.changes, tables.history, tables.latest, control(spark, rows))
-    return find(tables, spec(), 0, ["short_snapshot", "ghost_row"])
+    return find(tables, spec(source=source(several=several)), 0, ["short_snapshot", "ghost_row"])
 
 
 def test_a_scan_of_which_all_came_leaves_no_ghost(spark: SparkSession) -> None:
@@ -99,6 +104,41 @@ def test_a_live_row_that_a_scan_did_not_see_is_a_ghost_and_missing_rows_make_it_
     (ghost,) = told["ghost_row"].sample
     assert (ghost.key, ghost.position_from) == ('{"k":2}', place(12))
     assert [one.message.partition("announced ")[2] for one in told["short_snapshot"].sample] == ["4 rows; 2 came"]
+
+
+OTHER = "mysql:branch"
+
+
+def two_connectors() -> tuple[list[Row], list[Row]]:
+    """Changes and control rows of two connectors that fill one table; one of them reads its rows anew."""
+    rows = [notice("STARTED", BEGINS), *window(104, 106), notice("TABLE_SCAN_COMPLETED", ENDS, 3)]
+    rows += [notice("STARTED", 104, source=OTHER), notice("TABLE_SCAN_COMPLETED", 200, 0, "x.others", source=OTHER)]
+    changes = [*live(1, 2, 3, 4), read(1, 103), read(2), *live(7, 8, source=OTHER), read(9, source=OTHER)]
+    return changes, rows
+
+
+def test_a_scan_is_of_the_rows_of_its_own_source(spark: SparkSession) -> None:
+    told = found(spark, *two_connectors())
+    assert [ghost.key for ghost in told["ghost_row"].sample] == ['{"k":3}', '{"k":4}']
+    assert [one.message.partition("announced ")[2] for one in told["short_snapshot"].sample] == ["3 rows; 2 came"]
+
+
+@pytest.mark.slow
+def test_a_scan_is_of_all_rows_where_sources_are_names_of_one_log(spark: SparkSession) -> None:
+    told = found(spark, *two_connectors(), several="one_log")
+    assert [ghost.key for ghost in told["ghost_row"].sample] == ['{"k":3}', '{"k":4}', '{"k":7}', '{"k":8}']
+    assert told["short_snapshot"].observed == 0
+
+
+def test_a_notice_of_another_connector_is_not_believed_of_this_one(spark: SparkSession) -> None:
+    """Where only one connector's changes came in a batch, what names no source was taken to be of that one."""
+    ended = notice("TABLE_SCAN_COMPLETED", ENDS, 3)
+    payload = json.loads(ended["payload"])
+    rows = {}
+    for name in ("shop", "branch"):
+        named = payload | {"additional_data": payload["additional_data"] | {"connector_name": name}}
+        rows[name] = control(spark, [notice("STARTED", BEGINS), ended | {"payload": json.dumps(named)}])
+    assert [len(scans(rows[name], 0, TABLE, with_reads=False)) for name in ("shop", "branch")] == [1, 0]
 
 
 def test_a_change_stands_for_a_read_only_where_its_key_lies_in_the_chunk(spark: SparkSession) -> None:
@@ -132,7 +172,8 @@ def test_a_scan_begins_where_the_one_before_it_ended(spark: SparkSession) -> Non
     rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", 103, 7, table="inventory.orders")]
     rows += [notice("STARTED", 104, of="Initial Snapshot"), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
     noon = datetime.fromtimestamp(NOON / SECOND, UTC)
-    scan = Scan(noon + timedelta(seconds=103), noon + timedelta(seconds=ENDS), 4, whole=True, windowed=True)
+    begins, ends = (noon + timedelta(seconds=second) for second in (103, ENDS))
+    scan = Scan("mysql:shop", begins, ends, 4, whole=True, windowed=True)
     assert scans(control(spark, rows), 0, TABLE, with_reads=False) == [scan]
 
 
