@@ -13,6 +13,7 @@ from quality import catalogue
 from quality.evidence import Evidence, rows_of
 from quality.logs import skipped_logs
 from quality.lost import lost_transactions
+from quality.progress import Progress
 from quality.scanned import ghost_rows, is_ordered, short_snapshots
 from quality.scope import Scope, Tables
 from quality.snapshots import scans
@@ -90,10 +91,11 @@ def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[st
     """Snapshots that stopped short, and rows that outlived one. Nothing is looked at where no scan is to be judged."""
     seen = told.evidence
     asked = {catalogue.SHORT_SNAPSHOT, catalogue.GHOST_ROW} & set(checks)
-    if not asked or not (seen.ended_scans or (seen.scan_requests and scope.reads)):
+    if not asked or not (seen.scan_notices or (seen.scan_requests and scope.reads)):
         return []
-    found = scans(told.control, seen.since, told.spec.table, scope.reads > 0)
     changes = tables.changes.where(~F.coalesce("too_late", F.lit(False)))
+    progress = Progress(told.control, seen.since, changes, scope.since, told.spec.quality.grace)
+    found = scans(told.control, progress, told.spec.table, scope.reads > 0)
     parts = []
     announcing = [scan for scan in found if scan.rows is not None]
     if catalogue.SHORT_SNAPSHOT in asked and announcing:

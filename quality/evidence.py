@@ -20,8 +20,7 @@ from quality.snapshots import SCAN_ENDED, is_request
 class Evidence:
     """Numbers of control rows by what they are; times of the newest ones, before the judged batches and with them.
 
-    `ended_scans` are of the judged batches, `beats_from` is the earliest heartbeat of them. `commit`: by commit times;
-    `taken`: by processing times.
+    `beats_from`: the earliest heartbeat of the judged batches. `commit`: by commit times; `taken`: by processing times.
     """
 
     since: int
@@ -32,7 +31,6 @@ class Evidence:
     log_files: int = 0
     commits: int = 0
     scan_requests: int = 0
-    ended_scans: int = 0
     scan_notices: int = 0
     commit_before: datetime | None = None
     commit_newest: datetime | None = None
@@ -101,7 +99,6 @@ def evidence_of(
         "commits": is_numbered(),
         "scan_requests": is_request(),
         "scan_notices": notice,
-        "ended_scans": notice & ~old,
     }
     facts = (
         rows_of(control, sources)

@@ -89,7 +89,8 @@ def short_snapshots(
 
     Needs: all changes, control rows, `scans` that announce a number.
     Gives: check, position_from, position_to, key (null), message.
-    Rows: one a scan. In windows a change supersedes a READ: then the change counts for it.
+    Rows: one a scan. In windows a change supersedes a READ: then the change counts for it. A read-only snapshot leaves
+        no markers of its windows: there every change meanwhile can have done so.
     """
     return reduce(DataFrame.unionByName, [shortness_of(changes, control, scan, key, spec) for scan in found])
 
@@ -106,7 +107,9 @@ def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.Stru
             near & F.col("close_position").isNotNull()
         )
         changed = changed_since(mine, scan, margin).where(F.col("commit_ts") <= F.lit(scan.ends + EMISSION))
-        told = told.unionByName(standing_for_reads(came, changed, windows, is_ordered(key)))
+        if not windows.isEmpty():
+            changed = standing_for_reads(came, changed, windows, is_ordered(key))
+        told = told.unionByName(changed.select("key", "position"))
     counted = told.agg(
         F.count_distinct("key").alias("rows"), F.min("position").alias("low"), F.max("position").alias("high")
     )

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from engine.moments import collectable
 from engine.schema import control_kinds
+from quality.progress import Progress
 
 SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"
@@ -22,7 +23,7 @@ MOST_ROWS: Final = 2**63 - 1
 
 @dataclass(frozen=True)
 class Scan:
-    """One scan of the table by one source: from when to when, how many rows it announced (None: it announced nothing).
+    """One scan of the table by one source: from when to when, how many rows it announced (None: no number to go by).
 
     `whole`: it went over all rows, or said so when it ended; otherwise it covers the keys from its first to its last
     READ. `windowed`: its READs stand in windows, where changes supersede them. `partial`: it was asked for some rows.
@@ -37,33 +38,44 @@ class Scan:
     partial: bool = False
 
 
-def scans(control: DataFrame, since: int, table: str, with_reads: bool) -> list[Scan]:
-    """The scans of a table that ended in these batches; without notices, those whose READs came (`with_reads`).
+def scans(control: DataFrame, progress: Progress, table: str, with_reads: bool) -> list[Scan]:
+    """The scans of a table that are to be judged now; without notices, those whose READs came (`with_reads`).
 
     Needs: control rows of the table's sources. Each source's notices and requests are about its own scans.
     """
     is_told = F.col("payload").contains(SCAN_ENDED) | F.col("payload").contains(SCAN_BEGAN)
     is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
+    is_ddl = (F.col("kind") == control_kinds.DDL) & F.col("ingest_ts").isNotNull()
     rows = (
-        control.where(is_notice | is_request())
-        .select("source", "kind", "batch", collectable(F.col("commit_ts")).alias("commit_ts"), "payload")
+        control.where(is_notice | is_request() | is_ddl)
+        .select(
+            *("source", "kind", "batch", "table"),
+            *[collectable(F.col(name)).alias(name) for name in ("commit_ts", "ingest_ts")],
+            F.when(~is_ddl, F.col("payload")).alias("payload"),
+        )
         .orderBy("source")
         .collect()
     )
     return [
         scan
-        for _, told in groupby(rows, lambda row: str(row["source"]))
-        for scan in scans_of_source(list(told), since, table, with_reads)
+        for source, told in groupby(rows, lambda row: str(row["source"]))
+        for scan in scans_of_source(source, list(told), progress, table, with_reads)
     ]
 
 
-def scans_of_source(rows: Sequence[Any], since: int, table: str, with_reads: bool) -> list[Scan]:
+def scans_of_source(source: str, rows: Sequence[Any], progress: Progress, table: str, with_reads: bool) -> list[Scan]:
     """The same of what one source tells."""
     signals = [one for one in (signal_of(row) for row in rows if row["kind"] == control_kinds.SIGNAL) if one]
     notices = [one for one in (notice_of(row) for row in rows if row["kind"] == control_kinds.NOTIFICATION) if one]
-    if any(one["type"] == SCAN_ENDED for one in notices):
-        return noticed(notices, {one["id"]: one for one in signals}, since, table)
-    return signalled(signals, table) if with_reads else []
+    if not any(one["type"] == SCAN_ENDED for one in notices):
+        return signalled(source, signals, table) if with_reads else []
+    ended = [one for one in notices if one["type"] == SCAN_ENDED and one["whole"] and is_of(one["table"], table)]
+    partial = {one["id"] for one in signals if one["partial"]}
+    altered = [
+        aware(row["ingest_ts"]) for row in rows if row["kind"] == control_kinds.DDL and is_of(row["table"], table)
+    ]
+    found = [noticed(source, one, notices, partial, altered) for one in progress.due(source, ended)]
+    return list(dict.fromkeys(scan for scan in found if scan is not None))  # a notice can be delivered again
 
 
 def is_request() -> Column:
@@ -87,7 +99,6 @@ def signal_of(row: Any) -> dict[str, Any] | None:
         return None
     partial = any(word in data for word in ("additional-condition", "additional-conditions", "surrogate-key"))
     return {
-        "source": row["source"],
         "id": str(after.get("id")),
         "at": aware(row["commit_ts"]),
         "of": [name for name in named if isinstance(name, str)],
@@ -106,14 +117,13 @@ def notice_of(row: Any) -> dict[str, Any] | None:
     if not payload or at is None or told.get("connector_name", name_of(row["source"])) != name_of(row["source"]):
         return None
     return {
-        "source": row["source"],
         "id": str(payload.get("id")),
         "of": payload.get("aggregate_type"),
         "type": payload.get("type"),
         "at": at,
         "table": told.get("scanned_collection"),
         "rows": count_in(told.get("total_rows_scanned")),
-        "succeeded": told.get("status") == "SUCCEEDED",
+        "whole": told.get("status") == "SUCCEEDED",
         "batch": row["batch"],
     }
 
@@ -133,11 +143,12 @@ def object_in(value: Any) -> dict[str, Any]:
 
 
 def moment_in(millis: Any) -> datetime | None:
-    """The moment so many milliseconds after 1970; None where that is no number, or beyond all time."""
+    """The moment so many milliseconds after 1970; None where that is no number, or at the end of all time or beyond."""
     try:
-        return datetime.fromtimestamp(int(millis) / 1000, UTC)
+        moment = datetime.fromtimestamp(int(millis) / 1000, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         return None
+    return moment if datetime.min.year < moment.year < datetime.max.year else None
 
 
 def count_in(value: Any) -> int | None:
@@ -149,27 +160,41 @@ def count_in(value: Any) -> int | None:
     return count if 0 <= count <= MOST_ROWS else None
 
 
-def noticed(notices: list[dict[str, Any]], signals: dict[str, Any], since: int, table: str) -> list[Scan]:
-    """The scans of the table that notices tell of: each begins where the notice before it ends."""
-    found = []
-    for one in notices:
-        mine = one["type"] == SCAN_ENDED and one["succeeded"] and one["batch"] > since
-        if not mine or not is_of(one["table"], table):
-            continue
-        before = [other["at"] for other in notices if other["of"] == one["of"] and other["at"] < one["at"]]
-        partial = signals.get(one["id"], {}).get("partial", False)
-        if before:
-            windowed = "Incremental" in str(one["of"])
-            found.append(Scan(one["source"], max(before), one["at"], one["rows"], True, windowed, partial))
-    return found
+def noticed(
+    source: str, one: dict[str, Any], notices: list[dict[str, Any]], partial: set[str], altered: Sequence[datetime]
+) -> Scan | None:
+    """The scan whose end a notice tells of. None: nothing tells when it can have begun.
+
+    `partial`: the requests for a part of a table; `altered`: when the columns of the table changed. An incremental
+    snapshot that meets such a change reads its chunk once more, and counts those rows twice: its number says nothing.
+    """
+    windowed = "Incremental" in str(one["of"])
+    begins = beginning(one, [other for other in notices if other["of"] == one["of"] and other["at"] < one["at"]])
+    if begins is None:
+        return None
+    counts_twice = windowed and any(begins <= at <= one["at"] for at in altered)
+    rows = None if counts_twice else one["rows"]
+    return Scan(source, begins, one["at"], rows, True, windowed, one["id"] in partial)
 
 
-def signalled(signals: list[dict[str, Any]], table: str) -> list[Scan]:
+def beginning(one: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> datetime | None:
+    """When a scan can have begun: with its snapshot, of which several threads can read several tables at once.
+
+    The notices of an incremental snapshot have one id, those of any other one each. Without that of the snapshot's
+    begin: with the notice before.
+    """
+    began = [other["at"] for other in earlier if other["type"] == SCAN_BEGAN]
+    if "Incremental" in str(one["of"]):
+        began = [other["at"] for other in earlier if other["type"] == SCAN_BEGAN and other["id"] == one["id"]]
+    return max(began or [other["at"] for other in earlier], default=None)
+
+
+def signalled(source: str, signals: list[dict[str, Any]], table: str) -> list[Scan]:
     """The newest scan of the table that a signal asked for, where nobody tells how it ended."""
     asked = sorted((one for one in signals if names_table(one["of"], table)), key=lambda one: one["at"])
     newest = asked[-1] if asked else None
     end = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
-    return [Scan(newest["source"], newest["at"], end, None, False, True, newest["partial"])] if newest else []
+    return [Scan(source, newest["at"], end, None, False, True, newest["partial"])] if newest else []
 
 
 def names_table(collections: Sequence[str], table: str) -> bool:

@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from engine.table.ledger import ledger_schema
 from quality.findings import find
+from quality.progress import Progress
 from quality.results import Found
 from quality.scope import Tables
 from quality.snapshots import Scan, names_table, scans
@@ -18,7 +19,9 @@ from tests.unit.spec.cases import source, spec
 
 ROW = T.StructType([T.StructField("k", T.IntegerType()), T.StructField("a", T.IntegerType())])
 TABLE = "inventory.customers"  # of the smallest spec
-BEGINS, ENDS = 100, 110  # seconds
+BEGINS, ENDS, LATER = 100, 110, 2000  # seconds
+GRACE = timedelta(minutes=15)
+LAST_MILLISECOND = 253_402_300_799_999  # of the calendar
 
 
 def notice(
@@ -62,10 +65,21 @@ def window(first: int, last: int) -> list[Row]:
     ]
 
 
-def control(spark: SparkSession, rows: list[Row]) -> DataFrame:
-    whole = [{"batch": 1} | row for row in rows]
+def heartbeat(second: int, batch: int = 1) -> Row:
+    moment = at(NOON + second * SECOND)
+    return {"kind": "heartbeat", "source": "mysql:shop", "ingest_ts": moment, "batch": batch}
+
+
+def control(spark: SparkSession, rows: list[Row], until: int = LATER) -> DataFrame:
+    """The control rows of a source that went on until then."""
+    whole = [{"batch": 1} | row for row in (*rows, heartbeat(until))]
     schema = ledger_schema("control")
     return spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in whole], schema)
+
+
+def told_scans(rows: DataFrame, since: int = 0, with_reads: bool = False) -> list[Scan]:
+    """The scans to be judged of which control rows alone tell."""
+    return scans(rows, Progress(rows, since, rows.limit(0), since, GRACE), TABLE, with_reads)
 
 
 def live(*keys: int, source: str = "mysql:shop") -> list[Row]:
@@ -138,7 +152,7 @@ def test_a_notice_of_another_connector_is_not_believed_of_this_one(spark: SparkS
     for name in ("shop", "branch"):
         named = payload | {"additional_data": payload["additional_data"] | {"connector_name": name}}
         rows[name] = control(spark, [notice("STARTED", BEGINS), ended | {"payload": json.dumps(named)}])
-    assert [len(scans(rows[name], 0, TABLE, with_reads=False)) for name in ("shop", "branch")] == [1, 0]
+    assert [len(told_scans(rows[name])) for name in ("shop", "branch")] == [1, 0]
 
 
 def test_a_change_stands_for_a_read_only_where_its_key_lies_in_the_chunk(spark: SparkSession) -> None:
@@ -148,6 +162,15 @@ def test_a_change_stands_for_a_read_only_where_its_key_lies_in_the_chunk(spark: 
     assert told["short_snapshot"].observed == 0
     short = found(spark, [*live(3, 9), *reads, updated(3, 103), updated(9, 103)], rows)
     assert [one.message.partition("announced ")[2] for one in short["short_snapshot"].sample] == ["6 rows; 5 came"]
+
+
+def test_without_markers_of_windows_every_change_meanwhile_can_stand_for_a_read(spark: SparkSession) -> None:
+    """A read-only snapshot writes none; what it counted when it read, and what was then changed, sends no READ."""
+    rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
+    before = [*live(1, 2, 3, 4), read(1), read(2)]
+    assert found(spark, [*before, updated(3, 105), updated(4, 107)], rows)["short_snapshot"].observed == 0
+    short = found(spark, [*before, updated(3, 105)], rows)
+    assert [one.message.partition("announced ")[2] for one in short["short_snapshot"].sample] == ["4 rows; 3 came"]
 
 
 def test_without_notices_a_scan_covers_the_keys_between_its_reads(spark: SparkSession) -> None:
@@ -165,16 +188,57 @@ def test_only_a_scan_of_the_table_that_ended_well_in_these_batches_counts(spark:
     if wrong == "failed":
         ended["payload"] = ended["payload"].replace("SUCCEEDED", "ABORTED")
     rows = control(spark, [notice("STARTED", BEGINS), ended])
-    assert scans(rows, 1 if wrong == "an earlier batch" else 0, TABLE, with_reads=True) == []
+    assert told_scans(rows, 1 if wrong == "an earlier batch" else 0, with_reads=True) == []
 
 
-def test_a_scan_begins_where_the_one_before_it_ended(spark: SparkSession) -> None:
-    rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", 103, 7, table="inventory.orders")]
-    rows += [notice("STARTED", 104, of="Initial Snapshot"), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
+def test_a_scan_begins_with_its_snapshot_or_else_where_the_one_before_it_ended(spark: SparkSession) -> None:
+    """Several threads of one snapshot read several tables at once: the end of another table's scan begins nothing."""
     noon = datetime.fromtimestamp(NOON / SECOND, UTC)
-    begins, ends = (noon + timedelta(seconds=second) for second in (103, ENDS))
-    scan = Scan("mysql:shop", begins, ends, 4, whole=True, windowed=True)
-    assert scans(control(spark, rows), 0, TABLE, with_reads=False) == [scan]
+    ended = notice("TABLE_SCAN_COMPLETED", ENDS, 4)
+    other = notice("TABLE_SCAN_COMPLETED", 103, 7, table="inventory.orders")
+    initial = [one | {"payload": one["payload"].replace("Incremental", "Initial")} for one in (other, ended)]
+    begun = notice("STARTED", BEGINS, of="Initial Snapshot")
+    own = begun | {"payload": begun["payload"].replace('"s"', '"another"')}  # each of its notices has an id
+    for rows, second, windowed in (
+        ([notice("STARTED", BEGINS), other, notice("STARTED", 104, of="Initial Snapshot"), ended], BEGINS, True),
+        ([other, ended], 103, True),
+        ([own, *initial], BEGINS, False),
+    ):
+        begins, ends = (noon + timedelta(seconds=each) for each in (second, ENDS))
+        scan = Scan("mysql:shop", begins, ends, 4, whole=True, windowed=windowed)
+        assert told_scans(control(spark, rows)) == [scan]
+
+
+def test_a_scan_is_judged_once_its_source_went_on_for_longer_than_what_came_before_can_lag(spark: SparkSession) -> None:
+    rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
+    early, late = ENDS + 60, ENDS + 901
+    for beats, since, judged in (
+        ([early], 0, 0),
+        ([early, late], 0, 1),
+        ([early, late], 1, 1),  # the notice came in an earlier run, that could not judge it
+        ([early, late, late + 60], 2, 0),  # that was done
+    ):
+        sent = [heartbeat(second, batch) for batch, second in enumerate(beats, 1)]
+        assert len(told_scans(control(spark, [*rows, *sent], until=BEGINS), since)) == judged, (beats, since)
+
+
+def test_what_is_known_of_a_source_by_its_changes_alone_tells_when_a_scan_can_be_judged(spark: SparkSession) -> None:
+    rows = control(spark, [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 4)], until=BEGINS)
+    sent = control(spark, [heartbeat(ENDS + 60), heartbeat(LATER, batch=2)], until=BEGINS)
+    other = sent.replace("mysql:shop", OTHER, "source")
+    # Control rows are numbered by the batches of their source, changes by those of their table.
+    for changes, since, judged in ((sent, 0, 1), (sent, 1, 1), (sent, 2, 0), (other, 0, 0)):
+        assert len(scans(rows, Progress(rows, 7, changes, since, GRACE), TABLE, with_reads=True)) == judged
+
+
+def test_an_incremental_scan_that_met_a_change_of_columns_has_no_number_to_go_by(spark: SparkSession) -> None:
+    """It reads the chunk once more, and counts its rows twice."""
+    ddl = {"kind": "ddl", "source": "mysql:shop", "table": TABLE, "ingest_ts": at(NOON + 105 * SECOND)}
+    rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
+    elsewhere = ddl | {"table": "inventory.orders"}
+    before = ddl | {"ingest_ts": at(NOON + 99 * SECOND)}
+    assert [scan.rows for scan in told_scans(control(spark, [*rows, elsewhere, before]))] == [4]
+    assert [scan.rows for scan in told_scans(control(spark, [*rows, ddl]))] == [None]
 
 
 UNREADABLE: dict[str, Any] = {
@@ -190,8 +254,8 @@ UNREADABLE: dict[str, Any] = {
 def test_a_signal_that_cannot_be_read_asks_for_nothing(spark: SparkSession) -> None:
     bad = [signal(BEGINS + 3, data) for data in UNREADABLE.values()]
     bad += [request(BEGINS + 3) | {"payload": text} for text in ("execute-snapshot", '["execute-snapshot"]')]
-    assert scans(control(spark, bad), 0, TABLE, with_reads=True) == []
-    (scan,) = scans(control(spark, [request(BEGINS), *bad]), 0, TABLE, with_reads=True)
+    assert told_scans(control(spark, bad), with_reads=True) == []
+    (scan,) = told_scans(control(spark, [request(BEGINS), *bad]), with_reads=True)
     assert scan.begins == datetime.fromtimestamp(NOON / SECOND + BEGINS, UTC)
     changes = [*live(1, 2, 3, 4, 5), read(2), read(4)]
     told = found(spark, changes, [signal(BEGINS, UNREADABLE["no JSON"]), *window(104, 106)])
@@ -215,14 +279,14 @@ def test_a_notice_that_cannot_be_read_says_nothing(spark: SparkSession) -> None:
     good = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 3)]
     told = json.loads(good[1]["payload"])
     bad = [
-        told | {"timestamp": "soon"}, told | {"timestamp": 10**30}, told | {"timestamp": {}},
+        *[told | {"timestamp": time} for time in ("soon", 10**30, LAST_MILLISECOND, {})],
         told | {"additional_data": "TABLE_SCAN_COMPLETED"}, [told], "TABLE_SCAN_COMPLETED",
         told | {"additional_data": told["additional_data"] | {"scanned_collection": 7}},
     ]  # fmt: skip
     rows = [good[1] | {"payload": json.dumps(payload)} for payload in bad]
     rows.append(good[1] | {"payload": "TABLE_SCAN_COMPLETED, it says"})
-    (scan,) = scans(control(spark, [*good, *rows, request(BEGINS)]), 0, TABLE, with_reads=True)
+    (scan,) = told_scans(control(spark, [*good, *rows, request(BEGINS)]), with_reads=True)
     assert scan.rows == 3
     unnumbered = told | {"additional_data": told["additional_data"] | {"total_rows_scanned": "many"}}
-    (scan,) = scans(control(spark, [good[0], good[1] | {"payload": json.dumps(unnumbered)}]), 0, TABLE, with_reads=True)
+    (scan,) = told_scans(control(spark, [good[0], good[1] | {"payload": json.dumps(unnumbered)}]))
     assert scan.rows is None
