@@ -15,8 +15,8 @@ def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
     """The changes as the checks look at them at first sight. `columns`: those that before images are compared on.
 
     Needs: the change schema.
-    Gives: source, key, origin, the columns of `change_facts`, has_before, lane (a hash: what was delivered in one
-        order), at (the place in it; null: there is no such order), file (its name only), line, too_late.
+    Gives: source, key, origin, the columns of `change_facts`, has_before, lane (a hash: what was delivered in the
+        order of one log), at (the place in it; null: there is no such order), file (its name only), line, too_late.
     Rows: 1:1. Computed.
     """
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
@@ -28,7 +28,7 @@ def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
         *("source", "key", "origin"),
         *change_facts(columns),
         has_before.alias("has_before"),
-        F.xxhash64("channel", F.col("channel").isNull(), lane, lane.isNull()).alias("lane"),
+        F.xxhash64("source", "channel", F.col("channel").isNull(), lane, lane.isNull()).alias("lane"),
         F.when(is_laned, F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))).alias("at"),
         F.substring_index("file", "/", -1).alias("file"),
         "line",

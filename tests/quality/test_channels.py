@@ -28,6 +28,13 @@ def test_a_channel_that_only_goes_forward_has_no_finding(spark: SparkSession) ->
     assert steps_back(spark, delivered(10, 20, 20, 30) + reads + other_lanes) == []
 
 
+def test_positions_of_two_logs_that_share_a_channel_are_not_compared(spark: SparkSession) -> None:
+    one = [each | {"source": "shard1", "line": 2 * each["line"]} for each in delivered(10, 30)]
+    other = [each | {"source": "shard2", "line": 2 * each["line"] + 1} for each in delivered(5, 20)]
+    assert steps_back(spark, one + other) == []
+    assert len(steps_back(spark, [each | {"source": "shard1"} for each in one + other])) == 2
+
+
 def test_each_step_back_is_found_with_the_range_that_comes_again(spark: SparkSession) -> None:
     assert steps_back(spark, delivered(10, 20, 30, 20, 30, 40, 35)) == [
         (place(20), place(30), "positions go back at line 4 of one.jsonl"),
