@@ -3,7 +3,7 @@
 PostgreSQL: each event names the commit of the transaction before it (`sequence[0]`), which is where that one's END
 stands. A logical message outside of transactions counts as a commit, too.
 MariaDB: GTIDs of one domain count up by one, and whatever has one begins with a BEGIN, DDL included. (MySQL's have none
-for DDL, so there a number that is missing says nothing.)
+for DDL, so there a number that is missing says nothing.) Where the log began anew, so do they: each epoch has its own.
 """
 
 from datetime import datetime, timedelta
@@ -147,25 +147,54 @@ def unknown_commits(control: DataFrame, recent: Column) -> DataFrame:
 def numbered(control: DataFrame, recent: Column) -> DataFrame:
     """The transactions of MariaDB by their GTID.
 
-    Gives: source, domain, number, is_recent, commit_ts, low, high (positions, where they are known).
+    Gives: source, epoch, domain, number, is_recent, commit_ts, low, high (positions, where they are known), is_placed
+        (whether they are), epochs (how many the source has).
     Rows: one a control row that names a GTID.
     """
     kinds = (TRANSACTION_BEGIN, TRANSACTION_END, TRANSACTION_LEDGER)
     ours = F.col("source").startswith(NUMBERS) & F.col("kind").isin(*kinds) & F.col("tx_id").rlike(GTID)
-    return control.where(ours).select(
+    told = control.where(ours)
+    known = F.broadcast(epochs_of(told))  # one row a source
+    return told.join(known, "source", "left").select(
         "source",
+        epoch_of().alias("epoch"),
         F.regexp_extract("tx_id", GTID, 1).alias("domain"),
         F.regexp_extract("tx_id", GTID, 2).try_cast("bigint").alias("number"),
         recent.alias("is_recent"),
         "commit_ts",
         F.when(F.col("kind") == TRANSACTION_LEDGER, F.get_json_object("payload", "$.low")).alias("low"),
         F.col("position").alias("high"),
+        F.col("position").isNotNull().alias("is_placed"),
+        F.coalesce(F.size("begins"), F.lit(0)).alias("epochs"),
     )
+
+
+def epochs_of(told: DataFrame) -> DataFrame:
+    """When each epoch of a log began, as far as positions tell.
+
+    Gives: source, begins (an array of epoch and commit time, in order).
+    Rows: one a source.
+    """
+    placed = told.where(F.col("position").isNotNull())
+    began = placed.groupBy("source", segment_of_epoch().alias("epoch")).agg(F.min("commit_ts").alias("at"))
+    return began.groupBy("source").agg(F.sort_array(F.collect_list(F.struct("epoch", "at"))).alias("begins"))
+
+
+def epoch_of() -> Column:
+    """The epoch of a transaction. Its begin and end have no position: they are of the one that had begun by then."""
+    begun = F.filter("begins", lambda each: each["at"] <= F.col("commit_ts"))
+    by_time = F.coalesce(F.try_element_at(begun, F.lit(-1)), F.try_element_at("begins", F.lit(1)))
+    return F.coalesce(segment_of_epoch(), by_time["epoch"])
+
+
+def segment_of_epoch() -> Column:
+    """The segment of a position that is its epoch."""
+    return F.substring_index("position", "-", 1)
 
 
 def are_numbers_missing(control: DataFrame) -> bool:
     """Whether the numbers of these rows have holes."""
-    counted = numbered(control, F.lit(True)).groupBy("source", "domain")
+    counted = numbered(control, F.lit(True)).groupBy("source", "epoch", "domain")
     found = counted.agg(F.min("number").alias("lo"), F.max("number").alias("hi"), F.count_distinct("number").alias("n"))
     return not found.where(F.col("hi") - F.col("lo") + 1 != F.col("n")).isEmpty()
 
@@ -180,14 +209,17 @@ def skipped_numbers(control: DataFrame, recent: Column) -> DataFrame:
     """
     each = (
         numbered(control, recent)
-        .groupBy("source", "domain", "number")
+        .groupBy("source", "epoch", "domain", "number")
         .agg(
             F.min("low").alias("low"),
-            *[F.max(name).alias(name) for name in ("is_recent", "commit_ts", "high")],
+            *[F.max(name).alias(name) for name in ("is_recent", "commit_ts", "high", "is_placed", "epochs")],
         )
     )
-    in_order = Window.partitionBy("source", "domain").orderBy("number")
-    beside = each.select("*", F.lag(F.struct("number", "high", "is_recent")).over(in_order).alias("before"))
+    in_order = Window.partitionBy("source", "epoch", "domain").orderBy("number")
+    # DDL just behind the beginning of a log has no position, and seems to be of the log before: not as its first.
+    placed = F.max("is_placed").over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    sure = each.select("*", (placed | (F.col("epochs") <= 1)).alias("is_sure")).where("is_sure")
+    beside = sure.select("*", F.lag(F.struct("number", "high", "is_recent")).over(in_order).alias("before"))
     first, last = F.col("before.number") + 1, F.col("number") - 1
     text = F.when(first == last, F.concat(F.lit("nothing came of the transaction numbered "), first)).otherwise(
         F.concat(F.lit("nothing came of the transactions numbered "), first, F.lit(" to "), last)

@@ -35,10 +35,11 @@ def message(lsn: int) -> Row:
     return {"source": "postgresql:srv", "kind": "message", "position": place(lsn, lsn), "commit_ts": NOON}
 
 
-def maria(number: int, domain: int = 0, ends: bool = True) -> list[Row]:
+def maria(number: int, domain: int = 0, ends: bool = True, epoch: int = 0, minute: int = 0) -> list[Row]:
     """What a transaction of one change leaves; DDL has no end, and no row that is counted."""
-    whole = {"source": "mariadb:dbz", "tx_id": f"{domain}-7001-{number}", "commit_ts": NOON}
-    ledger = {"kind": "transaction_ledger", "position": binlog(number), "payload": f'{{"low":"{binlog(number)}"}}'}
+    at, here = NOON + timedelta(minutes=minute), binlog(number, epoch)
+    whole = {"source": "mariadb:dbz", "tx_id": f"{domain}-7001-{number}", "commit_ts": at}
+    ledger = {"kind": "transaction_ledger", "position": here, "payload": f'{{"low":"{here}"}}'}
     begin = whole | {"kind": "transaction_begin"}
     return [begin, whole | ledger, whole | {"kind": "transaction_end"}] if ends else [begin]
 
@@ -47,8 +48,8 @@ def place(before: int, lsn: int) -> str:
     return f"0000-{before:016X}-{lsn:016X}"
 
 
-def binlog(number: int) -> str:
-    return f"0000-00000001-{100 * number:016X}-00000000"
+def binlog(number: int, epoch: int = 0) -> str:
+    return f"{epoch:04X}-00000001-{100 * number:016X}-00000000"
 
 
 def control(spark: SparkSession, *batches: list[Row]) -> DataFrame:
@@ -115,6 +116,18 @@ def test_numbers_of_mariadb_that_are_left_out_are_found(spark: SparkSession) -> 
         (binlog(12), binlog(15), "nothing came of the transactions numbered 13 to 14 in GTID domain 0"),
     ]
     assert told(control(spark, first, second, [*maria(11), *maria(13), *maria(14)]), since=-1) == []
+
+
+def test_where_a_log_began_anew_its_numbers_do_too(spark: SparkSession) -> None:
+    old = [*maria(100), *maria(101), *maria(102, ends=False, minute=1)]
+    new = [maria(number, epoch=2, minute=5) for number in (2, 3, 5)]
+    ddl = maria(1, ends=False, minute=4)  # behind RESET MASTER, and before anything that has a position
+    rows = control(spark, [*old, *ddl, *[row for each in new for row in each]])
+    assert told(rows) == [
+        (binlog(3, epoch=2), binlog(5, epoch=2), "nothing came of the transaction numbered 4 in GTID domain 0")
+    ]
+    hidden = [*maria(3), *maria(4), *maria(5), *[row for each in new for row in each]]  # 4 came, of the log before
+    assert len(told(control(spark, hidden))) == 1
 
 
 @pytest.mark.skipif(not recordings.DATA.is_dir(), reason=f"the recordings are not there: {recordings.DATA}")
