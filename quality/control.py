@@ -97,10 +97,10 @@ def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[st
     progress = Progress(told.control, seen.since, changes, scope.since, told.spec.quality.grace)
     found = scans(told.control, progress, told.spec.table, scope.reads > 0)
     parts = []
-    announcing = [scan for scan in found if scan.rows is not None]
+    announcing = [scan for scan in found if scan.rows]
     if catalogue.SHORT_SNAPSHOT in asked and announcing:
         parts.append(short_snapshots(changes, told.control, announcing, told.key, told.spec))
     covering = [scan for scan in found if not scan.partial and (scan.whole or is_ordered(told.key))]
     if catalogue.GHOST_ROW in asked and covering:
-        parts.append(ghost_rows(changes, tables.latest, covering, scope.columns, told.spec))
+        parts.append(ghost_rows(changes, tables.latest, told.control, covering, scope.columns, told.spec))
     return parts

@@ -5,18 +5,20 @@ from datetime import timedelta
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
 from engine.ordering.windows import chunk_windows, enclosing_windows
-from engine.spec.model import Several, TableSpec
+from engine.spec.model import Several, SnapshotSpec, TableSpec
 from quality import catalogue
 from quality.snapshots import Scan
 from quality.timeline import Columns, is_streamed, key_struct
 
 ONE_LOG: Final = "one_log"
+STAMPED_AT_COMMIT: Final = ("postgresql:", "sqlserver:")  # the others stamp a change with its statement's time
+COMMITS_IN_ORDER: Final = ("mysql:", "mariadb:")  # they write a transaction to the log when it is committed
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice
 # Keys whose order here is their order at the source: a text's depends on its collation.
 ORDERED: Final = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
@@ -42,34 +44,73 @@ def reads_of(changes: DataFrame, scan: Scan) -> DataFrame:
     return changes.where(~is_streamed() & F.col("key").isNotNull() & from_scan)
 
 
-def changed_since(changes: DataFrame, scan: Scan, margin: timedelta) -> DataFrame:
+def windows_of(control: DataFrame, scan: Scan, margin: timedelta) -> DataFrame:
+    """The windows of the scan's source that were opened meanwhile, as `chunk_windows` gives them."""
+    near = F.col("open_ts").between(F.lit(scan.begins - margin), F.lit(scan.ends + margin))
+    return chunk_windows(control.where(F.col("source") == scan.source)).where(near)
+
+
+def first_place(reads: DataFrame, windows: DataFrame, scan: Scan) -> str | None:
+    """The first position that is known of a scan, where that of a change is the place of its commit."""
+    if not scan.source.startswith(COMMITS_IN_ORDER):
+        return None
+    told = reads.select("position").unionByName(windows.select(F.col("open_position").alias("position")))
+    found = told.agg(F.min("position")).first()
+    return None if found is None else found[0]
+
+
+def is_since(scan: Scan, place: str | None, snapshot: SnapshotSpec, moment: Column, position: Column) -> Column:
+    """True for what may not have been committed when the scan began: the scan need not have seen it.
+
+    Where the source stamps a change with the time of its statement, that tells no more than that it was not committed
+    before; then its position decides, and where none is known of the scan (`place`), the longest transaction.
+    """
+    is_later = moment >= F.lit(scan.begins - snapshot.margin)
+    if scan.source.startswith(STAMPED_AT_COMMIT):
+        return is_later
+    if place is None:
+        return moment >= F.lit(scan.begins - max(snapshot.margin, snapshot.guard))
+    return is_later | F.coalesce(position >= F.lit(place), F.lit(False))
+
+
+def changed_since(changes: DataFrame, scan: Scan, place: str | None, snapshot: SnapshotSpec) -> DataFrame:
     """The streamed changes of single keys from the scan's begin on. Rows: filters."""
-    return changes.where(is_streamed() & F.col("key").isNotNull() & (F.col("commit_ts") >= F.lit(scan.begins - margin)))
+    since = is_since(scan, place, snapshot, F.col("commit_ts"), F.col("position"))
+    return changes.where(is_streamed() & F.col("key").isNotNull() & since)
 
 
 def ghost_rows(
-    changes: DataFrame, latest: DataFrame, found: Sequence[Scan], columns: Columns, spec: TableSpec
+    changes: DataFrame,
+    latest: DataFrame,
+    control: DataFrame,
+    found: Sequence[Scan],
+    columns: Columns,
+    spec: TableSpec,
 ) -> DataFrame:
     """Live rows of a scan's source that the scan did not see, and that nothing changed since: a delete was missed.
 
-    Needs: all changes, latest rows, `scans`.
+    Needs: all changes, latest rows, control rows, `scans`.
     Gives: check, position_from, position_to (null), key, message.
     Rows: one a key and scan.
     """
-    return reduce(DataFrame.unionByName, [ghosts_of(changes, latest, scan, columns, spec) for scan in found])
+    parts = [ghosts_of(changes, latest, control, scan, columns, spec) for scan in found]
+    return reduce(DataFrame.unionByName, parts)
 
 
-def ghosts_of(changes: DataFrame, latest: DataFrame, scan: Scan, columns: Columns, spec: TableSpec) -> DataFrame:
+def ghosts_of(
+    changes: DataFrame, latest: DataFrame, control: DataFrame, scan: Scan, columns: Columns, spec: TableSpec
+) -> DataFrame:
     """The same of one scan."""
-    several, margin = spec.source.several, spec.snapshot.margin
+    several, snapshot = spec.source.several, spec.snapshot
     mine = own(changes, scan, several)
-    reads = reads_of(mine, scan).select("key")
-    older = latest.where(F.col(names.VALID_FROM) < F.lit(scan.begins - margin))
-    live = older.select(key_struct(columns), F.col(names.POSITION).alias("position_from"))
+    reads = reads_of(mine, scan)
+    place = first_place(reads, windows_of(control, scan, snapshot.margin), scan)
+    older = ~is_since(scan, place, snapshot, F.col(names.VALID_FROM), F.col(names.POSITION))
+    live = latest.where(older).select(key_struct(columns), F.col(names.POSITION).alias("position_from"))
     if not scan.whole:
         covered = F.broadcast(reads.agg(F.min("key").alias("first"), F.max("key").alias("last")))  # one row
         live = live.crossJoin(covered).where(F.col("key").between(F.col("first"), F.col("last")))
-    touched = reads.unionByName(changed_since(mine, scan, margin).select("key"))
+    touched = reads.select("key").unionByName(changed_since(mine, scan, place, snapshot).select("key"))
     explained = touched.unionByName(keys_of_others(changes, scan, several))
     began = scan.begins.isoformat(timespec="seconds")
     text = f"the snapshot that began at {began} did not see the row, and nothing changed it since"
@@ -97,16 +138,15 @@ def short_snapshots(
 
 def shortness_of(changes: DataFrame, control: DataFrame, scan: Scan, key: T.StructType, spec: TableSpec) -> DataFrame:
     """The same of one scan."""
-    margin = spec.snapshot.margin
     mine = own(changes, scan, spec.source.several)
     came = reads_of(mine, scan)
     told = came.select("key", "position")
     if scan.windowed:
-        near = F.col("open_ts").between(F.lit(scan.begins - margin), F.lit(scan.ends + margin))
-        windows = chunk_windows(control.where(F.col("source") == scan.source)).where(
-            near & F.col("close_position").isNotNull()
+        windows = windows_of(control, scan, spec.snapshot.margin).where(F.col("close_position").isNotNull())
+        place = first_place(came, windows, scan)
+        changed = changed_since(mine, scan, place, spec.snapshot).where(
+            F.col("commit_ts") <= F.lit(scan.ends + EMISSION)
         )
-        changed = changed_since(mine, scan, margin).where(F.col("commit_ts") <= F.lit(scan.ends + EMISSION))
         if not windows.isEmpty():
             changed = standing_for_reads(came, changed, windows, is_ordered(key))
         told = told.unionByName(changed.select("key", "position"))

@@ -17,6 +17,7 @@ from quality.progress import Progress
 
 SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"
+NO_ROW: Final = "EMPTY"  # how the scan of a table without rows ends
 SNAPSHOT_REQUEST: Final = "execute-snapshot"
 MOST_ROWS: Final = 2**63 - 1
 
@@ -116,14 +117,15 @@ def notice_of(row: Any) -> dict[str, Any] | None:
     at = moment_in(payload.get("timestamp") or 0)
     if not payload or at is None or told.get("connector_name", name_of(row["source"])) != name_of(row["source"]):
         return None
+    is_empty = told.get("status") == NO_ROW
     return {
         "id": str(payload.get("id")),
         "of": payload.get("aggregate_type"),
         "type": payload.get("type"),
         "at": at,
         "table": told.get("scanned_collection"),
-        "rows": count_in(told.get("total_rows_scanned")),
-        "whole": told.get("status") == "SUCCEEDED",
+        "rows": 0 if is_empty else count_in(told.get("total_rows_scanned")),
+        "whole": is_empty or told.get("status") == "SUCCEEDED",
         "batch": row["batch"],
     }
 

@@ -96,6 +96,11 @@ def updated(key: int, number: int) -> Row:
     return change(number, "update", key, {"a": 2}, source="mysql:shop")
 
 
+def stamped(told: Row, second: int) -> Row:
+    """The change of a transaction that stood open for long: its time is that of its statement."""
+    return told | {"commit_ts": NOON + second * SECOND}
+
+
 def found(spark: SparkSession, changes: list[Row], rows: list[Row], several: str = "disjoint") -> dict[str, Found]:
     tables = Stage(spark, ROW, ("k",)).tables(changes)
     tables = Tables(tables.changes, tables.history, tables.latest, control(spark, rows))
@@ -113,8 +118,8 @@ def test_a_scan_of_which_all_came_leaves_no_ghost(spark: SparkSession) -> None:
 
 def test_a_live_row_that_a_scan_did_not_see_is_a_ghost_and_missing_rows_make_it_short(spark: SparkSession) -> None:
     rows = [notice("STARTED", BEGINS), *window(104, 106), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]
-    changes = [*live(1, 2, 3, 4), read(1), updated(3, 105), updated(4, 107)]
-    told = found(spark, changes, rows)
+    late = stamped(change(108, "insert", 5, {"a": 1}, source="mysql:shop"), 10)
+    told = found(spark, [*live(1, 2, 3, 4), read(1), updated(3, 105), updated(4, 107), late], rows)
     (ghost,) = told["ghost_row"].sample
     assert (ghost.key, ghost.position_from) == ('{"k":2}', place(12))
     assert [one.message.partition("announced ")[2] for one in told["short_snapshot"].sample] == ["4 rows; 2 came"]
@@ -180,6 +185,18 @@ def test_without_notices_a_scan_covers_the_keys_between_its_reads(spark: SparkSe
     assert told["short_snapshot"].unavailable == "no notice of a snapshot's end among the control records"
     part = found(spark, changes, [request(BEGINS, **{"additional-conditions": []}), *window(104, 106)])
     assert part["ghost_row"].observed == 0
+
+
+def test_an_empty_table_has_no_row_but_those_of_transactions_that_may_not_have_been_committed(
+    spark: SparkSession,
+) -> None:
+    """Nothing tells where in the log its scan was: the guard tells how long a transaction can be."""
+    ended = notice("TABLE_SCAN_COMPLETED", 5010, 7)  # the number of the table before
+    ended["payload"] = ended["payload"].replace("SUCCEEDED", "EMPTY")
+    open_long = change(4500, "insert", 2, {"a": 1}, source="mysql:shop")
+    told = found(spark, [*live(1), open_long], [notice("STARTED", 5000), ended, heartbeat(7000)])
+    assert [ghost.key for ghost in told["ghost_row"].sample] == ['{"k":1}']
+    assert told["short_snapshot"].observed == 0
 
 
 @pytest.mark.parametrize("wrong", ["another table", "failed", "an earlier batch"])
