@@ -35,7 +35,11 @@ def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | 
     since = oldest_shown(catalog, project)
     runs, checks = runs_of(catalog, project, since), checks_of(catalog, project, since)
     gaps = [gap for gap in gaps_of(catalog, project.namespace) if is_shown(gap, at)]
-    tables = dict.fromkeys([*(spec.table for spec in specs), *sorted(runs), *(gap.table for gap in gaps)])
+    declared, with_gaps = [spec.table for spec in specs], [gap.table for gap in gaps]
+    tables = dict.fromkeys([*declared, *sorted(runs), *with_gaps, *sorted(checks)])
+    if since > EPOCH:  # another table runs more often: so many commits hold all of its runs, and none of these
+        runs |= runs_of(catalog, project, EPOCH, [table for table in tables if table not in runs])
+        checks |= checks_of(catalog, project, EPOCH, [table for table in tables if table not in checks])
     facts = [
         table_facts(
             catalog,
@@ -80,22 +84,31 @@ def oldest_shown(catalog: Reader, project: ProjectSpec) -> datetime:
     return datetime.fromtimestamp(commits[-COMMITS_OF_RUNS].timestamp_ms / 1000, UTC) - LONGEST_RUN
 
 
-def ledger_rows(catalog: Reader, name: str, column: str, since: datetime) -> list[dict[str, Any]]:
-    """The rows of a ledger from a moment on, in the order of that column; none where there is no ledger yet."""
-    from pyiceberg.expressions import GreaterThanOrEqual
+def ledger_rows(
+    catalog: Reader, name: str, column: str, since: datetime, tables: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    """The rows of a ledger from a moment on, in the order of that column; none where there is no ledger yet.
+
+    `tables`: those that are asked for; None: all.
+    """
+    from pyiceberg.expressions import And, GreaterThanOrEqual, In
 
     from engine.render import records
 
-    if not catalog.table_exists(name):
+    if tables == [] or not catalog.table_exists(name):
         return []
-    found = load_table(catalog, name).scan(GreaterThanOrEqual(column, since.isoformat())).to_arrow()
+    in_time = GreaterThanOrEqual(column, since.isoformat())
+    asked = in_time if tables is None else And(in_time, In("table", tables))
+    found = load_table(catalog, name).scan(asked).to_arrow()
     return records(found.sort_by(column))
 
 
-def runs_of(catalog: Reader, project: ProjectSpec, since: datetime) -> dict[str, list[RunFact]]:
+def runs_of(
+    catalog: Reader, project: ProjectSpec, since: datetime, tables: Sequence[str] | None = None
+) -> dict[str, list[RunFact]]:
     """The newest runs of each table, the oldest first."""
     found: dict[str, list[RunFact]] = {}
-    for row in ledger_rows(catalog, f"{project.namespace}.{names.RUNS}", "started_at", since):
+    for row in ledger_rows(catalog, f"{project.namespace}.{names.RUNS}", "started_at", since, tables):
         fact = RunFact(
             row["run_id"],
             row["started_at"].astimezone(UTC),
@@ -112,10 +125,12 @@ def runs_of(catalog: Reader, project: ProjectSpec, since: datetime) -> dict[str,
     return {table: runs[-RUNS_SHOWN:] for table, runs in found.items()}
 
 
-def checks_of(catalog: Reader, project: ProjectSpec, since: datetime) -> dict[str, list[CheckFact]]:
+def checks_of(
+    catalog: Reader, project: ProjectSpec, since: datetime, tables: Sequence[str] | None = None
+) -> dict[str, list[CheckFact]]:
     """What the checks said when each table was last checked."""
     last: dict[str, tuple[str, list[CheckFact]]] = {}
-    for row in ledger_rows(catalog, f"{project.namespace}.{names.CHECKS}", "checked_at", since):
+    for row in ledger_rows(catalog, f"{project.namespace}.{names.CHECKS}", "checked_at", since, tables):
         run_id, facts = last.get(row["table"], ("", []))
         if run_id != row["run_id"]:
             facts = []

@@ -15,6 +15,7 @@ from quality.report.verdict import (
     Trouble,
     counted,
     findings,
+    is_old,
     level_of,
     troubles,
     troubles_of_sources,
@@ -117,7 +118,7 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
     from markupsafe import Markup
 
     anchor, level = f"table-{place + 1}", level_of(table)
-    if not table.runs:
+    if level == Level.NONE:
         return TableView(table, anchor, level, (), TOLD[level])
     with_changes = next((run for run in reversed(table.runs) if run.outcomes), None)
     draws = drawn(table, anchor) if place < pictured else {}
@@ -133,7 +134,7 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
         is_open,
         tuple((kind_of(run), strip_word(run)) for run in table.runs),
         f"The last {len(table.runs)} runs: " + ", ".join(strip_counts(table.runs)),
-        table.runs[-1],
+        table.runs[-1] if table.runs else None,
         next((run.lag_seconds for run in reversed(table.runs) if run.lag_seconds is not None), None),
         tuple(gaps[ACKNOWLEDGED][:KNOWN_SHOWN]),
         tuple(healed_words(gaps[HEALED], now)),
@@ -168,6 +169,8 @@ def state(table: TableFacts, found: Sequence[Trouble], now: datetime) -> str:
         more = f", and {len(grave) - 1} more" if len(grave) > 1 else ""
         places = f"{one.places:,} x " if (one := grave[0]).places > 1 else ""
         return f"{places}{words(one.what).lower()}{more}"
+    if not table.runs or is_old(table, now):
+        return f"no run since {moment(table.runs[-1].at, now)}" if table.runs else TOLD[Level.NONE]
     if table.complete_through is None:
         return f"last run {moment(table.runs[-1].at, now)}"
     return f"complete through {moment(table.complete_through, now)}"
@@ -180,7 +183,7 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
         return []
     last = max(ran, key=lambda table: table.runs[-1].at).runs[-1]
     of_last = [run for table in ran for run in table.runs if run.run_id == last.run_id]
-    open_gaps, known = findings(ran, OPEN), findings(ran, ACKNOWLEDGED)
+    open_gaps, known = findings(facts.tables, OPEN), findings(facts.tables, ACKNOWLEDGED)
     through = [table.complete_through for table in ran if table.complete_through is not None]
     sealed = [table.sealed_up_to for table in ran]
     whole = [one for one in sealed if one is not None]

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, pairwise
+from statistics import median_low
 
 from engine.report import BLOCKED, FAILED
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
@@ -13,6 +14,7 @@ from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFa
 KEYS_TOLD = 5
 REASONS_TOLD = 3
 STALE = timedelta(hours=36)
+LONGER_THAN_USUAL = 1.5
 UNFORESEEN = 1
 WITH_REJECTS = (
     "`siltstone rejects show` has each: mend the source or the spec and replay them, or dismiss what is no loss."
@@ -87,10 +89,19 @@ def known_troubles(table: TableFacts) -> tuple[Trouble, ...]:
 
 
 def level_of(table: TableFacts) -> Level:
-    """How a table stands."""
-    if not table.runs:
+    """How a table stands. One that never ran can be known by what `siltstone check` found in it."""
+    if not (table.runs or table.gaps or of_checks(table)):
         return Level.NONE
     return min((one.level for one in troubles(table)), key=GRAVITY.__getitem__, default=Level.GOOD)
+
+
+def is_old(table: TableFacts, at: datetime) -> bool:
+    """Whether the table's last run is longer ago than the pauses between its runs make one expect."""
+    if not table.runs:
+        return False
+    pauses = [after.at - before.at for before, after in pairwise(table.runs)]
+    usual = median_low(pauses) if pauses else timedelta()
+    return at - table.runs[-1].at > max(STALE, LONGER_THAN_USUAL * usual)
 
 
 def of_run(table: TableFacts) -> list[Trouble]:
@@ -185,9 +196,12 @@ def verdict(facts: Facts) -> Verdict:
     look = [table for table, level in levels.items() if level == Level.LOOK]
     never = [table for table, level in levels.items() if level == Level.NONE]
     number, of_none = len(levels), sum(one.count for one in facts.rejects)
+    ran = [table for table in facts.tables if table.runs]
+    old = [table for table in ran if is_old(table, facts.at)]
     remarks = [
         f"{listed(look)} should be looked at." if look else "",
         f"{counted(of_none, 'record')} of no table could not be decoded." if of_none else "",
+        f"{listed([table.table for table in old])} did not run for long." if old and len(old) < len(ran) else "",
     ]
     if bad:
         headline = f"Not all of it: {counted(len(bad), 'table')} of {number} cannot be trusted"
@@ -197,10 +211,10 @@ def verdict(facts: Facts) -> Verdict:
             )
         said = [f"{listed(bad)}.", rest_of(number - len(bad) - len(look) - len(never)), *remarks]
         return Verdict(Level.BAD, headline, " ".join(text for text in said if text))
-    last = max(table.runs[-1].at for table in facts.tables if table.runs)
-    if facts.at - last > STALE:
+    if old and len(old) == len(ran):
+        last = max(table.runs[-1].at for table in old)
         return Verdict(Level.LOOK, "The data is old", f"The last run was on {last:%Y-%m-%d at %H:%M} UTC.")
-    if look or never or of_none:
+    if look or never or of_none or old:
         remarks.append(f"{listed(never)} never ran." if never else "")
         return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))
     whole = "The table passed its checks" if number == 1 else f"All {number} tables passed their checks"

@@ -19,8 +19,10 @@ from engine.doctor import tables
 from engine.schema.gap import HEALED, OPEN
 from engine.spec import load_project
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from quality.report import collect
 from quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
 from quality.report.stream import commits_of, log_of
+from quality.report.verdict import Level, level_of
 from quality.report.write import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -254,6 +256,25 @@ def test_of_many_runs_the_newest_are_shown(lake: Lake) -> None:
         lake.run(number)
     runs = orders(lake).runs
     assert (len(runs), runs[0].run_id, runs[-1].run_id) == (30, "run6", "run35")
+
+
+def test_a_table_that_runs_seldom_keeps_its_last_run_and_checks(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest commits to the ledgers are all of another table, which has nothing new to check."""
+    monkeypatch.setattr(collect, "COMMITS_OF_RUNS", 3)
+    lake.run(1, table="shop.weekly", status="failed")
+    failed = [lake.check(1, "orphan", "failed", table) for table in ("shop.weekly", "shop.orders", "shop.checked")]
+    lake.append("silt.checks", CHECKS, failed)
+    gap = {"gap_id": "g", "table": "shop.weekly", "check": "orphan", "severity": "error", "status": OPEN}
+    gap |= {"opened_run": "run1", "opened_at": BEGAN, "last_seen_run": "run1", "last_seen_at": BEGAN, "findings": 1}
+    lake.append("silt.gaps", GAPS, [gap | {"since_batch": 0, "message": "m"}])
+    for number in range(2, 6):
+        lake.run(number, started_at=datetime.now(UTC), status="nothing new")
+    found = {table.table: table for table in facts(lake).tables}
+    weekly, hourly = found["shop.weekly"], found["shop.orders"]
+    assert [run.run_id for run in weekly.runs] == ["run1"]
+    assert [check.status for check in (*weekly.checks, *hourly.checks)] == ["failed", "failed"]
+    assert [run.run_id for run in hourly.runs] == ["run2", "run3", "run4", "run5"]
+    assert (level_of(weekly), level_of(hourly)) == (Level.BAD, Level.BAD)
 
 
 MOVED_COMMANDS = (

@@ -147,6 +147,34 @@ def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
     assert (old.level, old.headline) == (Level.LOOK, "The data is old")
 
 
+def test_one_table_that_did_not_run_for_long_is_told_while_another_runs() -> None:
+    fresh, dead = good(0), good(1)
+    dead = replace(dead, runs=tuple(replace(run, at=run.at - timedelta(days=20)) for run in dead.runs))
+    said = verdict(facts([fresh, dead]))
+    assert (said.headline, said.detail) == ("Yes, with remarks", f"{dead.table} did not run for long.")
+    assert "no run since" in Reading(page(facts([fresh, dead]))).text
+    assert verdict(facts([failed(2), dead])).detail.endswith(f"{dead.table} did not run for long.")
+    weeks = [replace(run, at=NOW - timedelta(days=5 + 7 * n)) for n, run in enumerate(reversed(fresh.runs))]
+    weekly = replace(dead, runs=tuple(reversed(weeks)))
+    assert verdict(facts([fresh, weekly])).level == Level.GOOD
+
+
+def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
+    table = TableFacts("shop.orders", "lake.shop")
+    for known in (
+        replace(table, gaps=(gap(table.table, 1),)),
+        replace(table, checks=(checked("chain_break", "failed", "the before image differs", 1),)),
+    ):
+        said, text = verdict(facts([known])), Reading(page(facts([known]))).text
+        assert (level_of(known), said.headline) == (Level.BAD, "No, the data cannot be trusted")
+        assert "No run has taken this table yet." in text
+        assert "before image" in text
+        assert "before image" in markdown(facts([known]))
+    noted = replace(table, gaps=(gap(table.table, 1, "open_window"),))
+    assert verdict(facts([noted])).level == Level.LOOK
+    assert verdict(facts([noted, good(2)])).level == Level.LOOK
+
+
 def test_records_of_no_table_are_a_remark_beside_whatever_else_is_said() -> None:
     counts = {"not JSON": 4, EVIL: 2, "b": 2, "c": 1}
     lost = tuple(RejectsFact("/ev", why, number, "file:/ev/a", 7, NOW) for why, number in counts.items())
