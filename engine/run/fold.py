@@ -80,13 +80,16 @@ def fold_difference(work: Folding) -> Difference | None:
         # Which source an open version is from only its changes say, and a truncate ends the rows of its own.
         asked = judged.select("key") if rules.truncates and work.has_sources_apart else None
         seed = out_of_order(judged, found, placed, [keys for keys in (news, asked) if keys is not None], rules)
-        tally_truncates(work, placed, judged, rules.truncates)
+        if seed is None:
+            tally_truncates(work, placed, judged, rules.truncates)
     difference = Difference(open_diff(judged, work.target.batch), found.changes)
     if seed is not None:
         with work.phase("refold"):
             keys = keys_to_refold(seed, everything, rules)
-            refolded = refold(work, everything, keys, windows, rules)
+            refolded, anew = refold(work, everything, keys, windows, rules)
             in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
+            told = [rows.select("is_copy", "outcome", "position") for rows in (in_order, anew)]
+            tally_truncates(work, placed, told[0].unionByName(told[1]), rules.truncates)
             found = Found.of(in_order)
             rows = open_diff(in_order, work.target.batch).unionByName(refolded)
             difference = Difference(rows, found.changes + tally_changes(work, refolded), refolded)

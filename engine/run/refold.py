@@ -1,6 +1,7 @@
 """Keys with late work: folded again from all their changes, and compared with what the table has."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, Window
@@ -47,15 +48,15 @@ def keys_to_refold(keys: DataFrame, everything: DataFrame, rules: FoldRules) -> 
 
 def refold(
     work: Folding, everything: DataFrame, keys: DataFrame, windows: DataFrame | None, rules: FoldRules
-) -> DataFrame:
-    """What the keys' versions should be, as a difference to what the table has.
+) -> tuple[DataFrame, DataFrame]:
+    """What the keys' versions should be, as a difference to what the table has; and what was made of all changes.
 
-    Gives: what `full_diff` gives. Computed.
+    Gives: what `full_diff` gives, computed; what `reconcile` gives, computed.
     """
     rules = for_anything(work, rules)
     judged = fold_with_links(all_rows_of(work, everything, keys, windows, rules), rules)
     tally_refolded(work, judged)
-    return difference_to(work, judged, keys)
+    return difference_to(work, judged, keys), judged
 
 
 def difference_to(work: Folding, judged: DataFrame, keys: DataFrame) -> DataFrame:
@@ -137,16 +138,28 @@ def tally_refolded(work: Folding, judged: DataFrame) -> None:
 
 
 def tally_truncates(work: Folding, placed: DataFrame, judged: DataFrame, has_truncates: bool) -> None:
-    """A truncate is one change, however many keys it ends."""
+    """A truncate is one change, however many keys it ends; one that an earlier batch brought has come again.
+
+    Needs: placed: the new changes; judged: is_copy, outcome and position of whatever was made of truncates.
+    """
     if not has_truncates:
         return
-    truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
+    found = placed.where(F.col("op") == names.OP_TRUNCATE).select("source", "position").collect()
+    new = {(row["source"], row["position"]) for row in found}
+    fresh = new - truncates_before(work, [position for _, position in new])
     ended = judged.where(F.col("is_copy") & (F.col("outcome") == OPENED)).select("position").distinct()
-    positions = [row["position"] for row in truncates.select("position").collect()]
     effective = {row["position"] for row in ended.collect()}
-    work.count(REDELIVERED, len(positions) - len(set(positions)))
-    work.count(OPENED, len(set(positions) & effective))
-    work.count(ABSORBED, len(set(positions) - effective))
+    opened = sum(position in effective for _, position in fresh)
+    work.count(REDELIVERED, len(found) - len(fresh))
+    work.count(OPENED, opened)
+    work.count(ABSORBED, len(fresh) - opened)
+
+
+def truncates_before(work: Folding, positions: Sequence[str]) -> set[tuple[str, str]]:
+    """The truncates at these positions that were folded already, by source and position."""
+    older = work.changes_up_to_target().where((F.col("batch") <= work.folded.batch) & F.col("position").isin(positions))
+    found = older.where(F.col("op") == names.OP_TRUNCATE).select("source", "position").collect()
+    return {(row["source"], row["position"]) for row in found}
 
 
 def tally_withdrawn(work: Folding) -> None:

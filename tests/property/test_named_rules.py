@@ -391,6 +391,24 @@ def test_the_rule_across_batches(
     assert ordered(found) == judged_by_oracle(Case(0, [told for batch in batches for told in batch]), RULES)
 
 
+def test_a_truncate_that_comes_again_is_known(spark: SparkSession, project: ProjectSpec) -> None:
+    """Whatever was folded since: it ends no row, and is no change more."""
+    batches = [
+        [change("insert", 10, 1, 1), change("truncate", 20, 2), change("insert", 30, 3, 1)],
+        [change("truncate", 20, 2)],
+        [change("truncate", 20, 2), change("truncate", 40, 4)],
+    ]
+    rows = [
+        encoded(0, told, told["key"]) | {"batch": number, "too_late": False}
+        for number, batch in enumerate(batches, 1)
+        for told in batch
+    ]
+    changes, control = local_frame(spark, rows, CHANGES), local_frame(spark, [], ledger_schema("control"))
+    _, steps = fold_steps(spark, project, changes, control, RULES, range(1, 4))
+    counted = [{name: number for name, number in step.outcomes.items() if number} for step in steps]
+    assert counted == [{"opened": 3}, {"redelivered": 1}, {"redelivered": 1, "opened": 1}]
+
+
 def short(row: Row, like: list[Version]) -> Version:
     """A version as the table of cases writes it: a, from, to, op, and b where it matters."""
     times = [None if row[n] is None else (row[n] - NOON) / SECOND for n in ("_valid_from", "_valid_to")]
