@@ -1,4 +1,4 @@
-"""What the control rows of the judged sources can tell: which kinds there are, how far in time they reach."""
+"""What the control rows of a table's sources can tell: which kinds there are, how far in time they reach."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -217,7 +217,7 @@ def can_be_met(scope: Scope) -> Column:
 
 
 def of_sources(scope: Scope) -> Column:
-    """True for control rows of the sources of the judged changes."""
+    """True for control rows of the table's sources."""
     return F.col("source").isin(*scope.sources)
 
 

@@ -27,7 +27,7 @@ class Tables:
 
     `since`, `control_since`: when the changes up to the first were looked at, the control rows up to the second were;
     a look at other batches, or without them, is at all control rows. `rejects`: the rejected records (None: there are
-    none); `reached`: the greatest commit time that earlier batches brought.
+    none); `reached`: the greatest commit time that earlier batches brought. `sources`: those of the folded changes.
     """
 
     changes: DataFrame
@@ -38,6 +38,7 @@ class Tables:
     control_since: int | None = None
     rejects: DataFrame | None = None
     reached: datetime | None = None
+    sources: tuple[str, ...] = ()
 
     @property
     def columns(self) -> Columns:
@@ -96,15 +97,17 @@ def judged(changes: DataFrame, since: int) -> DataFrame:
 
 
 def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
-    """Count the changes of batches after `since` once, and look at the control rows of their sources.
+    """Count the changes of batches after `since` once, and look at the control rows of the table's sources.
 
     Needs: the digest of those changes.
+
+    A source that brought none of them is looked at, too: that nothing came can be the very thing it tells of.
     """
     facts = digest.agg(*counts(tables.reached)).collect()[0]
     trusts_deletes = facts["bare_updates"] == 0
     only_deletes = trusts_deletes and facts["deletes"] > 0 and facts["updates"] == 0
     has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
-    sources = tuple(facts["sources"])
+    sources = tuple(sorted({*tables.sources, *facts["sources"]}))
     control_since = tables.control_before(since)
     counted = ("changes", "streamed", "swaps", "reads", "placed", "newest", "newest_taken")
     return Scope(

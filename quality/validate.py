@@ -14,6 +14,7 @@ from engine import names
 from engine.decode import FORMATS
 from engine.moments import moment_of
 from engine.report import CheckReport
+from engine.run.folding import marker_of
 from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
@@ -170,6 +171,7 @@ def read_tables(
         control_since=None if numbers is None else numbers.get("control_since"),
         rejects=None if is_clean(numbers) else finished_rejects(spark, project),
         reached=reached_before(spark, catalog, target.changes, since),
+        sources=marker_of(spark, catalog, target.history)[0].sources,
     )
 
 

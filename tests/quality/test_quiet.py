@@ -1,0 +1,89 @@
+"""A batch without a change of the table, or of one of its sources: what their control rows tell is looked at."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine.run import catch_up
+from engine.spec.model import ProjectSpec
+from quality.findings import find
+from quality.scope import Tables
+from quality.validate import checks_of_run
+from tests.e2e.streams import START_MS, Shop, event, insert, row
+from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
+from tests.quality.test_evidence import frame
+from tests.unit.spec.cases import spec
+
+ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
+CHECKS = ("incomplete_transaction", "log_gap", "open_window", "stalled_source")
+SHOP, OTHER = "mysql:shop", "mysql:other"
+
+
+def log_file(number: int, batch: int) -> dict[str, Any]:
+    return {"kind": "log_file", "position": f"0000-{number:08X}", "batch": batch, "source": SHOP}
+
+
+def ledger(tx: str, second: int, announced: int, came: int) -> dict[str, Any]:
+    """A transaction of which this announces so many changes of inventory.customers, and so many came."""
+    part = {"table": "inventory.customers", "is_last": False, "spans": [{"lo": 1, "hi": came}] if came else []}
+    told = {"size": announced, "ended": True, "rows": came, "low": place(second), "parts": [part] if came else []}
+    told |= {"tables": [{"data_collection": "inventory.customers", "event_count": announced}]}
+    where = {"batch": 2, "source": SHOP, "position": place(second), "commit_ts": at(NOON + second * SECOND)}
+    return where | {"kind": "transaction_ledger", "tx_id": tx, "payload": json.dumps(told)}
+
+
+CONTROL = [
+    *(log_file(5, 1), log_file(8, 2)),
+    *(ledger("lost", 100, 1, 0), ledger("later", 5000, 1, 1)),
+    {"kind": "window_open", "event_id": "w-open", "position": place(90), "batch": 2, "source": SHOP},
+]
+
+
+def tables(spark: SparkSession, changes: list[Row], *sources: str) -> Tables:
+    found = Stage(spark, ROW, ("k",)).tables(changes)
+    return replace(found, control=frame(spark, CONTROL), sources=sources, since=1, control_since=1)
+
+
+def told(spark: SparkSession, changes: list[Row], *sources: str) -> dict[str, str]:
+    found = find(tables(spark, changes, *sources), spec(), 1, CHECKS)
+    return {check: what.sample[0].message for check, what in found.items() if what.observed}
+
+
+EVERYTHING = {
+    "incomplete_transaction": "transaction lost announced 1 changes; 0 came, 1 are missing",
+    "log_gap": "nothing came of the log files 6 to 7",
+    "open_window": "snapshot window w was opened and not closed",
+}
+
+
+def test_what_a_source_tells_is_looked_at_where_nothing_came_of_it(spark: SparkSession) -> None:
+    before = change(10, "insert", "x", {"a": 1}, source=SHOP)
+    assert told(spark, [before], SHOP) == EVERYTHING
+    of_other = change(200, "insert", "y", {"a": 1}, batch=2, source=OTHER)
+    assert told(spark, [before, of_other], SHOP) == EVERYTHING
+
+
+@pytest.mark.slow
+def test_a_lost_change_is_told_although_its_table_got_nothing(spark: SparkSession, project: ProjectSpec) -> None:
+    shop = Shop(spark, project)
+
+    def run() -> tuple[int, dict[str, str]]:
+        (table,) = (report := catch_up(shop.project, [shop.spec()], spark, checks=checks_of_run)).tables
+        return report.exit_code, {one.check: one.status for one in table.checks or ()}
+
+    def in_transaction(line: str, tx: str) -> str:
+        return json.dumps(json.loads(line) | {"transaction": {"id": tx, "total_order": 1}}) + "\n"
+
+    shop.write("a.jsonl", [insert(10, row(1, "Alice"))])
+    assert run()[0] == 0
+    end = {"status": "END", "id": "t1", "event_count": 1, "ts_ms": START_MS + 20_000}
+    end |= {"data_collections": [{"data_collection": "shop.things", "event_count": 1}]}
+    beside = event("c", 5000, None, row(7, "of another table"), table="shop.others")
+    message = {"topic": "shop.transaction", "value": end}
+    shop.write("b.jsonl", [json.dumps(message) + "\n", in_transaction(beside, "t2")])
+    code, statuses = run()
+    assert (code, statuses["incomplete_transaction"]) == (5, "failed")
