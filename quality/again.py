@@ -15,7 +15,9 @@ from engine.schema.gap import OPEN, Gap
 from engine.spec.model import TableSpec
 from quality.findings import KEY_CHECKS, find
 from quality.gaps import EVENTS, Looked, covered
-from quality.scope import Tables, judged
+from quality.keys import OF_CHANGES
+from quality.reach import reaches_back
+from quality.scope import Tables
 from quality.timeline import struct_type
 
 EVERY_BATCH = -1
@@ -41,29 +43,20 @@ def look_again(
     by_batch = [gap for gap in asked if gap not in by_key]
     looks = []
     if by_key:
-        found = find(of_keys(tables, by_key), spec, EVERY_BATCH, in_order(checks, by_key))
+        # What arrived in place of what was missing can contradict something else of its key.
+        wanted = in_order(checks, {gap.check for gap in by_key} | (OF_CHANGES - EVENTS))
+        found = find(of_keys(tables, by_key), spec, EVERY_BATCH, wanted)
         looks.append(Looked(found, EVERY_BATCH, frozenset(gap.gap_id for gap in by_key), of_keys=True))
     if by_batch:
         first = min(gap.since_batch for gap in by_batch)
-        wanted = in_order(checks, by_batch)
-        found = find(tables, spec, first, wanted)
+        found = find(tables, spec, first, in_order(checks, {gap.check for gap in by_batch}))
         looks.append(Looked(found, first, frozenset(gap.gap_id for gap in by_batch)))
     return looks
 
 
-def in_order(checks: Collection[str], gaps: Sequence[Gap]) -> list[str]:
-    """The checks that these gaps are of."""
-    wanted = {gap.check for gap in gaps}
+def in_order(checks: Collection[str], wanted: Collection[str]) -> list[str]:
+    """Those of the checks that are wanted."""
     return [check for check in checks if check in wanted]
-
-
-def reaches_back(tables: Tables, since: int, gaps: Sequence[Gap]) -> bool:
-    """Whether a change or a marker of the judged batches lies before the end of one of these gaps."""
-    ends = [gap.position_to or gap.position_from for gap in gaps]
-    highest = max((end for end in ends if end is not None), default=None)
-    if highest is None or None in ends:
-        return True
-    return not judged(tables.changes, since).where(F.col("position") <= highest).isEmpty()
 
 
 def of_keys(tables: Tables, gaps: Sequence[Gap]) -> Tables:

@@ -1,6 +1,7 @@
 """Findings of all checks of one table, in one pass over the run's changes and what they touched."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
 from typing import Final
@@ -18,9 +19,10 @@ from quality.control import control_findings
 from quality.digest import digest_of
 from quality.keys import OF_CHANGES, key_findings
 from quality.outcomes import NO_RUN, found_late
+from quality.overtaken import overtaken
 from quality.rejects import found_in_rejects
 from quality.results import Finding, Found
-from quality.scope import SLACK, Scope, Tables, judged, scope_of, unavailable
+from quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, judged, scope_of, unavailable
 from quality.timeline import (
     Columns,
     Look,
@@ -35,7 +37,6 @@ from quality.timeline import (
 )
 
 SAMPLE = 100
-BROADCAST_KEYS: Final = 2_000_000  # as many as the fold of a batch sends to where the versions are
 TOLD = ("position_from", "position_to", "message", "tx_id", "columns")
 KEY_CHECKS = frozenset(
     {
@@ -55,6 +56,19 @@ SUSPICIONS = (catalogue.CHAIN_BREAK, catalogue.ORPHAN)
 OF_RUN: Final = (catalogue.SUMS_CLOSE, catalogue.DUPLICATES, catalogue.SNAPSHOT_READS)
 
 
+@dataclass(frozen=True)
+class Digests:
+    """The digests of the judged changes, and of the older ones that those stand before (None: of none)."""
+
+    new: DataFrame
+    again: DataFrame | None
+
+    @property
+    def all(self) -> DataFrame:
+        """Both together."""
+        return self.new if self.again is None else self.new.unionByName(self.again)
+
+
 def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -> dict[str, Found]:
     """What each check found among the changes of batches after `since`; `checks` names those that are asked for.
 
@@ -62,8 +76,13 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     from elsewhere. Each finding of the sample has check, position_from, position_to, key and message; behind them
     tx_id, the transaction it happened in (null where that is not known), and columns, those in which images differ.
     """
-    digest = digest_of(tables.changes.where(F.col("batch") > since), compared(tables.columns, spec, checks))
+    columns = compared(tables.columns, spec, checks)
+    digest = digest_of(tables.changes.where(F.col("batch") > since), columns)
+    in_time = digest.where(~F.col("too_late"))
     scope = scope_of(tables, since, digest)
+    again = overtaken(tables, scope, in_time) if OF_CHANGES & set(checks) else None
+    digests = Digests(in_time, None if again is None else digest_of(again, columns))
+    scope = scope if digests.again is None else scope.beside(digests.again)
     missing = {check: Found(unavailable=why) for check, why in reversed([*unavailable(scope)]) if check in checks}
     missing = {check: NO_RUN for check in OF_RUN if check in checks} | missing
     if catalogue.REJECTS in checks:
@@ -72,33 +91,31 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     if catalogue.LATE_CHANGES in checks:
         missing[catalogue.LATE_CHANGES] = found_late(scope.late)
     asked = [check for check in checks if check not in missing]
-    in_time = digest.where(~F.col("too_late"))
     # Kept for the keys of a closer look, so that it is planned once.
-    seen = findings(tables, spec, scope, asked, in_time).transform(checkpointed)
+    seen = findings(tables, spec, scope, asked, digests).transform(checkpointed)
     found = collected(seen, asked)
     doubtful = [check for check in SUSPICIONS if check in found and found[check].observed]
     if doubtful:
         keys = seen.where(F.col("check").isin(doubtful)).select("key").distinct()
         if sum(found[check].observed for check in doubtful) <= BROADCAST_KEYS:
             keys = F.broadcast(keys)
-        found |= collected(closer_findings(tables, spec, scope, doubtful, in_time, keys), doubtful)
+        found |= collected(closer_findings(tables, spec, scope, doubtful, digests, keys), doubtful)
     return found | missing
 
 
-def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], changes: DataFrame) -> DataFrame:
+def findings(tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], digests: Digests) -> DataFrame:
     """All findings of the named checks, at first sight: those of SUSPICIONS can turn out to be nothing.
 
-    Needs: the digest of the judged changes.
     Gives: check, position_from, position_to, message, tx_id, columns, key.
     Rows: one a finding.
     """
     key = struct_type(tables.changes.schema, "key")
-    parts = [nothing(changes)]
+    parts = [nothing(digests.new)]
     if KEY_CHECKS & set(checks):
-        keys = None if scope.whole or scope.columns.keyless else keys_of(changes, scope)
-        parts.append(findings_of_keys(tables, spec, scope, checks, changes, keys, closely=False))
+        keys = None if scope.whole or scope.columns.keyless else keys_of(digests.new, scope)
+        parts.append(findings_of_keys(tables, spec, scope, checks, digests, keys, closely=False))
     if catalogue.POSITIONS_BACKWARDS in checks:
-        parts.append(backward_positions(changes))
+        parts.append(backward_positions(digests.new))
     parts += control_findings(tables, spec, scope, checks, key)
     if len(parts) > 1:
         parts = parts[1:]
@@ -130,7 +147,7 @@ def fitted(found: DataFrame) -> DataFrame:
 
 
 def closer_findings(
-    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], changes: DataFrame, keys: DataFrame
+    tables: Tables, spec: TableSpec, scope: Scope, checks: Collection[str], digests: Digests, keys: DataFrame
 ) -> DataFrame:
     """What is left of the suspicions when their keys are looked at with whole images and with the READs of all batches.
 
@@ -140,7 +157,7 @@ def closer_findings(
     A READ that a change of this run superseded left no version: only the older changes still know of it. And a before
     image can differ from the version before it in writing only, or where one of them knows nothing.
     """
-    return findings_of_keys(tables, spec, scope, checks, changes, keys, closely=True)
+    return findings_of_keys(tables, spec, scope, checks, digests, keys, closely=True)
 
 
 def findings_of_keys(
@@ -148,24 +165,23 @@ def findings_of_keys(
     spec: TableSpec,
     scope: Scope,
     checks: Collection[str],
-    changes: DataFrame,
+    digests: Digests,
     keys: DataFrame | None,
     closely: bool,
 ) -> DataFrame:
     """The findings of these keys (None: of all).
 
-    Needs: the digest of the judged changes.
     Gives: check, position_from, position_to, key, message.
     Rows: one a finding.
     """
     columns = compared(scope.columns, spec, checks)
     look = Look(columns, closely, scope.trusts_deletes, scope.swaps > 0, spec.snapshot.skew)
     if columns.keyless:
-        return findings_of_copies(tables, look, checks, changes)
+        return findings_of_copies(tables, look, checks, digests.new)
     history = tables.history if scope.whole else tables.history.where(can_be_met(scope))
-    looked_at = with_images(touched(judged(tables.changes, scope.since), keys), columns) if closely else changes
+    looked_at = with_images(touched(whole_changes(tables, scope, digests), keys), columns) if closely else digests.all
     # Of all keys nothing is asked of READs but that they are there: only a change can be the first of its key.
-    reads = vouching_reads(tables, spec, scope, changes, keys, closely) if OF_CHANGES & set(checks) else None
+    reads = vouching_reads(tables, spec, scope, digests.new, keys, closely) if OF_CHANGES & set(checks) else None
     rows = timeline(
         touched(version_rows(history, look), keys),
         touched(latest_rows(tables.latest, look), keys),
@@ -173,6 +189,13 @@ def findings_of_keys(
         reads,
     )
     return key_findings(rows, look, checks)
+
+
+def whole_changes(tables: Tables, scope: Scope, digests: Digests) -> DataFrame:
+    """The changes that the digests are of. Rows: filters the table's changes."""
+    new = judged(tables.changes, scope.since)
+    again = None if digests.again is None else overtaken(tables, scope, digests.new)
+    return new if again is None else new.unionByName(again)
 
 
 def findings_of_copies(tables: Tables, look: Look, checks: Collection[str], changes: DataFrame) -> DataFrame:

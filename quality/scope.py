@@ -1,7 +1,7 @@
 """What is judged: the run's changes, what is known of them at once, and which checks they can carry."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from quality.timeline import Columns, is_streamed
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
+BROADCAST_KEYS: Final = 2_000_000  # as many as the fold of a batch sends to where the versions are
 EVERY_BATCH: Final = -1
 LATE_BY: Final = (("minute", 60), ("hour", 3600), ("day", 86400))
 
@@ -67,28 +68,50 @@ class Late:
 class Scope:
     """The judged changes in numbers.
 
-    `befores`: whether whole before images are carried; `trusts_deletes`: a source whose updates carry none writes only
-    the key into that of a delete. `placed`: streamed changes with a position and a place of delivery. `whole`: every
-    key is looked at, as nothing came before or a truncate touched them all.
+    `updates` and `deletes` have a before image, `bare_updates` have none; `wholes` are whole ones. `placed`: streamed
+    changes with a position and a place of delivery. `early`: those that older changes can stand behind in the log.
+    `truncate`: the position of the first one. `whole`: every key is looked at, as nothing came before or a truncate
+    touched them all.
     """
 
     since: int
     columns: Columns
     changes: int
     streamed: int
+    updates: int
+    bare_updates: int
+    deletes: int
+    wholes: int
     swaps: int
     reads: int
     placed: int
+    early: int
+    truncate: str | None
     earliest: datetime | None
-    newest: datetime | None
-    newest_taken: datetime | None
-    befores: bool
-    trusts_deletes: bool
     sources: tuple[str, ...]
     has_older: bool
     whole: bool
     late: Late = Late()
     evidence: Evidence = NO_EVIDENCE
+
+    @property
+    def trusts_deletes(self) -> bool:
+        """Whether a delete's before image is told: a source whose updates carry none writes only the key into it."""
+        return self.bare_updates == 0
+
+    @property
+    def befores(self) -> bool:
+        """Whether whole before images are carried."""
+        only_deletes = self.trusts_deletes and self.deletes > 0 and self.updates == 0
+        return self.updates > 0 or (only_deletes and self.wholes > 0)
+
+    def beside(self, older: DataFrame) -> "Scope":
+        """The same where these changes of earlier batches are looked at, too.
+
+        Needs: the digest of them.
+        """
+        found = older.agg(*[F.count_if(condition).alias(name) for name, condition in carried().items()]).collect()[0]
+        return replace(self, **{name: getattr(self, name) + found[name] for name in carried()})
 
 
 def judged(changes: DataFrame, since: int) -> DataFrame:
@@ -104,17 +127,13 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
     A source that brought none of them is looked at, too: that nothing came can be the very thing it tells of.
     """
     facts = digest.agg(*counts(tables.reached)).collect()[0]
-    trusts_deletes = facts["bare_updates"] == 0
-    only_deletes = trusts_deletes and facts["deletes"] > 0 and facts["updates"] == 0
     has_older = since > 0 and not tables.changes.where(F.col("batch") <= since).isEmpty()
     sources = tuple(sorted({*tables.sources, *facts["sources"]}))
     control_since = tables.control_before(since)
-    counted = ("changes", "streamed", "swaps", "reads", "placed", "newest", "newest_taken")
+    counted = ("changes", *carried(), "reads", "placed", "early", "truncate")
     return Scope(
         since=since,
         columns=tables.columns,
-        befores=facts["updates"] > 0 or (only_deletes and facts["wholes"] > 0),
-        trusts_deletes=trusts_deletes,
         sources=sources,
         has_older=has_older,
         whole=not has_older or facts["truncates"] > 0,
@@ -130,23 +149,31 @@ def bound(earliest: datetime | None) -> datetime | None:
     return None if earliest is None or earliest.year == 1 else earliest
 
 
-def counts(reached: datetime | None) -> list[Column]:
-    """What is counted of the digest, in one pass; of changes that came too late, only how many."""
-    too_late = F.col("too_late")
-    streamed = is_streamed() & (F.col("op") != names.OP_TRUNCATE)
+def carried() -> dict[str, Column]:
+    """What is counted of changes to know which checks they can carry."""
+    streamed, has_before = is_streamed() & (F.col("op") != names.OP_TRUNCATE), F.col("has_before")
     of_update, of_delete = F.col("op") == names.OP_UPDATE, F.col("op") == names.OP_DELETE
-    has_before, delivered = F.col("has_before"), F.col("position").isNotNull() & F.col("at").isNotNull()
-    conditions = {
-        "changes": F.lit(True),
+    return {
         "streamed": streamed,
         "updates": streamed & of_update & has_before,
         "bare_updates": streamed & of_update & ~has_before,
         "deletes": streamed & of_delete & has_before,
         "wholes": F.col("before_hash").isNotNull(),
         "swaps": F.col("gives_key"),
+    }
+
+
+def counts(reached: datetime | None) -> list[Column]:
+    """What is counted of the digest, in one pass; of changes that came too late, only how many."""
+    too_late, is_truncate = F.col("too_late"), F.col("op") == names.OP_TRUNCATE
+    delivered = F.col("position").isNotNull() & F.col("at").isNotNull()
+    conditions = {
+        "changes": F.lit(True),
+        **carried(),
         "reads": ~is_streamed(),
-        "placed": streamed & delivered,
-        "truncates": F.col("op") == names.OP_TRUNCATE,
+        "placed": carried()["streamed"] & delivered,
+        "early": F.lit(True) if reached is None else ~F.coalesce(known_at() > F.lit(reached), F.lit(False)),
+        "truncates": is_truncate,
     }
 
     def in_time(value: Column) -> Column:
@@ -154,13 +181,19 @@ def counts(reached: datetime | None) -> list[Column]:
 
     return [
         *[F.count_if(~too_late & condition).alias(name) for name, condition in conditions.items()],
-        collectable(F.min(in_time(F.least("commit_ts", "ingest_ts")))).alias("earliest"),
-        collectable(F.max(in_time(F.least("commit_ts", "ingest_ts")))).alias("newest"),
+        F.min(in_time(F.when(is_truncate, F.col("position")))).alias("truncate"),
+        collectable(F.min(in_time(known_at()))).alias("earliest"),
+        collectable(F.max(in_time(known_at()))).alias("newest"),
         collectable(F.max(in_time(F.col("ingest_ts")))).alias("newest_taken"),
         F.sort_array(F.collect_set(in_time(F.col("source")))).alias("sources"),
         F.count_if(too_late).alias("too_late"),
         *late_counts(in_time(is_before(reached)), reached),
     ]
+
+
+def known_at() -> Column:
+    """When a change was committed; never after the connector took it, or a clock is wrong."""
+    return F.least("commit_ts", "ingest_ts")
 
 
 def is_before(reached: datetime | None) -> Column:

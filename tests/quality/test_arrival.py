@@ -1,0 +1,90 @@
+"""What is found depends on which changes there are, not on the order in which they arrive."""
+
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine.schema.gap import HEALED, OPEN, Gap
+from quality.again import look_again
+from quality.findings import find
+from quality.gaps import Looked, covered, updated
+from quality.results import Finding, Found
+from tests.quality.stage import Row, Stage, change, place
+from tests.quality.test_again import VISIT
+from tests.unit.spec.cases import spec
+
+ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
+CHECKS = ("chain_break", "orphan", "double_insert")
+SPEC = spec()
+SEED, LIVES = 20, 120
+
+
+def told(number: int, op: str, key: str, a: int, before: int | None = None, batch: int = 1) -> Row:
+    return change(number, op, key, {"a": a}, batch=batch, **({} if before is None else {"before": {"a": before}}))
+
+
+LATE = [
+    *(told(30, "insert", "live twice", 3), told(10, "insert", "live twice", 1, batch=2)),
+    *(told(10, "insert", "unlike", 1), told(30, "update", "unlike", 3, before=1)),
+    told(20, "update", "unlike", 2, before=1, batch=2),
+    *(told(5, "insert", "gone", 1), told(40, "update", "gone", 2)),
+    told(35, "delete", "gone", 1, batch=2),
+    *(told(10, "insert", "sound", 1), told(30, "update", "sound", 3, before=2)),
+    told(20, "update", "sound", 2, before=1, batch=2),
+    *(told(10, "insert", "broken before", 1), told(12, "update", "broken before", 3, before=2)),
+    told(20, "update", "broken before", 4, before=3, batch=2),
+]
+
+
+def test_older_changes_are_judged_again_where_a_late_one_stands_before_them(spark: SparkSession) -> None:
+    found = find(Stage(spark, ROW, ("k",)).tables(LATE), SPEC, 1, CHECKS)
+    assert {(check, one.key) for check, what in found.items() for one in what.sample} == {
+        ("double_insert", '{"k":"live twice"}'),
+        ("chain_break", '{"k":"unlike"}'),
+        ("orphan", '{"k":"gone"}'),
+    }
+
+
+@pytest.mark.slow
+def test_a_key_that_is_looked_at_again_is_asked_for_whatever_can_be_wrong_with_it(spark: SparkSession) -> None:
+    changes = [told(10, "insert", "x", 1, batch=2), told(30, "update", "x", 3, before=2)]
+    one = Finding("orphan", place(30), place(30), '{"k":"x"}', "the first change of the key is of kind update")
+    book = updated([], [Looked({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, VISIT)
+    looks = look_again(Stage(spark, ROW, ("k",)).tables(changes), SPEC, book, 1, CHECKS)
+    after = updated(book, looks, SPEC, VISIT)
+    assert {gap.check: gap.status for gap in after} == {"orphan": HEALED, "chain_break": OPEN}
+
+
+def life(random: Random, key: str) -> Iterator[Row]:
+    """A row's changes, of which some are lost and the others come in two nights."""
+    a: int | None = None
+    for number in range(10, 10 * random.randint(3, 7), 10):
+        after = None if a is not None and random.random() < 0.3 else number
+        op = "insert" if a is None else "delete" if after is None else "update"
+        if random.random() < 0.7:
+            yield told(number, op, key, a if after is None else after, before=a, batch=random.randint(1, 2))
+        a = after
+
+
+def nightly(changes: Sequence[Row], stage: Stage) -> list[Gap]:
+    """The gaps after two nights."""
+    first, both = stage.tables([row for row in changes if row["batch"] == 1]), stage.tables(changes)
+    book = updated([], [Looked(find(first, SPEC, 0, CHECKS), 0)], SPEC, VISIT)
+    looks = [Looked(find(both, SPEC, 1, CHECKS), 1, covered(book, 1)), *look_again(both, SPEC, book, 1, CHECKS)]
+    return updated(book, looks, SPEC, VISIT)
+
+
+def places(book: Sequence[Gap]) -> list[tuple[str | None, ...]]:
+    return sorted((gap.key, gap.check, gap.position_from, gap.position_to) for gap in book if gap.status == OPEN)  # type: ignore[type-var]
+
+
+@pytest.mark.slow
+def test_two_nights_find_what_one_finds(spark: SparkSession) -> None:
+    random, stage = Random(SEED), Stage(spark, ROW, ("k",))
+    changes = [row for number in range(LIVES) for row in life(random, f"{number:03}")]
+    whole = updated([], [Looked(find(stage.tables(changes), SPEC, 0, CHECKS), 0)], SPEC, VISIT)
+    assert len(places(whole)) > LIVES / 4
+    assert places(nightly(changes, stage)) == places(whole)
