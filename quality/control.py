@@ -12,7 +12,7 @@ from engine.spec.model import TableSpec
 from quality import catalogue
 from quality.evidence import Evidence, rows_of
 from quality.logs import skipped_logs
-from quality.lost import lost_transactions
+from quality.lost import COMMITS, NUMBERS, lost_transactions
 from quality.progress import Progress
 from quality.scanned import ghost_rows, is_ordered, short_snapshots
 from quality.scope import Scope, Tables
@@ -63,8 +63,11 @@ def of_logs(told: Told) -> Iterator[DataFrame]:
     seen, grace = told.evidence, told.spec.quality.grace
     if seen.log_files:
         yield skipped_logs(told.control, seen.since, told.key)
-    if seen.commits:
-        found = lost_transactions(told.control, seen.since, seen.commit_before, seen.commit_newest, grace, told.key)
+    numbered = [source for source in seen.commit_newest if seen.commits and source.startswith((COMMITS, NUMBERS))]
+    for source in numbered:
+        own = told.control.where(F.col("source") == source)
+        before, newest = seen.commit_before.get(source), seen.commit_newest[source]
+        found = lost_transactions(own, seen.since, before, newest, grace, told.key)
         if found is not None:
             yield found
 

@@ -1,17 +1,18 @@
 """What the control rows of a table's sources can tell: which kinds there are, how far in time they reach."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.control import named_source
 from engine.moments import collectable
 from engine.schema import control_kinds
 from quality import catalogue
+from quality.clocks import Moments, known_at, later
 from quality.lost import is_numbered
 from quality.snapshots import SCAN_ENDED, is_request
 
@@ -20,7 +21,8 @@ from quality.snapshots import SCAN_ENDED, is_request
 class Evidence:
     """Numbers of control rows by what they are; times of the newest ones, before the judged batches and with them.
 
-    `beats_from`: the earliest heartbeat of the judged batches. `commit`: by commit times; `taken`: by processing times.
+    `beats_from`: the earliest heartbeat of the judged batches. `commit`: by commit times, of each source, for one is not
+    behind because another goes on; `taken`: by processing times.
     """
 
     since: int
@@ -32,8 +34,8 @@ class Evidence:
     commits: int = 0
     scan_requests: int = 0
     scan_notices: int = 0
-    commit_before: datetime | None = None
-    commit_newest: datetime | None = None
+    commit_before: Moments = field(default_factory=dict)
+    commit_newest: Moments = field(default_factory=dict)
     taken_before: datetime | None = None
     taken_newest: datetime | None = None
     beats_from: datetime | None = None
@@ -78,47 +80,56 @@ def rows_of(control: DataFrame, sources: Sequence[str]) -> DataFrame:
 
 
 def evidence_of(
-    control: DataFrame | None,
-    sources: Sequence[str],
-    since: int,
-    newest: datetime | None,
-    newest_taken: datetime | None,
+    control: DataFrame | None, sources: Sequence[str], since: int, newest: Moments, newest_taken: datetime | None
 ) -> Evidence:
     """Look at the control rows once. `newest`, `newest_taken`: of the judged changes, by commit and processing time."""
     if control is None or not sources:
         return Evidence(since)
-    kind, old = F.col("kind"), F.col("batch") <= since
-    of_ledger, is_mark = kind == control_kinds.TRANSACTION_LEDGER, kind == control_kinds.WATERMARK
+    told = rows_of(control, sources).groupBy("source").agg(*facts_of(since)).collect()
+    facts: dict[str, Any] = {name: sum(row[name] for row in told) for name in counted(since)}
+    earliest, latest = ("beats_from",), ("taken_before", "taken_newest", "marks_before")
+    facts |= {name: min(known(row[name] for row in told), default=None) for name in earliest}
+    facts |= {name: max(known(row[name] for row in told), default=None) for name in latest}
+    facts["taken_newest"] = later(facts["taken_newest"], newest_taken)
+    facts["commit_before"] = {row["source"]: row["commit_before"] for row in told}
+    of_ledgers = {row["source"]: row["commit_newest"] for row in told}
+    facts["commit_newest"] = {one: later(of_ledgers.get(one), newest.get(one)) for one in sources}
+    return Evidence(since, **facts)
+
+
+def known(moments: Iterable[datetime | None]) -> Iterator[datetime]:
+    """Those of the moments that are not missing."""
+    return (moment for moment in moments if moment is not None)
+
+
+def counted(since: int) -> dict[str, Column]:
+    """What is counted of control rows."""
+    kind, is_new = F.col("kind"), F.col("batch") > since
     notice = (kind == control_kinds.NOTIFICATION) & F.col("payload").contains(SCAN_ENDED)
-    counted = {
+    says_size = F.col("payload").contains('"size":')  # or nobody says how much its transaction holds
+    return {
         "markers": kind == control_kinds.WINDOW_OPEN,
-        "transactions": of_ledger & F.col("payload").contains('"size":'),  # or nobody says how much they hold
+        "transactions": (kind == control_kinds.TRANSACTION_LEDGER) & says_size,
         "heartbeats": (kind == control_kinds.HEARTBEAT) & F.col("ingest_ts").isNotNull(),
-        "watermarks": is_mark,
+        "watermarks": kind == control_kinds.WATERMARK,
         "log_files": kind == control_kinds.LOG_FILE,
         "commits": is_numbered(),
         "scan_requests": is_request(),
         "scan_notices": notice,
     }
-    facts = (
-        rows_of(control, sources)
-        .agg(
-            *[F.count_if(condition).alias(name) for name, condition in counted.items()],
-            collectable(F.max(F.when(of_ledger & old, F.col("commit_ts")))).alias("commit_before"),
-            collectable(F.max(F.when(of_ledger, F.col("commit_ts")))).alias("commit_newest"),
-            collectable(F.max(F.when(old, F.col("ingest_ts")))).alias("taken_before"),
-            collectable(F.max("ingest_ts")).alias("taken_newest"),
-            collectable(F.min(F.when(counted["heartbeats"] & ~old, F.col("ingest_ts")))).alias("beats_from"),
-            collectable(F.max(F.when(is_mark & old, F.col("commit_ts")))).alias("marks_before"),
-        )
-        .collect()[0]
-        .asDict()
-    )
-    facts["commit_newest"] = later(facts["commit_newest"], newest)
-    facts["taken_newest"] = later(facts["taken_newest"], newest_taken)
-    return Evidence(since, **facts)
 
 
-def later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """The later of two moments of which either may be missing."""
-    return max((moment for moment in (one, other) if moment is not None), default=None)
+def facts_of(since: int) -> list[Column]:
+    """What is asked of the control rows of one source, in one pass."""
+    kind, old = F.col("kind"), F.col("batch") <= since
+    of_ledger, is_mark = kind == control_kinds.TRANSACTION_LEDGER, kind == control_kinds.WATERMARK
+    conditions = counted(since)
+    return [
+        *[F.count_if(condition).alias(name) for name, condition in conditions.items()],
+        collectable(F.max(F.when(of_ledger & old, known_at()))).alias("commit_before"),
+        collectable(F.max(F.when(of_ledger, known_at()))).alias("commit_newest"),
+        collectable(F.max(F.when(old, F.col("ingest_ts")))).alias("taken_before"),
+        collectable(F.max("ingest_ts")).alias("taken_newest"),
+        collectable(F.min(F.when(conditions["heartbeats"] & ~old, F.col("ingest_ts")))).alias("beats_from"),
+        collectable(F.max(F.when(is_mark & old, F.col("commit_ts")))).alias("marks_before"),
+    ]

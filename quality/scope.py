@@ -12,6 +12,7 @@ from engine import names
 from engine.moments import collectable
 from quality import catalogue
 from quality.capabilities import not_carried
+from quality.clocks import Moments, known_at
 from quality.evidence import NO_EVIDENCE, Evidence, evidence_of
 from quality.timeline import Columns, is_streamed
 
@@ -131,6 +132,7 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
     sources = tuple(sorted({*tables.sources, *facts["sources"]}))
     control_since = tables.control_before(since)
     counted = ("changes", *carried(), "reads", "placed", "early", "truncate")
+    newest = newest_of(digest, facts)
     return Scope(
         since=since,
         columns=tables.columns,
@@ -138,10 +140,18 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
         has_older=has_older,
         whole=not has_older or facts["truncates"] > 0,
         late=late_of(facts, tables.reached),
-        evidence=evidence_of(tables.control, sources, control_since, facts["newest"], facts["newest_taken"]),
+        evidence=evidence_of(tables.control, sources, control_since, newest, facts["newest_taken"]),
         earliest=bound(facts["earliest"]),
         **{name: facts[name] for name in counted},
     )
+
+
+def newest_of(digest: DataFrame, facts: Any) -> Moments:
+    """The greatest commit time of each source among the judged changes."""
+    if len(facts["sources"]) <= 1:
+        return dict.fromkeys(facts["sources"], facts["newest"])
+    in_time = digest.where(~F.col("too_late")).groupBy("source")
+    return {row["source"]: row["at"] for row in in_time.agg(collectable(F.max(known_at())).alias("at")).collect()}
 
 
 def bound(earliest: datetime | None) -> datetime | None:
@@ -189,11 +199,6 @@ def counts(reached: datetime | None) -> list[Column]:
         F.count_if(too_late).alias("too_late"),
         *late_counts(in_time(is_before(reached)), reached),
     ]
-
-
-def known_at() -> Column:
-    """When a change was committed; never after the connector took it, or a clock is wrong."""
-    return F.least("commit_ts", "ingest_ts")
 
 
 def is_before(reached: datetime | None) -> Column:

@@ -1,6 +1,6 @@
 """Transactions of which less came than they announced: read off the ledger that counts over all tables."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
@@ -9,6 +9,7 @@ from pyspark.sql import types as T
 
 from engine.schema.control_kinds import TRANSACTION_LEDGER
 from quality import catalogue
+from quality.clocks import Moments, known_at, of_source
 
 COMPLETE: Final = "complete"
 OPEN: Final = "open"
@@ -78,25 +79,24 @@ def finished() -> Column:
     return F.concat(F.lit(", of "), F.col("finished"), F.lit(" partitions the last one"))
 
 
-def transaction_states(
-    control: DataFrame, since: int, before: datetime | None, newest: datetime | None, grace: timedelta
-) -> DataFrame:
+def transaction_states(control: DataFrame, since: int, before: Moments, newest: Moments, grace: timedelta) -> DataFrame:
     """Each transaction that these batches touched, or that was not yet overdue when they came: how far it is.
 
-    Needs: control rows of one source. `before`, `newest`: the greatest commit time before these batches and now.
+    Needs: control rows. `before`, `newest`: the greatest commit time of each source before these batches and now.
     Gives: source, tx_id, state (complete, open, overdue: not complete, and the source went on for longer than
         `grace`), announced (null: nobody said), counted, holes, tables (table, announced, counted), touched (tables),
         partitions, finished, low, high (positions), commit_ts.
     Rows: one a transaction. Each change counts once, however often it was delivered, and in how many batches.
     """
     ledger = control.where(F.col("kind") == TRANSACTION_LEDGER)
-    recent = F.col("batch") > since
-    if before is not None:
-        recent = recent | (F.col("commit_ts") >= F.lit(before - grace))
+    not_overdue = {source: moment - grace if moment is not None else None for source, moment in before.items()}
+    recent = (F.col("batch") > since) | (F.col("commit_ts") >= of_source(not_overdue))
     touched = ledger.where(recent)
     if since > 0:  # what older batches brought of the same transactions
         touched = ledger.join(touched.select("source", "tx_id").distinct(), ["source", "tx_id"], "left_semi")
-    told = touched.select("source", "tx_id", "position", "commit_ts", F.from_json("payload", PAYLOAD).alias("told"))
+    told = touched.select(
+        *("source", "tx_id", "position"), known_at().alias("commit_ts"), F.from_json("payload", PAYLOAD).alias("told")
+    )
     return told.transform(counted_lanes).transform(summed).transform(stated, newest, grace)
 
 
@@ -160,7 +160,7 @@ def facts() -> list[Column]:
     ]
 
 
-def stated(sums: DataFrame, newest: datetime | None, grace: timedelta) -> DataFrame:
+def stated(sums: DataFrame, newest: Moments, grace: timedelta) -> DataFrame:
     """The state of each transaction.
 
     Needs: what `summed` gives. Gives: what `transaction_states` gives. Rows: 1:1.
@@ -191,7 +191,7 @@ def stated(sums: DataFrame, newest: datetime | None, grace: timedelta) -> DataFr
         .when(F.col("rows") == 0, F.lit(True))
         .otherwise(F.lit(False))
     )
-    late = F.lit(newest) > F.col("commit_ts") + F.make_dt_interval(secs=F.lit(grace.total_seconds()))
+    late = of_source(newest) > F.col("commit_ts") + F.make_dt_interval(secs=F.lit(grace.total_seconds()))
     state = F.when(is_complete, COMPLETE).when(F.coalesce(late, F.lit(False)), OVERDUE).otherwise(OPEN)
     return sums.select("*", holes.alias("holes"), F.coalesce(tables, F.array()).alias("tables")).select(
         *("source", "tx_id", state.alias("state"), "announced", "counted", "holes", "tables", "touched"),

@@ -51,7 +51,7 @@ def beats(*seconds: int, batch: int = 1, channel: str = "hb") -> list[dict[str, 
 
 def silences(spark: SparkSession, rows: list[dict[str, Any]], newest: int, since: int = 0) -> list[str]:
     control, now = frame(spark, rows), at(NOON + newest * SECOND)
-    seen = evidence_of(control, ["mysql:shop"], since, None, None)
+    seen = evidence_of(control, ["mysql:shop"], since, {}, None)
     return messages(silent_heartbeats(control, since, seen.first_heartbeat(GRACE), now, GRACE, T.StructType()))
 
 

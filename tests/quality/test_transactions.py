@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from engine.decode import envelopes, transaction_rows
 from engine.spec.model import SourceSpec
+from quality.evidence import evidence_of
 from quality.transactions import incomplete_transactions, transaction_states
 from tests.unit.decode.given import lines
 from tests.unit.decode.test_spanner import record
@@ -18,6 +19,7 @@ from tests.unit.decode.test_spanner import record
 NOON_MS = 1_790_000_000_000
 NOON = datetime.fromtimestamp(NOON_MS / 1000, UTC)
 GRACE = timedelta(minutes=15)
+SOURCE = "mariadb:dbz"
 
 
 def change(tx: str, order: int, table: str = "orders", op: str = "u", at_ms: int = NOON_MS) -> str:
@@ -67,7 +69,7 @@ def control(spark: SparkSession, *batches: list[str], form: str = "debezium-json
 
 
 def states(rows: DataFrame, since: int = 0, before: datetime | None = None, minutes: float = 60) -> DataFrame:
-    return transaction_states(rows, since, before, NOON + timedelta(minutes=minutes), GRACE)
+    return transaction_states(rows, since, {SOURCE: before}, {SOURCE: NOON + timedelta(minutes=minutes)}, GRACE)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +111,26 @@ def test_a_split_transaction_is_open_then_complete_and_an_open_one_is_overdue_la
     assert later == {"complete": "complete", "split": "complete", "half": "overdue"}
 
 
+def test_a_source_that_is_behind_is_not_told_of_by_the_clock_of_another(ledger: DataFrame) -> None:
+    both = ledger.unionByName(ledger.withColumn("source", F.lit("mariadb:hourly")))
+    newest = {SOURCE: NOON + timedelta(minutes=60), "mariadb:hourly": NOON}
+    found = transaction_states(both, 0, {}, newest, GRACE).where(F.col("tx_id") == "half").collect()
+    assert {row["source"]: row["state"] for row in found} == {SOURCE: "overdue", "mariadb:hourly": "open"}
+    before = {SOURCE: NOON + timedelta(minutes=60), "mariadb:hourly": NOON}
+    left = transaction_states(both, 2, before, newest, GRACE).where(F.col("tx_id") == "half").collect()
+    assert [row["source"] for row in left] == ["mariadb:hourly"]  # the other was overdue before
+
+
+def test_a_commit_time_in_the_future_keeps_no_transaction_from_being_overdue(ledger: DataFrame) -> None:
+    ahead = F.when(F.col("tx_id") == "half", F.lit(NOON + timedelta(days=900))).otherwise(F.col("commit_ts"))
+    wrong = ledger.withColumn("commit_ts", ahead)
+    assert told(states(wrong))["half"]["state"] == "overdue"
+    seen = evidence_of(wrong, [SOURCE], 1, {}, None)
+    told_by = {one: moment and moment.astimezone(UTC) for one, moment in seen.commit_newest.items()}
+    assert told_by == {SOURCE: NOON + timedelta(minutes=50)}
+    assert seen.commit_before[SOURCE] == seen.commit_newest[SOURCE]
+
+
 def test_findings_tell_what_is_missing_where(ledger: DataFrame) -> None:
     def findings(table: str) -> dict[str, str]:
         rows = incomplete_transactions(states(ledger), table, T.StructType()).collect()
@@ -140,7 +162,7 @@ def test_spanner_counts_records_over_partitions(spark: SparkSession) -> None:
     texts += [told_by("short", 0, "p1", False, 3), told_by("short", 2, "p2", True, 3)]
     texts += [told_by("alone", 5, "p1", True, 1, 1)] * 2
     rows = transaction_states(
-        control(spark, texts, form="spanner-json"), 0, None, datetime(2024, 1, 1, tzinfo=UTC), GRACE
+        control(spark, texts, form="spanner-json"), 0, {}, {"spanner": datetime(2024, 1, 1, tzinfo=UTC)}, GRACE
     )
     assert {tx: row["state"] for tx, row in told(rows).items()} == {
         "whole": "complete", "short": "overdue", "alone": "complete",
@@ -158,6 +180,6 @@ def test_shareplex_counts_operations(spark: SparkSession) -> None:
 
     texts = [operation("1.1", 1, 2), operation("1.1", 2, 2), operation("1.2", 1, 2)]
     rows = transaction_states(
-        control(spark, texts, form="shareplex-json"), 0, None, datetime(2024, 1, 2, tzinfo=UTC), GRACE
+        control(spark, texts, form="shareplex-json"), 0, {}, {"shareplex": datetime(2024, 1, 2, tzinfo=UTC)}, GRACE
     )
     assert {tx: row["state"] for tx, row in told(rows).items()} == {"1.1": "complete", "1.2": "overdue"}

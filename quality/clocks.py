@@ -1,0 +1,31 @@
+"""How far sources have come in time: each has a clock of its own."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+Moments = Mapping[str, datetime | None]
+"""A moment of each source; None where it is not known."""
+
+
+def known_at() -> Column:
+    """When something was committed; never after the connector took it, or a clock is wrong."""
+    return F.least("commit_ts", "ingest_ts")
+
+
+def of_source(moments: Moments) -> Column:
+    """The moment of the row's source; null where it is not known.
+
+    Needs: source; where there is a moment of one source only, all rows are of it.
+    """
+    if len(moments) == 1:  # as a plain value, it tells which files of a table need not be read
+        return F.lit(*moments.values()).cast("timestamp")
+    pairs = [F.lit(part) for source, moment in moments.items() if moment is not None for part in (source, moment)]
+    return F.try_element_at(F.create_map(*pairs), F.col("source")) if pairs else F.lit(None).cast("timestamp")
+
+
+def later(one: datetime | None, other: datetime | None) -> datetime | None:
+    """The later of two moments of which either may be missing."""
+    return max((moment for moment in (one, other) if moment is not None), default=None)
