@@ -29,7 +29,7 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class SourceReport:
-    """What became of a source's records: `read` is the sum of all the others.
+    """What became of a source's records: `read`, as who read them counted, is to be the sum of all the others.
 
     `out_of_reach`: rejects by file that a replay could not read again.
     """

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.errors import SourceError
@@ -26,10 +26,14 @@ _WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|
 
 @dataclass(frozen=True)
 class CountedFile:
-    """A pending file and how many lines it has; lines after `after_line` are new."""
+    """A pending file and how many lines it has; lines after `after_line` are new.
+
+    `said`: how many of all its lines are not blank; None where they were not looked at for that.
+    """
 
     pending: PendingFile
     lines: int
+    said: int | None = None
 
     @property
     def to_line(self) -> int:
@@ -44,11 +48,16 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
     Rows: one a line after `after_line`.
     Raises: SourceError: a file cannot be read to its end.
     """
-    return numbered(spark, scan(spark, [entry.file.path for entry in pending]), pending)
+    return numbered(spark, scan(spark, [entry.file.path for entry in pending]), pending, count_said=True)
+
+
+def is_said() -> Column:
+    """True for a text that is not blank: looked at from one side, no further than the first other sign."""
+    return F.ltrim("text", F.lit(BLANKS)) != ""
 
 
 def numbered(
-    spark: SparkSession, text: DataFrame, pending: Sequence[PendingFile]
+    spark: SparkSession, text: DataFrame, pending: Sequence[PendingFile], count_said: bool = False
 ) -> tuple[DataFrame, list[CountedFile]]:
     """The new records of files, with their numbers.
 
@@ -58,17 +67,21 @@ def numbered(
     Rows: one a record after `after_line`.
 
     Spark numbers the rows of each piece of a file it reads; a first pass counts the rows of each piece, and so the
-    second one, split the same way, knows every line's number in its file without sorting anything.
+    second one, split the same way, knows every line's number in its file without sorting anything. With `count_said`
+    it counts those that are not blank, too, so that what becomes of them can be compared with it; a text that has to be
+    made first would be made twice for that.
 
     Raises: SourceError: a file cannot be read to its end.
     """
+    said = F.count_if(is_said()) if count_said else F.lit(None).cast("bigint")
+    facts = (F.min("row").alias("first"), F.count("*").alias("rows"), said.alias("said"))
     try:
-        pieces = text.groupBy("file", "start").agg(F.min("row").alias("first"), F.count("*").alias("rows")).collect()
+        pieces = text.groupBy("file", "start").agg(*facts).collect()
     except UNREADABLE as error:
         raise unreadable(spark, pending, error) from error
     by_path = {entry.file.path: entry for entry in pending}
     names = {row["file"]: match_path(row["file"], by_path) for row in pieces}
-    offsets, totals = [], dict.fromkeys(by_path, 0)
+    offsets, totals, spoken = [], dict.fromkeys(by_path, 0), dict.fromkeys(by_path, 0)
     for row in sorted(pieces, key=lambda row: (row["file"], row["start"])):
         path = names[row["file"]]
         offsets.append(
@@ -81,14 +94,18 @@ def numbered(
             }
         )
         totals[path] += row["rows"]
-    counted = [CountedFile(settled(spark, entry), totals[entry.file.path]) for entry in pending]
+        spoken[path] += row["said"] or 0
+    of_files = ((entry, entry.file.path) for entry in pending)
+    counted = [
+        CountedFile(settled(spark, entry), totals[path], spoken[path] if count_said else None)
+        for entry, path in of_files
+    ]
     placed = [offset | {"lines": totals[offset["path"]]} for offset in offsets]
     schema = "file string, start bigint, path string, shift bigint, after_line bigint, lines bigint"
     located = text.join(F.broadcast(local_frame(spark, placed, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
-    is_said = F.ltrim("text", F.lit(BLANKS)) != ""  # from one side: that looks no further than the first other sign
     more = [name for name in text.columns if name not in ("file", "start", "row", "text")]
-    lines = located.where((line > F.col("after_line")) & is_said).select(
+    lines = located.where((line > F.col("after_line")) & is_said()).select(
         F.col("path").alias("file"), line.alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
     )
     return lines, counted

@@ -1,5 +1,6 @@
 """What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -312,7 +313,23 @@ def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceRepor
     halves = tuple(
         f"{path}:{entry.lines}" for path, entry in sorted(delivery.counted.items()) if entry.pending.half_line
     )
-    read = sum(row["records"] for row in delivery.classes)
+    read = sum(row["records"] for row in delivery.classes) + unclassified(delivery)
     return SourceReport(
         delivery.source.path, len(delivery.files), read, taken, sums[CONTROL], others, sums[REJECT], halves
     )
+
+
+def unclassified(delivery: Delivery) -> int:
+    """How many more lines the reader counted than were classified; less than none: lines were classified that are not
+    there.
+
+    Told of files of lines that are read from their beginning. Where one line can be several records, only those that
+    are too few tell something.
+    """
+    classified: Counter[str] = Counter()
+    for row in delivery.classes:
+        classified[row["file"]] += row["records"]
+    begun = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
+    counted = {entry.file.path: delivery.counted[entry.file.path].said for entry in begun if not entry.after_line}
+    missing = [said - classified[path] for path, said in counted.items() if said is not None]
+    return sum(max(number, 0) for number in missing) if FORMATS[delivery.source.format].fans_out else sum(missing)

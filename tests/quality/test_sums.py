@@ -1,5 +1,13 @@
+import pytest
+
+from engine.inputs.lines import CountedFile
+from engine.inputs.listing import InputFile
+from engine.inputs.pending import PendingFile
+from engine.run.delivery import Consumer, Delivery, source_report
+from engine.spec.model import SourceSpec
 from quality.results import Sums
 from quality.sums import found_in_sums
+from tests.unit.spec.cases import spec
 
 CLOSED = {"read": 10, "taken": 5, "control": 3, "other_table": 1, "rejected": 1, "changes": 5, "outcomes": 5}
 
@@ -22,3 +30,32 @@ def test_changes_without_an_outcome_are_found() -> None:
 
 def test_without_numbers_the_check_is_not_available() -> None:
     assert found_in_sums(None).unavailable == "no run handed in its numbers"
+
+
+def delivered(form: str, after_line: int, said: int | None, *classified: tuple[str, int]) -> int:
+    """How many records a delivery of one file says that it read."""
+    entry = PendingFile(InputFile("a.jsonl", 1, 1), "", after_line, False)
+    consumers = {"shop.t": Consumer("shop.t", "t", 0, {"a.jsonl": entry})}
+    classes = [{"kind": kind, "table": "shop.t", "file": "a.jsonl", "records": number} for kind, number in classified]
+    counted = {"a.jsonl": CountedFile(entry, 9, said)}
+    delivery = Delivery(SourceSpec(form, "x"), [entry.file], consumers, counted=counted, classes=classes)
+    return source_report(delivery, [spec()]).read
+
+
+@pytest.mark.parametrize(
+    ("form", "after_line", "said", "classified", "read"),
+    [
+        ("debezium-json", 0, 9, (("change", 5), ("control", 3), ("reject", 1)), 9),
+        ("debezium-json", 0, 9, (("change", 5), ("control", 3)), 9),
+        ("debezium-json", 0, 9, (("change", 10),), 9),
+        ("debezium-json", 0, 9, (), 9),
+        ("spanner-json", 0, 9, (("change", 8),), 9),
+        ("spanner-json", 0, 9, (("change", 8), ("reject", 5)), 13),  # a line can be several records
+        ("debezium-json", 4, 9, (("change", 5),), 5),  # of its lines, nobody counted the new ones by themselves
+        ("debezium-avro", 0, None, (("change", 5),), 5),
+    ],
+)
+def test_records_read_are_counted_by_who_read_them(
+    form: str, after_line: int, said: int | None, classified: tuple[tuple[str, int], ...], read: int
+) -> None:
+    assert delivered(form, after_line, said, *classified) == read

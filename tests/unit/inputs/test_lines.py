@@ -17,4 +17,4 @@ def test_blank_lines_are_counted_and_passed_over_whatever_they_are_blank_of(
     lines, (counted,) = read_lines(spark, pending)
     found = sorted((row.line, row.text) for row in lines.collect())
     assert found == [(1, '{"n":1}\r'), (7, '{"n":2}\r'), (8, "\xa0"), (9, '\t{"n":3}\r')]
-    assert counted.lines == 10
+    assert (counted.lines, counted.said) == (10, 4)
