@@ -21,8 +21,8 @@ from quality.snapshots import SCAN_ENDED, is_request
 class Evidence:
     """Numbers of control rows by what they are; times of the newest ones, before the judged batches and with them.
 
-    `beats_from`: the earliest heartbeat of the judged batches. `commit`: by commit times, of each source, for one is not
-    behind because another goes on; `taken`: by processing times.
+    `beats_from`: the earliest heartbeat of the judged batches. `commit`: by commit times, of each source, for one is
+    not behind because another goes on; `taken`: by processing times.
     """
 
     since: int
@@ -86,7 +86,7 @@ def evidence_of(
     if control is None or not sources:
         return Evidence(since)
     told = rows_of(control, sources).groupBy("source").agg(*facts_of(since)).collect()
-    facts: dict[str, Any] = {name: sum(row[name] for row in told) for name in counted(since)}
+    facts: dict[str, Any] = {name: sum(row[name] for row in told) for name in counted()}
     earliest, latest = ("beats_from",), ("taken_before", "taken_newest", "marks_before")
     facts |= {name: min(known(row[name] for row in told), default=None) for name in earliest}
     facts |= {name: max(known(row[name] for row in told), default=None) for name in latest}
@@ -102,9 +102,9 @@ def known(moments: Iterable[datetime | None]) -> Iterator[datetime]:
     return (moment for moment in moments if moment is not None)
 
 
-def counted(since: int) -> dict[str, Column]:
+def counted() -> dict[str, Column]:
     """What is counted of control rows."""
-    kind, is_new = F.col("kind"), F.col("batch") > since
+    kind = F.col("kind")
     notice = (kind == control_kinds.NOTIFICATION) & F.col("payload").contains(SCAN_ENDED)
     says_size = F.col("payload").contains('"size":')  # or nobody says how much its transaction holds
     return {
@@ -123,7 +123,7 @@ def facts_of(since: int) -> list[Column]:
     """What is asked of the control rows of one source, in one pass."""
     kind, old = F.col("kind"), F.col("batch") <= since
     of_ledger, is_mark = kind == control_kinds.TRANSACTION_LEDGER, kind == control_kinds.WATERMARK
-    conditions = counted(since)
+    conditions = counted()
     return [
         *[F.count_if(condition).alias(name) for name, condition in conditions.items()],
         collectable(F.max(F.when(of_ledger & old, known_at()))).alias("commit_before"),
