@@ -11,12 +11,14 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from engine.decode.outcome import some
 from engine.moments import collectable
 from engine.schema import control_kinds
 from quality.progress import Progress
 
 SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"
+SCAN_SKIPPED: Final = "SKIPPED"  # what a connector that was started again says of its initial snapshot
 NO_ROW: Final = "EMPTY"  # how the scan of a table without rows ends
 SNAPSHOT_REQUEST: Final = "execute-snapshot"
 MOST_ROWS: Final = 2**63 - 1
@@ -44,7 +46,7 @@ def scans(control: DataFrame, progress: Progress, table: str, with_reads: bool) 
 
     Needs: control rows of the table's sources. Each source's notices and requests are about its own scans.
     """
-    is_told = F.col("payload").contains(SCAN_ENDED) | F.col("payload").contains(SCAN_BEGAN)
+    is_told = some(F.col("payload").contains(word) for word in (SCAN_ENDED, SCAN_BEGAN, SCAN_SKIPPED))
     is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
     is_ddl = (F.col("kind") == control_kinds.DDL) & F.col("ingest_ts").isNotNull()
     rows = (
@@ -71,7 +73,7 @@ def scans_of_source(source: str, rows: Sequence[Any], progress: Progress, table:
     if not any(one["type"] == SCAN_ENDED for one in notices):
         return signalled(source, signals, table) if with_reads else []
     ended = [one for one in notices if one["type"] == SCAN_ENDED and one["whole"] and is_of(one["table"], table)]
-    partial = {one["id"] for one in signals if one["partial"]}
+    partial = [one for one in signals if one["partial"] and names_table(one["of"], table)]
     altered = [
         aware(row["ingest_ts"]) for row in rows if row["kind"] == control_kinds.DDL and is_of(row["table"], table)
     ]
@@ -163,32 +165,39 @@ def count_in(value: Any) -> int | None:
 
 
 def noticed(
-    source: str, one: dict[str, Any], notices: list[dict[str, Any]], partial: set[str], altered: Sequence[datetime]
+    source: str,
+    one: dict[str, Any],
+    notices: Sequence[dict[str, Any]],
+    partial: Sequence[dict[str, Any]],
+    altered: Sequence[datetime],
 ) -> Scan | None:
     """The scan whose end a notice tells of. None: nothing tells when it can have begun.
 
-    `partial`: the requests for a part of a table; `altered`: when the columns of the table changed. An incremental
-    snapshot that meets such a change reads its chunk once more, and counts those rows twice: its number says nothing.
+    `partial`: the requests for a part of the table; `altered`: when its columns changed. An incremental snapshot that
+    meets such a change reads its chunk once more, and counts those rows twice; one whose connector was started again
+    counts from there on: its number says nothing then.
     """
-    windowed = "Incremental" in str(one["of"])
-    begins = beginning(one, [other for other in notices if other["of"] == one["of"] and other["at"] < one["at"]])
+    windowed, ends = is_incremental(one), one["at"]
+    earlier = [other for other in notices if other["at"] < ends]
+    same = [other for other in earlier if other["of"] == one["of"]]
+    began = sorted(other["at"] for other in same if other["type"] == SCAN_BEGAN)
+    restarts = [other["at"] for other in earlier if windowed and not is_incremental(other)]
+    if not began and restarts:
+        return None
+    begins = began[-1] if began else max((other["at"] for other in same), default=None)
     if begins is None:
         return None
-    counts_twice = windowed and any(begins <= at <= one["at"] for at in altered)
-    rows = None if counts_twice else one["rows"]
-    return Scan(source, begins, one["at"], rows, True, windowed, one["id"] in partial)
+    miscounted = windowed and any(begins <= at <= ends for at in (*altered, *restarts))
+    # A notice bears the id of the newest request, not of the one that asked; and one can wait while another is served.
+    since = began[-2] if len(began) > 1 else datetime.min.replace(tzinfo=UTC)
+    is_partial = windowed and any(since <= asked["at"] <= ends for asked in partial)
+    return Scan(source, begins, ends, None if miscounted else one["rows"], True, windowed, is_partial)
 
 
-def beginning(one: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> datetime | None:
-    """When a scan can have begun: with its snapshot, of which several threads can read several tables at once.
-
-    The notices of an incremental snapshot have one id, those of any other one each. Without that of the snapshot's
-    begin: with the notice before.
-    """
-    began = [other["at"] for other in earlier if other["type"] == SCAN_BEGAN]
-    if "Incremental" in str(one["of"]):
-        began = [other["at"] for other in earlier if other["type"] == SCAN_BEGAN and other["id"] == one["id"]]
-    return max(began or [other["at"] for other in earlier], default=None)
+def is_incremental(notice: dict[str, Any]) -> bool:
+    """Whether a notice is of a snapshot that runs beside the stream. All scans of one run have one beginning, whatever
+    is asked for meanwhile; those of another one, too: several threads can read several tables at once."""
+    return "Incremental" in str(notice["of"])
 
 
 def signalled(source: str, signals: list[dict[str, Any]], table: str) -> list[Scan]:

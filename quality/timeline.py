@@ -256,14 +256,15 @@ def in_time(rows: DataFrame) -> DataFrame:
 def version_order() -> list[Column]:
     """The order of a key's versions, those that lasted no time among them.
 
-    How far the log was read never steps back. Of two versions with the same, the first is the one that was read so far:
-    a row that gives its key up goes before the one that takes it, wherever the log has them.
+    How far the log was read never steps back. A row that gives its key up goes before the one that takes it, wherever
+    the log has them: it stands there, with a position of its own that is farther.
     """
     return [
         F.col("version.valid_from").asc_nulls_first(),
         F.col("version.valid_to").asc_nulls_last(),
         F.col("version.last_position").asc_nulls_first(),
-        F.col("version.position").desc_nulls_first(),
+        F.coalesce(F.col("version.position") <= F.col("version.last_position"), F.lit(True)),
+        F.col("version.position").asc_nulls_first(),
     ]
 
 

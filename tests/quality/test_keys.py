@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from quality.findings import KEY_CHECKS, find
 from quality.results import Found
 from quality.scope import Tables
+from quality.timeline import version_order
 from tests.oracle import Rules, fold
 from tests.quality.stage import NOON, SECOND, Row, Stage, change, place
 from tests.unit.spec.cases import spec
@@ -223,3 +225,12 @@ def test_a_broken_chain_tells_its_columns_and_its_transaction(spark: SparkSessio
     tables = Stage(spark, ROW, ("k",)).tables(broken)
     (finding,) = find(tables, spec(), 0, ["chain_break"])["chain_break"].sample
     assert (finding.columns, finding.tx_id) == (("a", "b"), "tx 7")
+
+
+def test_versions_that_lasted_no_time_stand_as_they_were_read(spark: SparkSession) -> None:
+    """A key changes hands twice in one transaction, all of it before the READ's time: the delete comes last in the log,
+    and stands before the insert that takes the key."""
+    moments = "valid_from string, valid_to string, last_position string, position string, is_nth int"
+    rows = [("t", "t", "20", "30", 2), ("t", "t", "20", "20", 3), ("t", "t", "10", "10", 1), ("t", None, "40", "40", 4)]
+    versions = spark.createDataFrame(rows, moments).select(F.struct("*").alias("version"))
+    assert [row["version"]["is_nth"] for row in versions.orderBy(*version_order()).collect()] == [1, 2, 3, 4]

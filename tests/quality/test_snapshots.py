@@ -216,14 +216,29 @@ def test_a_scan_begins_with_its_snapshot_or_else_where_the_one_before_it_ended(s
     initial = [one | {"payload": one["payload"].replace("Incremental", "Initial")} for one in (other, ended)]
     begun = notice("STARTED", BEGINS, of="Initial Snapshot")
     own = begun | {"payload": begun["payload"].replace('"s"', '"another"')}  # each of its notices has an id
-    for rows, second, windowed in (
-        ([notice("STARTED", BEGINS), other, notice("STARTED", 104, of="Initial Snapshot"), ended], BEGINS, True),
-        ([other, ended], 103, True),
-        ([own, *initial], BEGINS, False),
+    restarted = notice("SKIPPED", 104, of="Initial Snapshot")
+    for rows, second, windowed, number in (
+        ([notice("STARTED", BEGINS), other, ended], BEGINS, True, 4),
+        ([notice("STARTED", BEGINS), restarted, other, ended], BEGINS, True, None),
+        ([other, ended], 103, True, 4),
+        ([own, *initial], BEGINS, False, 4),
     ):
         begins, ends = (noon + timedelta(seconds=each) for each in (second, ENDS))
-        scan = Scan("mysql:shop", begins, ends, 4, whole=True, windowed=windowed)
+        scan = Scan("mysql:shop", begins, ends, number, whole=True, windowed=windowed)
         assert told_scans(control(spark, rows)) == [scan]
+    assert told_scans(control(spark, [restarted, other, ended])) == []
+
+
+def test_a_part_that_one_request_asks_for_is_told_under_the_name_of_a_later_one(spark: SparkSession) -> None:
+    """While a snapshot runs, its notices bear the id of the newest request."""
+    asked = request(BEGINS - 1, **{"additional-conditions": [{"data-collection": TABLE, "filter": "id > 5"}]})
+    later = request(BEGINS + 1, **{"data-collections": ["inventory.orders"]})
+    ended = notice("TABLE_SCAN_COMPLETED", ENDS, 4)
+    of_later = [one | {"payload": one["payload"].replace('"s"', '"t"')} for one in (later, ended)]
+    (scan,) = told_scans(control(spark, [asked, notice("STARTED", BEGINS), *of_later]))
+    assert scan.partial
+    (whole,) = told_scans(control(spark, [notice("STARTED", BEGINS), *of_later]))
+    assert not whole.partial
 
 
 def test_a_scan_is_judged_once_its_source_went_on_for_longer_than_what_came_before_can_lag(spark: SparkSession) -> None:
