@@ -198,7 +198,7 @@ def _marked(text: Column, kind: T.DataType) -> Column:
 
 def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Column:
     """A time that says its zone, or one of the source's zone."""
-    local = _local(values.local_moment(text), kind, given)
+    local = _local(values.local_moment(text), kind, given, text)
     if isinstance(kind, T.TimestampNTZType):
         return local
     zoned = _as(values.zoned_moment(text), kind, T.TimestampType)
@@ -262,7 +262,7 @@ def _calendar(value: Column, encoding: Encoding, kind: T.DataType, given: Circum
         case "zoned_text":
             return _as(values.zoned_moment(value), kind, T.TimestampType)
         case "local_text":
-            return _local(values.local_moment(value), kind, given)
+            return _local(values.local_moment(value), kind, given, value)
         case "moment" | "instant":
             return _any_moment(value, encoding, kind, given)
         case unit:
@@ -279,7 +279,7 @@ def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circu
         number = values.moment(count, unit_of(encoding.size))
     written = values.local_moment(text) if isinstance(kind, T.TimestampNTZType) else values.zoned_moment(text)
     if isinstance(kind, T.TimestampType) and given.time_zone != "UTC":
-        here = _local(values.local_moment(text), kind, given)
+        here = _local(values.local_moment(text), kind, given, text)
         written = F.when(values.says_zone(text), written).otherwise(here)
     is_text = text.contains(":") | values.is_bare_date(text)
     of_no_zone = number.cast("timestamp_ntz")
@@ -294,11 +294,13 @@ def unit_of(digits: int) -> str:
     return "millis" if digits <= MILLIS_DIGITS else "micros" if digits <= MICROS_DIGITS else "nanos"
 
 
-def _local(moment: Column, kind: T.DataType, given: Circumstances) -> Column:
-    """A time of no zone; where an instant is stored, the source's zone says which."""
-    if isinstance(kind, T.TimestampType) and given.time_zone != "UTC":
-        return F.to_utc_timestamp(moment.cast("timestamp"), given.time_zone)
-    return _as(moment, kind, T.TimestampNTZType)
+def _local(moment: Column, kind: T.DataType, given: Circumstances, text: Column | None = None) -> Column:
+    """A time of no zone, written as `text` where it is; where an instant is stored, the source's zone says which."""
+    if not isinstance(kind, T.TimestampType) or given.time_zone == "UTC":
+        return _as(moment, kind, T.TimestampNTZType)
+    instant = F.to_utc_timestamp(moment.cast("timestamp"), given.time_zone)
+    bounded = values.in_calendar(instant)
+    return bounded if text is None else F.when(values.far_from_its_ends(text), instant).otherwise(bounded)
 
 
 def _as(value: Column, kind: T.DataType, natural: type[T.DataType]) -> Column:

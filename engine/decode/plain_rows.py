@@ -188,16 +188,21 @@ def _segment(text: Column, kind: SequenceKind, index: int, digits: int | None) -
 def _time(rows: RowsSpec, row: Column, zone: str) -> Column:
     """When the change was: as `time_by` says, else the first time in the sequence, else its first number counts it.
 
-    A count beyond the calendar is its end: position decides order, time only labels it.
+    What is beyond the calendar in UTC is its end: position decides order, time only labels it.
     """
     if rows.time_by is not None:
         text = row[rows.time_by]
         told = _moment(text, zone, dict(rows.digits).get(rows.time_by))
-        return F.coalesce(told, _counted(_plain_number(text), rows.time_unit))
+        return F.coalesce(_bounded(told), _counted(_plain_number(text), rows.time_unit))
     indexes = range(len(rows.sequence_by))
-    instants = [F.col(f"_instant_{i}") for i in indexes]
+    instants = [_bounded(F.col(f"_instant_{i}")) for i in indexes]
     counts = [_counted(F.col(f"_number_{i}"), rows.time_unit) for i in indexes]
     return F.coalesce(*instants, *counts)
+
+
+def _bounded(instant: Column) -> Column:
+    first, last = (F.timestamp_micros(F.lit(micros)) for micros in (_FIRST_MICROS, _LAST_MICROS))
+    return F.when(instant.isNotNull(), F.greatest(F.least(instant, last), first))
 
 
 def _counted(number: Column, unit: str) -> Column:

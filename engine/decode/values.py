@@ -36,7 +36,7 @@ OUT_OF_CALENDAR: Final = (
     r"^(?:[+-]?[Ii]nfinity"
     r"|(?:[+-][0-9]{4,}|[0-9]{5,}|0000)-[0-9]{2}-[0-9]{2}.*|[0-9]{4,}-[0-9]{2}-[0-9]{2}.* BC"
     r"|[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00|02-(?:29|30)|(?:02|04|06|09|11)-31)(?:[T ].*)?"
-    r"|(?:0001-01-0[12]|9999-12-3[01])[T ].*)$"
+    r"|(?:0001-01-0[12]|9999-12-3[01])(?:[T ].*)?)$"
 )
 """Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
 days that are none: months and days of zero, the 31st of a short month."""
@@ -252,11 +252,19 @@ def nine_digits(nanos: Column) -> Column:
 def zoned_moment(text: Column) -> Column:
     """2020-12-31T23:59:59.999999Z or with an offset as an instant; without either it is UTC."""
     value = text.try_cast("timestamp")
+    # What is met every day is parsed once.
+    return F.when(_has_calendar_date(text), F.when(far_from_its_ends(text), value).otherwise(in_calendar(value)))
+
+
+def far_from_its_ends(text: Column) -> Column:
+    """Whether no offset leads from a time of the calendar to one beyond it."""
+    return text.between("0001-01-03", "9999-12-30")
+
+
+def in_calendar(instant: Column) -> Column:
+    """An instant of the years 1 to 9999 in UTC; null for another one."""
     first, last = F.lit("0001-01-01T00:00:00Z"), F.lit("9999-12-31T23:59:59.999999Z")
-    at_the_edge = F.when(value.between(first.cast("timestamp"), last.cast("timestamp")), value)
-    # No offset leads out of the calendar from elsewhere: what is met every day is parsed once.
-    is_inside = text.between("0001-01-03", "9999-12-30")
-    return F.when(_has_calendar_date(text), F.when(is_inside, value).otherwise(at_the_edge))
+    return F.when(instant.between(first.cast("timestamp"), last.cast("timestamp")), instant)
 
 
 def says_zone(text: Column) -> Column:

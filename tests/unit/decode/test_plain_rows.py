@@ -70,6 +70,12 @@ def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written(spark: S
     rows = found(spark, [{"n": f"2024-01-01 {clock}"} for clock in clocks], zone="Asia/Seoul")
     assert {row.commit_us for row in rows} == {1_704_070_800_000_000}
     assert len({row.position for row in rows}) == 1
+    ends = ["0001-01-01T00:00:00", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999-05:00"]
+    edge = found(spark, [{"n": end} for end in ends], zone="Asia/Seoul", time_by="n")
+    assert [row.commit_us for row in edge] == [
+        *2 * [-62_135_596_800_000_000], 253_402_300_799_000_000, 253_402_300_799_999_999
+    ]  # fmt: skip
+    assert [row.position for row in edge] == sorted({row.position for row in edge})
     unknown: list[Any] = [{"n": f"2024-01-01 10:00:00 {zone}"} for zone in ("Foo/Bar", "utc", "+99")]
     reasons = {row.reason for row in found(spark, unknown, "Asia/Seoul", sequence_by=(("n", "time"),))}
     assert reasons == {'sequence column "n": the value is not a time'}

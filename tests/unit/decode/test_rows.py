@@ -278,6 +278,10 @@ def test_zoneless_times_are_read_in_the_source_zone_where_instants_are_stored(sp
     assert found.row.local == datetime(2024, 7, 3, 9, 46, 40)
     assert found.row["at"] == datetime(2024, 7, 3, 0, 46, 40)
     assert found.row.text == datetime(2024, 7, 3, 9, 46, 40)
+    first_second = {"local": -62_135_596_800_000, "at": -62_135_596_800_000, "text": "0001-01-01T00:00:00"}
+    (found,) = decoded(spark, [event("c", after={"id": 1, **first_second})], spec(columns, time_zone="Asia/Seoul"))
+    assert found.row.asDict() == {"id": 1, "local": datetime(1, 1, 1), "at": None, "text": None}
+    assert json.loads(found.rescued).keys() == {"at", "text"}
 
 
 def test_sources_may_send_text_for_decimals_times_and_bytes(spark: SparkSession) -> None:

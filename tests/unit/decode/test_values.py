@@ -234,6 +234,11 @@ def test_a_time_of_a_zone_is_never_shifted_by_the_zone_of_the_source(
     hour = 10 if time_zone == "UTC" else 1
     local = ["2024-01-01 10:00:00", "2024-01-01T10:00:00.0", "2024-01-01T10:00"]
     assert converted(spark, local, kind, T.TimestampType(), time_zone) == [datetime(2024, 1, 1, hour)] * len(local)
+    edge = ["0001-01-01 00:00:00", "0001-01-01", "9999-12-31 23:59:59"]
+    first, last = (datetime(1, 1, 1), 23) if time_zone == "UTC" else (None, 14)
+    assert converted(spark, edge, kind, T.TimestampType(), time_zone) == [
+        first, first, datetime(9999, 12, 31, last, 59, 59)
+    ]  # fmt: skip
 
 
 def converted(
