@@ -72,13 +72,18 @@ class Values:
         """The type that the engine would infer from these values."""
         return typed_of_kinds(self.kinds)[0]
 
+    def is_written_otherwise(self) -> bool:
+        """Whether all texts look like numbers or times."""
+        return bool(self.shapes) and "text" not in self.shapes and isinstance(self.type(), T.StringType)
+
     def may_be(self) -> str | None:
         """What the values may mean beyond their type."""
         if len(self.digits) == 1 and (places := next(iter(self.digits))) in UNITS:
             return f"{UNITS[places]} since 1970? then timestamp({places}), or timestamp_ntz({places})"
         if self.shapes and self.shapes <= {"instant", "local", "date"}:
             zoned = {"instant": "timestamp", "local": "timestamp_ntz", "date": "date"}
-            return f"times? then {zoned[next(iter(self.shapes))]}" if len(self.shapes) == 1 else None
+            several = "times? then timestamp, with the source's time_zone for those without a zone"
+            return f"times? then {zoned[next(iter(self.shapes))]}" if len(self.shapes) == 1 else several
         if not self.shapes or not self.shapes <= {"integer", "decimal"}:
             return None
         return "numbers? then bigint" if self.shapes == {"integer"} else "numbers? then decimal(p,s)"

@@ -212,16 +212,24 @@ def _columns(table: FoundTable) -> list[str]:
 
 def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
     values = table.columns.values
-    declared = {name: kind for name, kind in table.columns.declarable().items() if name in types}
-    if not declared:
-        return []
-    from_what = f"all {table.changes} changes" if table.whole else f"the first {table.changes} changes"
-    lines = [f"columns: # the events carry no types: these are inferred from {from_what}; correct what you know better"]
-    for name, kind in declared.items():
+    can_be = table.columns.declarable()
+    declarable = {name: kind for name, kind in can_be.items() if name in types}
+    # A column of texts is ordered as text where it is declared, and as what each value looks like where it is not.
+    of_rows = declarable if table.format == ROWS else ()
+    left = {name for name in of_rows if name in values and values[name].is_written_otherwise()}
+    lines = []
+    if declarable:
+        from_what = f"all {table.changes} changes" if table.whole else f"the first {table.changes} changes"
+        why = f"the events carry no types: these are inferred from {from_what}; correct what you know better"
+        lines = [f"columns: # {why}"] if declarable.keys() - left else [f"# columns: {why}"]
+    for name, kind in declarable.items():
         only_null = values[name].kinds <= {"VOID"} if name in values else False
         hint = "only nulls were seen" if only_null else values[name].may_be() if name in values else None
-        lines.append(f"  {_scalar(name)}: {kind}" + (f" # {hint}" if hint else ""))
-    reserved = [name for name in types if name not in declared]
+        mark = "# " if name in left else ""
+        lines.append(f"  {mark}{_scalar(name)}: {kind}" + (f" # {hint}" if hint else ""))
+    if left:
+        lines.append("  # Texts of numbers and times are left undeclared: so they order rows as numbers and times.")
+    reserved = [name for name in types if name not in declarable]
     if reserved:
         lines.append(
             f"# Kept in _rescued, because names with an underscore before them are reserved: {_flow(reserved)}"

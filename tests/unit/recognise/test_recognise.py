@@ -226,6 +226,21 @@ def test_what_only_a_person_knows_is_asked_for_by_validate(place: Place, tmp_pat
         load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
 
 
+def test_texts_that_may_order_rows_as_numbers_or_times_are_left_undeclared(place: Place, tmp_path: Path) -> None:
+    """Declared as text they would order rows as text: 10 before 9."""
+    rows = [
+        {"id": n, "name": name, "seq": seq, "at": at}
+        for n, name, seq, at in ((1, "a", "9", "2024-01-01T00:30:00+09:00"), (2, "7", "10", "2024-01-01"))
+    ]
+    text = written(tmp_path, place("orders.jsonl", *rows))["events.orders.yaml"]
+    assert yaml.safe_load(text)["columns"] == {"id": "bigint", "name": "string"}
+    assert "  # seq: string # numbers? then bigint" in text
+    assert "  # at: string # times? then timestamp, with the source's time_zone" in text
+    text = written(tmp_path, place("seqs.jsonl", {"seq": "9"}, {"seq": "10"}))["events.seqs.yaml"]
+    assert "columns" not in yaml.safe_load(text)
+    assert "# columns: the events carry no types" in text
+
+
 @pytest.mark.parametrize(
     ("value", "unit"),
     [
