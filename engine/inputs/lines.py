@@ -105,7 +105,9 @@ def numbered(
     located = text.join(F.broadcast(local_frame(spark, placed, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
     more = [name for name in text.columns if name not in ("file", "start", "row", "text")]
-    lines = located.where((line > F.col("after_line")) & is_said()).select(
+    # A line that was appended since the first pass is taken by the next run, whose first pass counts it.
+    is_new = (line > F.col("after_line")) & (line <= F.col("lines"))
+    lines = located.where(is_new & is_said()).select(
         F.col("path").alias("file"), line.alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
     )
     return lines, counted

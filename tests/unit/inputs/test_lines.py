@@ -18,3 +18,16 @@ def test_blank_lines_are_counted_and_passed_over_whatever_they_are_blank_of(
     found = sorted((row.line, row.text) for row in lines.collect())
     assert found == [(1, '{"n":1}\r'), (7, '{"n":2}\r'), (8, "\xa0"), (9, '\t{"n":3}\r')]
     assert (counted.lines, counted.said) == (10, 4)
+
+
+def test_a_line_that_is_appended_while_a_file_is_read_is_left_for_the_next_run(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark reads the line that begins where the file ended when it was listed."""
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"n":1}\n{"n":2}\n', encoding="utf-8")
+    pending = [PendingFile(found, "", 0, False) for found in list_files(spark, str(tmp_path))]
+    lines, (counted,) = read_lines(spark, pending)
+    with file.open("a", encoding="utf-8") as grown:
+        grown.write('{"n":3}\n{"n":4}\n')
+    assert (sorted(row.line for row in lines.collect()), counted.lines, counted.said) == ([1, 2], 2, 2)
