@@ -25,11 +25,10 @@ def spark_work(
     specs: list[Path] | None, project: Path | None
 ) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
     """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start."""
-    from engine.spec import load_specs, with_tables
+    from engine.spec import load_specs
 
     found_project = open_project(project)
     found_specs = load_specs(specs, found_project)
-    found_project = with_tables(found_project, found_specs)
     with progress_line() as progress:
         progress("", "starting Spark")
         from engine.session import spark_session

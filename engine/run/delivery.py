@@ -1,7 +1,8 @@
 """What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -26,10 +27,11 @@ from engine.run.records import context_of, read_beside, read_records, source_fil
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.ledger import ledger_name, taken_inputs
+from engine.table.ledger import ledger_name, read_ledger, taken_inputs
 
 TEXT_HASH: Final = "text_hash"
 LAST_LINES: Final = "file string, line bigint"
+WILD: Final = re.compile(r"[*?\[{\\]")  # what begins a pattern in a path
 
 
 @dataclass(frozen=True)
@@ -89,10 +91,35 @@ def find_consumers(
     of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
     for name, target in targets.items():
         # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
-        replaceable = set(taken[name]) - of_tables if name.startswith(names.CONTROL_OF) else set()
+        refused = touched(files, taken[name]) - of_tables if name.startswith(names.CONTROL_OF) else set()
+        replaceable = refused - taken_by_others(spark, project, targets, refused)
         pending = pending_files(look, files, taken[name], name, replaceable)
         consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
     return consumers
+
+
+def touched(files: Iterable[InputFile], taken: Mapping[str, Taken]) -> set[str]:
+    """The files that are not as they were when they were taken."""
+    same = {(path, then.size, then.mtime) for path, then in taken.items()}
+    return {file.path for file in files if file.path in taken and (file.path, file.size, file.mtime) not in same}
+
+
+def taken_by_others(
+    spark: SparkSession, project: ProjectSpec, consumers: Iterable[str], paths: Collection[str]
+) -> set[str]:
+    """Those of the files that a table has taken that is not at work now, be it of the same settings or not.
+
+    What a table wrote whose spec nobody has counts as taken.
+    """
+    inputs = read_ledger(spark, project, names.INPUTS) if paths else None
+    if inputs is None:
+        return set()
+    is_other = ~F.col("consumer").isin(*consumers) & ~F.col("consumer").startswith(names.CONTROL_OF)
+    first = inputs.where(is_other & F.col("path").isin(*paths)).groupBy("consumer", "path").agg(F.min("batch"))
+    rows, targets = first.collect(), {spec.table: spec.target.changes for spec in project.tables}
+    others = {consumer for consumer, _, _ in rows} & targets.keys()
+    newest = {consumer: newest_batch(spark, project, targets[consumer]) for consumer in others}
+    return {path for consumer, path, batch in rows if batch <= newest.get(consumer, batch)}
 
 
 def list_delivery(
@@ -110,9 +137,8 @@ def list_delivery(
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
-    known = sharing(project, source, specs)
-    declared = {spec.table: spec.keys for spec in known}
-    consumers = with_masks(find_consumers(spark, project, targets, files, tidy), known)
+    declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
+    consumers = with_masks(find_consumers(spark, project, targets, files, tidy), project, source)
     return Delivery(settled(spark, project.catalog.name, source, specs), files, consumers, declared)
 
 
@@ -125,13 +151,22 @@ def sharing(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]
     return [*specs, *[t for t in project.tables if t.source.path == source.path and t.table not in mine]]
 
 
-def with_masks(consumers: Mapping[str, Consumer], specs: Sequence[TableSpec]) -> dict[str, Consumer]:
-    """The consumers, told whose records hold masked columns. A record of no table may be of any of them."""
-    masked = {spec.table for spec in specs if mask_fingerprints(spec)}
+def with_masks(consumers: Mapping[str, Consumer], project: ProjectSpec, source: SourceSpec) -> dict[str, Consumer]:
+    """The consumers, told whose records hold masked columns. A record of no table may be of any that can share the
+    files, and of one whose spec cannot be read."""
+    masking = [spec for spec in project.tables if mask_fingerprints(spec)]
+    may_hold = bool(project.unread) or any(can_share(spec.source.path, source.path) for spec in masking)
+    masked = {spec.table for spec in masking}
     return {
-        name: replace(taker, masked=name in masked or (name.startswith(names.CONTROL_OF) and bool(masked)))
+        name: replace(taker, masked=may_hold if name.startswith(names.CONTROL_OF) else name in masked)
         for name, taker in consumers.items()
     }
+
+
+def can_share(one: str, other: str) -> bool:
+    """Whether two paths may take the same files, by what they say before their first pattern."""
+    begins = [WILD.split(path, maxsplit=1)[0].rstrip("/") for path in (one, other)]
+    return begins[0].startswith(begins[1]) or begins[1].startswith(begins[0])
 
 
 def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:

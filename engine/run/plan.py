@@ -40,6 +40,7 @@ from engine.run.withdrawals import withdrawals
 from engine.schema.change import change_schema, key_schema
 from engine.schema.history import history_schema, latest_schema, numbered
 from engine.session import set_fold_conf
+from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, identifier, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
@@ -76,7 +77,7 @@ def plan(
     Raises: LockedError: a run is at work. What would stop one table is in its plan.
     """
     set_fold_conf(spark)
-    tell = progress or silent
+    project, tell = with_tables(project, specs), progress or silent
     until_ms = None if until is None else int(until.timestamp() * 1000)
     with one_run(project, wait):
         return [

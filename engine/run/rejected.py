@@ -48,10 +48,9 @@ def rejected_delivery(
     if waiting is None or waiting.isEmpty():
         return None
     consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-    known = sharing(project, source, specs)
-    declared = {spec.table: spec.keys for spec in known}
+    declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
     source = settled(spark, project.catalog.name, source, specs)
-    found = Rejected(source, (), with_masks(consumers, known), declared, waiting=waiting)
+    found = Rejected(source, (), with_masks(consumers, project, source), declared, waiting=waiting)
     read_again(spark, project, found)
     return found
 

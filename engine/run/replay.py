@@ -43,6 +43,7 @@ from engine.run.take import (
     reject_rows,
 )
 from engine.session import set_fold_conf
+from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read
 from engine.table.changes import ensure_changes, known_row
@@ -69,7 +70,7 @@ def replay(
     """
     set_fold_conf(spark)
     with one_run(project, wait):
-        return Replay(project, specs, spark, progress or silent, None, checks).execute()
+        return Replay(with_tables(project, specs), specs, spark, progress or silent, None, checks).execute()
 
 
 class Replay(Run):

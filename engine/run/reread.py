@@ -46,6 +46,7 @@ from engine.run.take import (
 from engine.schema.change import change_schema, key_schema
 from engine.schema.evolve import promotes
 from engine.session import set_fold_conf
+from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import column_dates, known_row, since_always
 from engine.table.commit import drop_stale_branches
@@ -72,7 +73,7 @@ def reread(
     set_fold_conf(spark)
     started_at, began = datetime.now(UTC), time.monotonic()
     with one_run(project, wait):
-        run = Rereading(project, spark, progress or silent)
+        run = Rereading(with_tables(project, specs), spark, progress or silent)
         for source, of_source in by_source(specs).items():
             run.read_source(source, of_source)
         return written_down(spark, project, run.run_id, started_at, began, run.sources, run.tables)
@@ -138,9 +139,9 @@ class Rereading:
         """
         targets = self.targets(source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-        sharers = sharing(self.project, source, specs)
-        declared = {spec.table: spec.keys for spec in sharers}
-        delivery = Rejected(source, [entry.file for entry in files], with_masks(consumers, sharers), declared)
+        declared = {spec.table: spec.keys for spec in sharing(self.project, source, specs)}
+        masked = with_masks(consumers, self.project, source)
+        delivery = Rejected(source, [entry.file for entry in files], masked, declared)
         lines = read_in_context(self.spark, self.project, source, files)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         records = envelopes(lines, source, declared).transform(within, taken)

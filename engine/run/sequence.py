@@ -23,6 +23,7 @@ from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
 from engine.run.trust import checked_batch, tell_trust
 from engine.session import set_fold_conf, sibling
+from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.commit import Branch
 
@@ -50,7 +51,7 @@ def catch_up(
     """
     set_fold_conf(spark)
     with one_run(project, wait):
-        return Run(project, specs, spark, progress or silent, until, checks).execute()
+        return Run(with_tables(project, specs), specs, spark, progress or silent, until, checks).execute()
 
 
 class Run:

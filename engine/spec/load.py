@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -57,12 +56,18 @@ def load_specs(paths: Sequence[Path] | None, project: ProjectSpec) -> list[Table
 
 
 def with_tables(project: ProjectSpec, specs: Sequence[TableSpec]) -> ProjectSpec:
-    """The project with these tables and the others of `<root>/specs`; one that cannot be read is not missed here."""
-    named, others = {spec.table for spec in specs}, []
+    """The project with these tables, those it knows already and the others of `<root>/specs`.
+
+    A spec that cannot be read stops nobody here.
+    """
+    own, others, unread = {spec.file for spec in specs}, list(project.tables), []
     for file in specs_in(project.root / SPECS_FOLDER):
-        with suppress(SpecError):
-            others += [spec for spec in _checked([read_document(file)], project) if spec.table not in named]
-    return replace(project, tables=(*specs, *others))
+        try:
+            others += [] if file in own else _checked([read_document(file)], project)
+        except SpecError:
+            unread.append(file)
+    known = {spec.table: spec for spec in (*specs, *others, *specs)}  # in this order, and by the specs at work
+    return replace(project, tables=tuple(known.values()), unread=tuple(unread))
 
 
 def load_spec(path: Path, project: ProjectSpec | None = None) -> TableSpec:

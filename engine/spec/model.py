@@ -54,7 +54,8 @@ class ProjectSpec:
     """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file.
 
     `registry`: of the sources that need schemas and do not say where they are. `tables`: all its tables that are known,
-    be they at work or not: files are shared, and what stands in them for another table is that one's.
+    be they at work or not: files are shared, and what stands in them for another table is that one's. `unread`: the
+    specs beside them that cannot be read, so that nobody knows what they ask for.
     """
 
     root: Path
@@ -65,6 +66,7 @@ class ProjectSpec:
     quality: QualitySpec
     registry: RegistrySpec | None = None
     tables: tuple[TableSpec, ...] = ()
+    unread: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,33 @@ def test_what_a_record_is_and_what_is_kept_of_it_does_not_depend_on_which_tables
     assert catch_up(project, [masked], shop.spark).exit_code == 0
     rejected = sorted((str(found["table"]), found["record"]) for found in shop.rows("rejects"))
     assert rejected == [("None", None), ("shop.others", None), ("shop.others", None)]
+    # By another path, and in a spec that cannot be read now, masks are asked for all the same.
+    shop.write("b.jsonl", [insert(3, row(3, "Bo")), "{no JSON\n"])
+    elsewhere = replace(masked, source=replace(masked.source, path=f"{masked.source.path}/*.jsonl"))
+    assert catch_up(replace(shop.project, tables=(elsewhere,)), [things], shop.spark).exit_code == 0
+    (shop.project.root / "specs").mkdir(exist_ok=True)
+    (shop.project.root / "specs" / "others.yaml").write_text("table: ${env:NOWHERE}\n", encoding="utf-8")
+    shop.write("c.jsonl", [insert(4, row(4, "Cy")), "{no JSON, either\n"])
+    assert catch_up(shop.project, [things], shop.spark).exit_code == 0
+    assert [found["record"] for found in shop.rows("rejects") if found["table"] is None] == [None] * 3
+
+
+@pytest.mark.slow
+def test_a_file_that_one_table_took_is_not_replaced_for_another_that_refused_it(shop: Shop) -> None:
+    """Else one file would have brought two tables different contents."""
+    things, others = shop.spec(), shop.spec("shop.others")
+    in_seoul = replace(others, source=replace(others.source, time_zone="Asia/Seoul"))
+    good, bad = (
+        insert(1, row(1, "Alice")),
+        insert(2, row(2, "Olga"), table="shop.others").replace('"op": "c"', '"op": "x"'),
+    )
+    shop.write("a.jsonl", [good, bad])
+    first = catch_up(replace(shop.project, tables=(things, others)), [things, others], shop.spark)
+    assert [table.exit_code for table in first.tables] == [0, 3]
+    shop.write("a.jsonl", [good.replace("Alice", "Alva"), bad.replace('"op": "x"', '"op": "c"')])
+    for spec in (others, in_seoul):
+        (table,) = catch_up(replace(shop.project, tables=(things, spec)), [spec], shop.spark).tables
+        assert "changed under its name" in str(table.error)
 
 
 @pytest.mark.slow

@@ -138,4 +138,7 @@ def test_a_project_knows_its_other_tables_as_far_as_they_can_be_read(tmp_path: P
     write_spec(tmp_path / "specs", "broken.yaml", "shop.c", "nonsense: 1\n")
     project = load_project(tmp_path / "siltstone.yaml" if (tmp_path / "siltstone.yaml").exists() else None, tmp_path)
     named = load_specs([tmp_path / "specs" / "b.yaml"], project)
-    assert [spec.table for spec in with_tables(project, named).tables] == ["shop.b", "shop.a"]
+    known = with_tables(project, named)
+    assert [spec.table for spec in known.tables] == ["shop.b", "shop.a"]
+    assert [file.name for file in known.unread] == ["broken.yaml"]
+    assert with_tables(known, known.tables[1:]).tables == known.tables[::-1]
