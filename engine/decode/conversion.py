@@ -316,6 +316,8 @@ def _as(value: Column, kind: T.DataType, natural: type[T.DataType]) -> Column:
 def _of_text(text: Column, kind: T.DataType) -> Column:
     if isinstance(kind, T.DecimalType):
         return values.decimal(text, kind)
+    if isinstance(kind, T.TimestampType):  # a cast would give a time of day the day on which it is read
+        return values.zoned_moment(text)
     return F.lit(None).cast(kind) if isinstance(kind, T.ArrayType) else text.try_cast(kind)
 
 

@@ -94,7 +94,7 @@ def _text(field: Column, value: Column, nanos: Column) -> Column:
         "TextObject": lambda found: found["value"],
         "Float": lambda number: number["value"].cast("string"),
         "BinaryObject": lambda found: _bytes(found["value"], field["dataTypeNumber"] == JSONB),
-        "TimestampWithTimeZone": lambda found: _zoned(_date_time(found["value"], nanos), found["timezone"]),
+        "TimestampWithTimeZone": lambda found: _zoned(found["value"], found["timezone"], nanos),
         "BinaryGeometry": lambda found: _marked(found["value"]),
         "TextGeometry": lambda found: found["value"],
     }
@@ -180,8 +180,11 @@ def _two(number: Column) -> Column:
     return F.lpad(number.cast("string"), 2, "0")
 
 
-def _zoned(moment: Column, zone: Column) -> Column:
-    """An instant in UTC; as it came, where zone or time is none that is known."""
+def _zoned(parts: Column, zone: Column, nanos: Column) -> Column:
+    """An instant in UTC; as it came, where there is no date, or zone or time is none that is known."""
     gap = F.when(zone.rlike("^[+-]"), "").otherwise(" ")
-    written = F.concat(moment, gap, zone)
-    return F.coalesce(F.concat(written.try_cast("timestamp").cast("string"), F.lit("Z")), written)
+    written = F.concat(_date_time(parts, nanos), gap, zone)
+    # To a time of day alone the cast would give the day on which it is read.
+    has_date = parts["year"].isNotNull() & parts["month"].isNotNull()
+    instant = F.when(has_date, written.try_cast("timestamp"))
+    return F.coalesce(F.concat(instant.cast("string"), F.lit("Z")), written)

@@ -270,13 +270,16 @@ def test_other_sources_count_nanoseconds_and_number_types_their_own_way(spark: S
         decimal("~", 10, 2),
         text("c"),
     ]
-    postgresql = {"id": 23, "at": 1184, "j": 3802, "flag": 16, "n": 1700}
+    postgresql = {"id": 23, "at": 1184, "j": 3802, "flag": 16, "n": 1700, "clock": 1266, "town": 1266, "old": 1184}
     others = [
         integer(1),
         moment(2020, 1, 1, 0, 0, 0, 5000),
         blob(b'\x01{"a": 1}', "JSONB"),
         of_type("t", "BOOL"),
         integer(7),
+        zoned("+08:00", None, None, None, 12, 0, 0, 0),
+        zoned("Asia/Shanghai", None, None, None, 12, 0, 0, 0),
+        zoned("+08:00", -44, 3, 15, 0, 0, 0, 0),
     ]
     (row,) = decoded(
         spark, [line(record("INSERT", oracle, None, values, source="Oracle", keys='{"PK":["ID"]}'))], keys=None
@@ -290,6 +293,8 @@ def test_other_sources_count_nanoseconds_and_number_types_their_own_way(spark: S
     micros, nanos = decoded(spark, texts, keys=None)
     assert (micros.reason, micros.row.j, micros.row.flag, micros.row.n) == (None, '{"a": 1}', True, Decimal(7))
     assert [row.row.at.microsecond for row in (micros, nanos)] == [5000, 5]
+    assert (nanos.row.clock, nanos.row.town) == ("12:00:00.000000+08:00", "12:00:00.000000 Asia/Shanghai")
+    assert json.loads(nanos.rescued) == {"old": "-0044-03-14 16:00:00Z"}
 
 
 def test_a_column_that_held_nulls_only_takes_the_type_that_its_values_bring(spark: SparkSession) -> None:

@@ -201,6 +201,8 @@ def test_texts_of_moments_keep_their_instant_and_nothing_else_becomes_one(spark:
         "2020-01-01T10:00:00+05:30": datetime(2020, 1, 1, 10),
     }
     assert applied(spark, "string", list(local), values.local_moment) == list(local.values())
+    clocks = ["12:30:00", "12:30:00+08:00", "T12:30", "2020"]
+    assert converted(spark, clocks, "time", T.TimestampType(), "UTC") == [None] * len(clocks)
 
 
 @pytest.mark.parametrize("kind", ["moment", "written_moment"])
