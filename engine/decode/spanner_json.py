@@ -9,6 +9,8 @@ capture type says which images it carries; with NEW_VALUES and OLD_AND_NEW_VALUE
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import and_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -46,6 +48,10 @@ _MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "old_values": ("oldValues", "oldValuesJson", "old_values_json"),
 }
 _CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
+_IN_EVERY_RECORD: Final = (
+    "commit_timestamp", "record_sequence", "server_transaction_id", "table_name", "column_types", "mods", "mod_type",
+    "value_capture_type",
+)  # fmt: skip
 
 
 _USUAL_MODS: Final = f"array<struct<{', '.join(f'{name}: string' for name in _MOD_FIELDS)}>>"
@@ -105,7 +111,19 @@ def _usual(lines: DataFrame) -> DataFrame:
     well_formed = ~is_malformed(F.col("_json"))
     whole = well_formed & ~_some_other(line)
     token = F.when(well_formed, line["partition_token"])
-    return read.select("file", "line", "text", F.when(whole, found).alias("_data"), token.alias("_token"))
+    held = read.select("file", "line", "text", F.when(whole, found).alias("_data"), token.alias("_token"))
+    usual = F.when(F.forall("_data", _is_spelled_as_spanner_does), F.col("_data"))
+    return held.select("file", "line", "text", usual.alias("_data"), "_token")
+
+
+def _is_spelled_as_spanner_does(record: Column) -> Column:
+    """Whether nothing is missing that a record has: it may be there under another name."""
+    fields = reduce(and_, [record[name].isNotNull() for name in _IN_EVERY_RECORD])
+    return fields & ~F.exists(record["mods"], _lacks_a_part)
+
+
+def _lacks_a_part(mod: Column) -> Column:
+    return mod["keys"].isNull() | (mod["new_values"].isNull() & mod["old_values"].isNull())
 
 
 def _some_other(record: Column) -> Column:

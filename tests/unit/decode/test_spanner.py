@@ -58,6 +58,19 @@ def camel(value: dict[str, Any]) -> dict[str, Any]:
     return {turned(name): part for name, part in value.items()}
 
 
+SPELLINGS = [
+    {"new_values": "newValues", "old_values": "oldValues"},
+    {"keys": "keys_json", "new_values": "new_values_json", "old_values": "old_values_json"},
+    {"keys": "keysJson"},
+]
+
+
+def renamed(mod: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """The mod with other names; what they call JSON is text."""
+    parts = {names.get(name, name): part for name, part in mod.items()}
+    return {name: json.dumps(part) if "json" in name.lower() else part for name, part in parts.items()}
+
+
 def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
     plain, unused = record(), {"heartbeat_record": [], "child_partitions_record": []}
     nothing = {"commit_timestamp": None, "mods": [], "table_name": None}
@@ -76,6 +89,8 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
         {"value": json.dumps({"change_record": [{"data_change_record": [plain], **unused}]})},
         {"value": json.dumps([{"data_change_record": [plain], **unused}])},
         record(mods=json.dumps(MODS), column_types=json.dumps(TYPES), partition_token="p"),
+        *[record(mods=[renamed(mod, names) for mod in MODS]) for names in SPELLINGS],
+        {"data_change_record": {("rowType" if k == "column_types" else k): v for k, v in plain.items()}},
         tool,
     ]
     found = read(spark, shapes)
@@ -83,6 +98,7 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
     told = {
         (e.kind, e.table, e.op, e.position, e.commit_ts, e.tx_id, e.tx_order, e.before_json, image(e)) for e in found
     }
+    assert all(e.row_schema_json and e.key_schema_json for e in found)
     assert {(t[0], t[1], t[2], t[5], t[6], t[7]) for t in told} == {("change", "T", "update", "tx", 3, None)}
     assert sorted(t[8] for t in told) == ['{"a": "1", "b": "x", "v": "new"}', '{"a": "2", "b": "x", "v": null}']
     assert len(told) == 2, told
