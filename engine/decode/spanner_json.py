@@ -183,13 +183,20 @@ def _records(parsed: DataFrame) -> DataFrame:
 
 def _read_record(spelled: Column) -> list[Column]:
     """The fields of a record, its mods read."""
-    mods = F.transform(
-        F.from_json(spelled["mods"], f"array<struct<{_schema(_MOD_FIELDS)}>>"),
-        lambda mod: F.struct(*_known_as(mod, _MOD_FIELDS)),
-    )
+    mods = F.transform(_listed_mods(spelled["mods"]), lambda mod: F.struct(*_known_as(mod, _MOD_FIELDS)))
     plain = {name: others for name, others in _FIELDS.items() if name != "mods"}
     named = dict(zip(plain, _known_as(spelled, plain), strict=True)) | {"mods": mods.alias("mods")}
     return [named[name] for name in _FIELDS]
+
+
+def _listed_mods(mods: Column) -> Column:
+    """The mods, each an object or the JSON text of one; null where one is neither."""
+    fields = f"struct<{_schema(_MOD_FIELDS)}>"
+    texts = F.from_json(mods, "array<string>")
+    opened = F.transform(texts, lambda text: F.from_json(wrapped(text), f"_line {fields}, _end int"))
+    is_whole = F.forall(opened, lambda mod: mod["_line"].isNotNull() & mod["_end"].isNotNull())
+    told = F.when(is_whole, F.transform(opened, lambda mod: mod["_line"]))
+    return F.coalesce(F.from_json(mods, f"array<{fields}>"), told)
 
 
 def _no_record() -> Column:

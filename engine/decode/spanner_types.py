@@ -26,16 +26,21 @@ _CODES: Final[dict[str, Typed]] = {
 }
 
 
-def row_columns(columns: Iterable[Mapping[str, Any]]) -> dict[str, Typed]:
-    """The columns of a row image, in their order."""
-    return {str(column["name"]): typed(_any(column, "type", "Type")) for column in columns if column.get("name")}
+def row_columns(columns: Iterable[Any]) -> dict[str, Typed]:
+    """The columns of a row image, in their order. Each is an object, or JSON text of one."""
+    told = [_opened(column) for column in columns]
+    return {str(column["name"]): typed(_any(column, "type", "Type")) for column in told if column.get("name")}
 
 
-def key_columns(columns: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def key_columns(columns: Iterable[Any]) -> tuple[str, ...]:
     """The columns of the primary key, in their order in the table."""
-    keys = [column for column in columns if _any(column, "is_primary_key", "isPrimaryKey")]
+    keys = [column for column in map(_opened, columns) if _any(column, "is_primary_key", "isPrimaryKey")]
     ordered = sorted(keys, key=lambda column: int(_any(column, "ordinal_position", "ordinalPosition") or 0))
     return tuple(str(column["name"]) for column in ordered)
+
+
+def _opened(column: Any) -> Any:
+    return json.loads(column) if isinstance(column, str) else column
 
 
 def _any(column: Mapping[str, Any], *spelled: str) -> Any:

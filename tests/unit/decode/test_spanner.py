@@ -10,6 +10,7 @@ from pyspark.sql import Row, SparkSession
 
 from engine.decode import discover, envelopes
 from engine.decode.rows import decode_rows
+from engine.decode.schemas import key_columns, row_columns
 from engine.spec.model import SourceSpec
 from tests.unit.decode.given import changes_of, lines, spec
 
@@ -23,6 +24,7 @@ MODS = [
     {"keys": {"a": "1", "b": "x"}, "new_values": {"v": "new"}, "old_values": {"v": "old"}},
     {"keys": {"a": "2", "b": "x"}, "new_values": {"v": None}},
 ]
+WITHOUT_MODS = "a data change record without mods"
 NO_OBJECT = "keys, new_values or old_values in mods is not an object"
 BAD_MODS = [
     MODS[0] | part
@@ -90,6 +92,7 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
         {"value": json.dumps([{"data_change_record": [plain], **unused}])},
         record(mods=json.dumps(MODS), column_types=json.dumps(TYPES), partition_token="p"),
         *[record(mods=[renamed(mod, names) for mod in MODS]) for names in SPELLINGS],
+        record(mods=[json.dumps(MODS[0]), MODS[1]], column_types=[json.dumps(column) for column in TYPES]),
         {"data_change_record": {("rowType" if k == "column_types" else k): v for k, v in plain.items()}},
         tool,
     ]
@@ -98,7 +101,8 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
     told = {
         (e.kind, e.table, e.op, e.position, e.commit_ts, e.tx_id, e.tx_order, e.before_json, image(e)) for e in found
     }
-    assert all(e.row_schema_json and e.key_schema_json for e in found)
+    assert {tuple(row_columns(e.row_schema_json)) for e in found} == {("b", "a", "v")}
+    assert {key_columns(e.key_schema_json) for e in found} == {("a", "b")}
     assert {(t[0], t[1], t[2], t[5], t[6], t[7]) for t in told} == {("change", "T", "update", "tx", 3, None)}
     assert sorted(t[8] for t in told) == ['{"a": "1", "b": "x", "v": "new"}', '{"a": "2", "b": "x", "v": null}']
     assert len(told) == 2, told
@@ -121,8 +125,9 @@ def test_control_events_and_rejects_are_told(spark: SparkSession) -> None:
         (record(commit_timestamp="yesterday"), "reject", "commit_timestamp is no timestamp"),
         (record(server_transaction_id=None), "reject", "server_transaction_id is missing"),
         (record(record_sequence="x"), "reject", "record_sequence is missing, or no number"),
-        (record(mods=[]), "reject", "a data change record without mods"),
+        (record(mods=[]), "reject", WITHOUT_MODS),
         *[(record(mods=[MODS[0], mod]), "reject", NO_OBJECT) for mod in BAD_MODS],
+        *[(record(mods=[MODS[0], mod]), "reject", WITHOUT_MODS) for mod in ("x", '["keys"]', '{"keys": {}', "{} {}")],
         (camel(record(mods=[{"keysJson": '{"a":"1"}', "newValuesJson": "[1]"}])), "reject", NO_OBJECT),
         ({"change_record": []}, "reject", "neither a data change, a heartbeat nor a partition record of Spanner"),
         ('{"data_change_record": {', "reject", "not JSON"),
