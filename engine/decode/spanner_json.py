@@ -48,6 +48,7 @@ _MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "old_values": ("oldValues", "oldValuesJson", "old_values_json"),
 }
 _CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
+_BLANKS: Final = " \t\r\n"
 _IN_EVERY_RECORD: Final = (
     "commit_timestamp", "record_sequence", "server_transaction_id", "table_name", "column_types", "mods", "mod_type",
     "value_capture_type",
@@ -135,7 +136,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
     unusual = F.when(F.col("_data").isNull(), wrapped(_object(F.col("text"))))
     read = lines.select("*", F.from_json(unusual, _LINE, CORRUPT).alias("_json"))
-    value = F.col("_json._line.value")
+    value = F.ltrim(F.col("_json._line.value"), F.lit(_BLANKS))
     framed = value.startswith("{") | value.startswith("[")
     inner = F.from_json(F.when(framed, wrapped(_object(value))), _LINE, CORRUPT).alias("_inner")
     broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | is_malformed(F.col("_json"))
@@ -156,7 +157,8 @@ def _parsed(lines: DataFrame) -> DataFrame:
 
 
 def _object(text: Column) -> Column:
-    return F.when(text.startswith("["), F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
+    listed = F.ltrim(text, F.lit(_BLANKS)).startswith("[")
+    return F.when(listed, F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
 
 
 def _records(parsed: DataFrame) -> DataFrame:

@@ -90,6 +90,8 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
         {"topic": "t", "partition": 1, "offset": 2, "value": {"data_change_record": plain}},
         {"value": json.dumps({"change_record": [{"data_change_record": [plain], **unused}]})},
         {"value": json.dumps([{"data_change_record": [plain], **unused}])},
+        " \t" + json.dumps([{"data_change_record": [plain], **unused}]),
+        {"value": "\n" + json.dumps([{"data_change_record": [plain], **unused}])},
         record(mods=json.dumps(MODS), column_types=json.dumps(TYPES), partition_token="p"),
         *[record(mods=[renamed(mod, names) for mod in MODS]) for names in SPELLINGS],
         record(mods=[json.dumps(MODS[0]), MODS[1]], column_types=[json.dumps(column) for column in TYPES]),
