@@ -15,6 +15,7 @@ _TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
 _CODES: Final[dict[str, Typed]] = {
     "BOOL": (T.BooleanType(), Encoding("written_boolean")),
     "INT64": (T.LongType(), Encoding("written_integer")),
+    "INT": (T.LongType(), Encoding("written_integer")),  # as Google's own examples write INT64
     "ENUM": (T.LongType(), Encoding("written_integer")),
     "FLOAT32": (T.FloatType(), Encoding("written_floating")),
     "FLOAT64": (T.DoubleType(), Encoding("written_floating")),

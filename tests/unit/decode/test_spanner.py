@@ -180,6 +180,7 @@ def test_values_of_every_type(spark: SparkSession) -> None:
     values = {
         "BOOL": (True, True),
         "INT64": ("-9223372036854775808", -(2**63)),
+        "INT": (1000, 1000),
         "FLOAT64": ("-Infinity", float("-inf")),
         "FLOAT32": (1.5, 1.5),
         "NUMERIC": ("-99999999999999999999999999999.999999999", Decimal("-99999999999999999999999999999.999999999")),
