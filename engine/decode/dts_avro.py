@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import dts_kinds, dts_values, position, values
+from engine.decode import dts_kinds, dts_types, dts_values, position, values
 from engine.decode.dts_schema import record_schema
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_SCHEMA, REJECT
 from engine.decode.images import Declared, declared_keys
@@ -139,9 +139,10 @@ def _pk_uk_info() -> Column:
 
 def _told_keys() -> Column:
     """The key columns that the record names: the primary key's, else those of the only unique one."""
-    listed = F.from_json(_pk_uk_info(), "map<string,array<string>>")
+    listed = F.map_filter(F.from_json(_pk_uk_info(), "map<string,array<string>>"), lambda _, names_: F.size(names_) > 0)
+    primary = F.map_filter(listed, lambda name, _: F.lower(name) == dts_types.PRIMARY)
     only = F.when(F.size(listed) == 1, F.get(F.map_values(listed), F.lit(0)))
-    return F.coalesce(F.try_element_at(listed, F.lit("PRIMARY")), only)
+    return F.coalesce(F.get(F.map_values(primary), F.lit(0)), only)
 
 
 def _differ(keys: Column, columns: Column) -> Column:

@@ -15,7 +15,8 @@ from pyspark.sql import types as T
 from engine.decode.connect import MAX_DIGITS, Typed
 from engine.decode.shape import Encoding, EncodingKind
 
-_PRIMARY: Final = "primary"
+PRIMARY: Final = "primary"
+"""What the primary key is called among the keys of a table, in lower case."""
 _TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
 UNSURE: Final[Typed] = (T.StringType(), Encoding("unsure"))
 """Text as far as anybody can see; nulls of a column of bytes look the same."""
@@ -70,9 +71,10 @@ def row_columns(schemas: Collection[str]) -> dict[str, Typed]:
 
 def key_columns(key_schema: Any) -> tuple[str, ...]:
     """The columns of the primary key, or of the only unique one."""
-    keys = {str(name).lower(): columns for name, columns in key_schema.items() if columns}
-    chosen = keys.get(_PRIMARY) or (next(iter(keys.values())) if len(keys) == 1 else ())
-    return tuple(chosen)
+    keys = {str(name): columns for name, columns in key_schema.items() if columns}
+    primary = [columns for name, columns in keys.items() if name.lower() == PRIMARY]
+    chosen = primary or (list(keys.values()) if len(keys) == 1 else [()])
+    return tuple(chosen[0])
 
 
 def _typed(source: str, number: int, seen: set[str]) -> Typed | None:

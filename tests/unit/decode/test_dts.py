@@ -14,6 +14,7 @@ from pyspark.sql import Row, SparkSession
 from engine.decode import envelopes
 from engine.decode.discover import discover
 from engine.decode.rows import decode_rows
+from engine.decode.schemas import key_columns
 from engine.spec.model import SourceSpec
 from tests.dts_records import (
     MYSQL,
@@ -148,6 +149,8 @@ def test_an_update_of_the_key_is_a_delete_and_an_insert(spark: SparkSession) -> 
         line(record("UPDATE", MYSQL, ONE, [integer(1), text("b")])),
         line(record("UPDATE", MYSQL, ONE, two, keys='{"a":["name"],"b":["id"]}')),  # no one key is told
         line(record("UPDATE", MYSQL, ONE, [gone, text("b")])),
+        line(record("UPDATE", MYSQL, ONE, two, keys='{"Primary":["id"],"a":["name"]}')),
+        line(record("UPDATE", MYSQL, ONE, two, keys='{"PRIMARY":[],"a":["id"]}')),
     ]
     rows = read(spark, texts)
     assert [(row.line, row.op) for row in rows] == [
@@ -156,7 +159,9 @@ def test_an_update_of_the_key_is_a_delete_and_an_insert(spark: SparkSession) -> 
         (2, "update"),
         (3, "update"),
         (4, "update"),
+        *[(n, half) for n in (5, 6) for half in ("delete", "insert")],
     ]
+    assert {key_columns(row.key_schema_json) for row in rows if row.line != 3} == {("id",)}
     delete, insert = rows[0], rows[1]
     assert (json.loads(delete.before_json)["id"], json.loads(delete.new_key_json)["id"]) == ("1", "2")
     assert (json.loads(insert.after_json)["id"], json.loads(insert.old_key_json)["id"]) == ("2", "1")
