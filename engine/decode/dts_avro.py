@@ -116,7 +116,8 @@ def _checked(imaged: DataFrame, declared: Declared) -> DataFrame:
     }
     keys = F.coalesce(declared_keys(F.col("table"), declared), _told_keys())
     moved = F.when(is_update, _differ(keys, fields["name"])).otherwise(False)
-    told = F.when(F.col("_op") == names.OP_DELETE, F.col("_old")).otherwise(F.col("_new"))
+    before = F.when(is_update | (F.col("_op") == names.OP_DELETE), F.col("_old"))
+    after = F.when(F.col("_op") != names.OP_DELETE, F.col("_new"))
     return imaged.select(
         *("file", "line", "text", "topic", "partition", "offset", "_record", "_op", "control_kind", "table", "_place"),
         *("commit_ts", "_fields"),
@@ -124,7 +125,7 @@ def _checked(imaged: DataFrame, declared: Declared) -> DataFrame:
         *[json.alias(name) for name, json in jsons.items()],
         dts_values.is_partial(F.col("_old")).alias("_old_partial"),
         F.coalesce(moved, F.lit(False)).alias("_moved"),
-        dts_values.told(fields, told).alias("_told"),
+        dts_values.told(fields, before, after).alias("_told"),
     )
 
 

@@ -17,6 +17,8 @@ from engine.decode.shape import Encoding, EncodingKind
 
 PRIMARY: Final = "primary"
 """What the primary key is called among the keys of a table, in lower case."""
+EITHER: Final = "/"
+"""Between what two values of one column say."""
 _TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
 UNSURE: Final[Typed] = (T.StringType(), Encoding("unsure"))
 """Text as far as anybody can see; nulls of a column of bytes look the same."""
@@ -62,7 +64,7 @@ def row_columns(schemas: Collection[str]) -> dict[str, Typed]:
     facts = [schema["told"].split(";") for schema in read]
     columns = {}
     for index, field in enumerate(fields):
-        seen = {listed[index] for listed in facts if index < len(listed)} - {""}
+        seen = {fact for listed in facts if index < len(listed) for fact in listed[index].split(EITHER)} - {""}
         typed = _typed(source, field["dataTypeNumber"], seen)
         if typed is not None:
             columns[field["name"]] = typed

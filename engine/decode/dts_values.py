@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from engine.decode.charsets import decoded
 from engine.decode.conversion import BYTES_MARK
 from engine.decode.dts_schema import VALUES
+from engine.decode.dts_types import EITHER
 
 JSONB: Final = 3802  # PostgreSQL's number
 DECIMALS: Final = (0, 2, 246, 1700)  # of any source
@@ -53,10 +54,11 @@ def image_json(fields: Column, image: Column, read: Column) -> Column:
     return F.to_json(F.when(is_partial(image), F.map_from_entries(entries)).otherwise(whole))
 
 
-def told(fields: Column, image: Column) -> Column:
-    """What values say of their columns beside the type's number, one a column.
+def told(fields: Column, before: Column, after: Column) -> Column:
+    """What the values of both images say of their columns beside the type's number, one text a column.
 
-    `b`: bytes. In columns of decimals: `12,2`, i for a whole number, t for anything else.
+    `b`: bytes. In columns of decimals: `12,2`, i for a whole number, t for anything else. `t/12,2`: the one before, the
+    other after.
     """
 
     def fact(field: Column, value: Column) -> Column:
@@ -66,7 +68,26 @@ def told(fields: Column, image: Column) -> Column:
         is_there = value.isNotNull() & _of(value, "EmptyObject").isNull()
         return F.when(is_binary, "b").when(number.isin(*DECIMALS) & is_there, _digits(value))
 
-    return F.array_join(F.zip_with(fields, image, fact), ";", "")
+    nothing = F.array().cast("array<string>")
+    old, new = (F.coalesce(F.zip_with(fields, image, fact), nothing) for image in (before, after))
+    return F.array_join(F.zip_with(old, new, _both), ";", "")
+
+
+def _both(one: Column, other: Column) -> Column:
+    """What both facts say: of two decimals the one that has room for each, so that few facts differ."""
+    (digits, places), (others, other_places) = [
+        [F.split_part(fact, F.lit(","), F.lit(part)).try_cast("bigint") for part in (1, 2)] for fact in (one, other)
+    ]
+    scale = F.greatest(places, other_places)
+    whole = F.greatest(digits - places, others - other_places)
+    are_usual = (places >= 0) & (other_places >= 0) & (digits > 0) & (others > 0)
+    are_usual = are_usual & (digits >= places) & (others >= other_places)
+    return (
+        F.when(one.isNull() | (one == other), other)
+        .when(other.isNull(), one)
+        .when(are_usual, F.concat_ws(",", (whole + scale).cast("string"), scale.cast("string")))
+        .otherwise(F.concat(one, F.lit(EITHER), other))
+    )
 
 
 def _digits(value: Column) -> Column:

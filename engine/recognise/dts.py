@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from engine.decode.dts_kinds import CONTROLS, FILLER_BYTES, OPS
 from engine.decode.dts_schema import message_schema
+from engine.decode.dts_types import EITHER
 from engine.decode.dts_values import DECIMALS, JSONB
 from engine.decode.schemas import key_columns
 from engine.recognise.fact import Fact
@@ -36,8 +37,7 @@ def facts(record: Any) -> Sequence[Fact] | None:
     is_row = isinstance(fields, list) and isinstance(image, list) and len(fields) == len(image)
     if record["operation"] not in OPS or table is None or not is_row:
         return []
-    told = ";".join(_fact(field["dataTypeNumber"], value) for field, value in zip(fields, image, strict=True))
-    schema = {"dts": record["source"]["sourceType"], "fields": fields, "told": told}
+    schema = {"dts": record["source"]["sourceType"], "fields": fields, "told": _told(record, image)}
     row = {field["name"]: _plain(value) for field, value in zip(fields, image, strict=True) if value != _ABSENT}
     return [Fact(table, _keys(record), schema, row, record["operation"] in ("INSERT", "INIT"))]
 
@@ -66,8 +66,19 @@ def _keys(record: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
 
 
+def _told(record: Mapping[str, Any], image: Sequence[Any]) -> str:
+    """What the values of an update's images, or of the only one, say of their columns, as the engine writes it."""
+    old = record["beforeImages"] if record["operation"] == "UPDATE" else None
+    images = [old, image] if isinstance(old, list) and len(old) == len(image) else [image]
+    facts = (
+        dict.fromkeys(_fact(field["dataTypeNumber"], value) for value in values)
+        for field, *values in zip(record["fields"], *images, strict=True)
+    )
+    return ";".join(EITHER.join(filter(None, said)) for said in facts)
+
+
 def _fact(number: int, value: Any) -> str:
-    """What a value says of its column beside the type's number, as the engine writes it."""
+    """What a value says of its column beside the type's number."""
     if not isinstance(value, tuple):
         return ""
     kind, parts = value

@@ -303,14 +303,20 @@ def test_other_sources_count_nanoseconds_and_number_types_their_own_way(spark: S
 
 
 def test_a_column_that_held_nulls_only_takes_the_type_that_its_values_bring(spark: SparkSession) -> None:
-    types = {"id": 8, "blob": 252, "price": 246}
-    nulls = line(record("INSERT", types, None, [integer(1), None, None]))
-    values = line(record("INSERT", types, None, [integer(2), blob(b"x"), decimal("1.50", 5, 2)]))
+    types = {"id": 8, "blob": 252, "price": 246, "n": 246}
+    nulls = line(record("INSERT", types, None, [integer(1), None, None, None]))
+    values = line(record("INSERT", types, None, [integer(2), blob(b"x"), decimal("1.50", 5, 2), None]))
     (alone,) = decoded(spark, [nulls], keys=None)
     assert alone.row.asDict() == {"id": 1, "blob": None}
     both = decoded(spark, [nulls, values], keys=None)
     assert [row.row.price for row in both] == [None, Decimal("1.50")]
     assert [plain(row.row.blob) for row in both] == [None, b"x"]
+    old = [integer(3), None, decimal("1234.5", 5, 1), decimal("0.5", 1, 1)]
+    new = [integer(4), None, decimal("7.25", 3, 2), integer(7)]
+    halves = decoded(spark, [line(record("UPDATE", types, old, new))], keys=None)
+    assert [row.reason for row in halves] == [None, None]
+    assert [row.row.price for row in halves] == [Decimal("1234.50"), Decimal("7.25")]
+    assert [row.row.n for row in halves] == [Decimal("0.5"), Decimal(7)]
     declared = decoded(spark, [values], {"id": "bigint", "blob": "string", "price": "decimal(12,4)"})
     assert (declared[0].row.blob, declared[0].row.price) == (base64.b64encode(b"x").decode(), Decimal("1.5000"))
     mistaken = decoded(spark, [line(record("INSERT", MYSQL, None, ONE))], {"id": "int", "name": "binary"})

@@ -252,6 +252,7 @@ DTS_LINES = [
             dts.record("BEGIN", keys=None, objectName=None),
             dts.record("INSERT", DTS_TYPES, after=dts_row(1, dts.decimal("1.50", 3, 2), dts.blob(b"\x00"))),
             dts.record("DELETE", DTS_TYPES, before=dts_row(1, dts.decimal("123.4", 4, 1), None)),
+            dts.record("UPDATE", DTS_TYPES, dts_row(1, dts.decimal("12345", 5, 0), None), dts_row(1, None, None)),
             dts.record("DDL", after="ALTER TABLE items ADD x int", keys=None, objectName="shop"),
         )
     ],
@@ -274,7 +275,7 @@ def test_records_of_dts_tell_tables_keys_and_types(tmp_path: Path) -> None:
             "shop.items",
             "dts-avro",
             {("id",)},
-            {"id": "bigint", "price": "decimal(5,2)", "doc": "binary", "name": "string", "x": "bigint"},
+            {"id": "bigint", "price": "decimal(7,2)", "doc": "binary", "name": "string", "x": "bigint"},
         ),
         ("shop.orders", "dts-avro", {("k",)}, {"k": "bigint"}),
     ]
