@@ -174,7 +174,7 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
         case "written_boolean":
             return _as(values.boolean(text), kind, T.BooleanType)
         case "written_bits":
-            return _as(written.bits(text, encoding.size or 1), kind, T.StringType)
+            return _as(written.bits(text, encoding.size), kind, T.StringType)
         case "written_bytes":
             return _as(written.latin_bytes(text, encoding.size), kind, T.BinaryType)
         case "written_time":

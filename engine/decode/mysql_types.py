@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import types as T
 
 from engine.decode.connect import MAX_DIGITS, Typed
-from engine.decode.shape import Encoding
+from engine.decode.shape import Encoding, EncodingKind
 
 _TYPE: Final = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?(.*)", re.DOTALL | re.IGNORECASE)
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
@@ -63,7 +63,10 @@ def _size(inside: str) -> int | None:
 
 
 def _bits(inside: str) -> Typed:
-    size = _size(inside or "1")
+    """MySQL's own bit is one bit; here types can come without their parameters, and then it is as wide as any."""
+    if not inside.strip():
+        return T.StringType(), Encoding("written_bits")
+    size = _size(inside)
     if size is None:
         return T.StringType(), Encoding("written_text")
     if size == 1:
@@ -75,8 +78,10 @@ def _fixed_bytes(inside: str) -> Typed:
     return T.BinaryType(), Encoding("written_bytes", _size(inside))
 
 
-def _labels(inside: str) -> tuple[str, ...]:
-    return tuple(re.sub(r"''|\\(.)", lambda at: at[1] or "'", label) for label in _LABEL.findall(inside))
+def _labelled(kind: EncodingKind, inside: str) -> Typed:
+    """Where a type does not say its labels, nothing stands behind a number: it is kept."""
+    labels = tuple(re.sub(r"''|\\(.)", lambda at: at[1] or "'", label) for label in _LABEL.findall(inside))
+    return T.StringType(), Encoding(kind, labels=labels) if labels else Encoding("written_text")
 
 
 _MADE: Final[dict[str, Callable[[str], Typed]]] = {
@@ -89,8 +94,8 @@ _MADE: Final[dict[str, Callable[[str], Typed]]] = {
     "datetime": lambda _: (T.TimestampNTZType(), Encoding("written_moment")),
     "timestamp": lambda _: (T.TimestampType(), Encoding("written_moment")),
     "time": lambda _: (T.StringType(), Encoding("written_time")),
-    "enum": lambda inside: (T.StringType(), Encoding("written_enum", labels=_labels(inside))),
-    "set": lambda inside: (T.StringType(), Encoding("written_set", labels=_labels(inside))),
+    "enum": lambda inside: _labelled("written_enum", inside),
+    "set": lambda inside: _labelled("written_set", inside),
     "binary": _fixed_bytes,
     **dict.fromkeys(
         ("varbinary", "blob", "tinyblob", "mediumblob", "longblob"),

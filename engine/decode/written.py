@@ -26,10 +26,13 @@ def time_of_day(text: Column) -> Column:
     return F.when(text.rlike(_CLOCK), clock)
 
 
-def bits(text: Column, size: int) -> Column:
-    """A number without a sign as `size` digits of 0 and 1, highest bit first; null where it needs more."""
+def bits(text: Column, size: int | None) -> Column:
+    """A number without a sign as `size` digits of 0 and 1, highest bit first; null where it needs more. As many as it
+    needs, where the size is not known."""
     is_word = text.rlike("^[0-9]+$") & (text.try_cast("decimal(38,0)") < F.lit(str(2**64)).cast("decimal(38,0)"))
     digits = F.conv(F.when(is_word, text), 10, 2)
+    if size is None:
+        return digits
     return let(digits, lambda found: F.when(F.length(found) <= size, F.lpad(found, size, "0")))
 
 

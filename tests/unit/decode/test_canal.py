@@ -206,6 +206,9 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
         "s": "set('x','y','z')",
         "bit": "bit(10)",
         "flag": "bit(1)",
+        "bits": "bit",
+        "label": "enum",
+        "labels": "set",
         "bin": "binary(4)",
         "blob": "blob",
         "d": "decimal(12,2)",
@@ -221,8 +224,9 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
     }
     long_number = "1" * 35 + "." + "2" * 30
     full = {
-        "id": "18446744073709551615", "e": "2", "s": "5", "bit": "513", "flag": "1", "bin": "\u0001",
-        "blob": "\u00ff\n\u0000", "d": "75306.0", "bare": "1.50", "big": long_number, "f": "1.0E10",
+        "id": "18446744073709551615", "e": "2", "s": "5", "bit": "513", "flag": "1", "bits": "129",
+        "label": "2", "labels": "3", "bin": "\u0001", "blob": "\u00ff\n\u0000",
+        "d": "75306.0", "bare": "1.50", "big": long_number, "f": "1.0E10",
         "t": "-838:59:59.5", "dt": "9999-12-31 23:59:59.999999", "ts": "2020-07-01 12:00:00", "day": "2000-02-29",
         "j": '{"é": 1}', "y": "1901",
     }  # fmt: skip
@@ -238,8 +242,9 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
     instant = stored.pop("ts").astimezone().timestamp()
     assert instant == datetime.fromisoformat("2020-07-01T12:00:00+08:00").timestamp()
     assert stored == {
-        "id": Decimal(2**64 - 1), "e": "it's", "s": "x,z", "bit": "1000000001", "flag": True, "bin": b"\x01\0\0\0",
-        "blob": b"\xff\n\0", "d": Decimal("75306.00"), "bare": "1.50", "big": long_number, "f": 1e10,
+        "id": Decimal(2**64 - 1), "e": "it's", "s": "x,z", "bit": "1000000001", "flag": True,
+        "bits": "10000001", "label": "2", "labels": "3", "bin": b"\x01\0\0\0", "blob": b"\xff\n\0",
+        "d": Decimal("75306.00"), "bare": "1.50", "big": long_number, "f": 1e10,
         "t": "-838:59:59.500000", "dt": datetime(9999, 12, 31, 23, 59, 59, 999999), "day": date(2000, 2, 29),
         "j": '{"é": 1}', "y": 1901,
     }  # fmt: skip
