@@ -15,6 +15,7 @@ from engine.decode.values import let
 
 _CLOCK: Final = r"^(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?$"
 _ORDINAL: Final = "^[0-9]{1,18}$"
+_MASK: Final = "^[0-9]{1,20}$"  # of 64 bits
 _LATIN: Final = r"^[\x00-\xFF]*$"
 
 
@@ -52,8 +53,11 @@ def enum_label(text: Column, labels: Sequence[str]) -> Column:
 
 def set_labels(text: Column, labels: Sequence[str]) -> Column:
     """The labels behind a bit mask, lowest bit first, with commas between them; other text holds the labels itself."""
-    mask = text.try_cast("bigint")
-    chosen = [F.when(mask.bitwiseAND(F.lit(1 << at)) != 0, F.lit(label)) for at, label in enumerate(labels[:63])]
-    listed = F.array_join(F.array_compact(F.array(*chosen).cast("array<string>")), ",")
-    whole = F.when(mask < F.lit(1 << len(labels[:62])), listed) if len(labels) < 63 else listed
-    return F.when(text.rlike(_ORDINAL), whole).otherwise(text)
+    masks = bits(F.when(text.rlike(_MASK), text), len(labels))
+
+    def listed(digits: Column) -> Column:
+        is_set = [F.substring(digits, len(labels) - at, 1) == "1" for at in range(len(labels))]
+        chosen = F.array(*[F.when(one, F.lit(label)) for one, label in zip(is_set, labels, strict=True)])
+        return F.when(digits.isNotNull(), F.array_join(F.array_compact(chosen.cast("array<string>")), ","))
+
+    return F.when(text.rlike(_MASK), let(masks, listed)).otherwise(text)

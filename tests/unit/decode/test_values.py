@@ -17,6 +17,7 @@ from engine.decode import values
 from engine.decode.conversion import Circumstances, convert
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 from engine.decode.written import bits as bits_of_text
+from engine.decode.written import set_labels
 
 RANDOM = random.Random(7)
 EXACT = Context(prec=200)
@@ -143,6 +144,14 @@ def test_bits_come_highest_first_from_little_endian_bytes(spark: SparkSession) -
         None,
         None,
     ]
+
+
+def test_a_mask_of_a_set_chooses_among_64_labels(spark: SparkSession) -> None:
+    labels = [f"l{at}" for at in range(64)]
+    masks = [0, 1, 2**60 + 1, 2**63, 2**64 - 1, 2**64]
+    found = applied(spark, "string", [*map(str, masks), "l0,l63", None], lambda c: set_labels(c, labels))
+    assert found == ["", "l0", "l0,l60", "l63", ",".join(labels), None, "l0,l63", None]
+    assert applied(spark, "string", ["3", "4"], lambda c: set_labels(c, labels[:2])) == ["l0,l1", None]
 
 
 def test_days_are_dates_of_the_years_1_to_9999_before_1582_too(spark: SparkSession) -> None:
