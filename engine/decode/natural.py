@@ -9,7 +9,7 @@ from engine.spec.columns import ColumnType
 from engine.spec.model import SourceSpec
 
 NATURAL_FORMATS: Final = ("rows", "datastream-json", "datastream-avro")
-_IN_HEXADECIMAL: Final = ("datastream-json", "datastream-avro")
+_OF_DATASTREAM: Final = ("datastream-json", "datastream-avro")
 _KINDS: Final[dict[str, EncodingKind]] = {
     "boolean": "boolean", "integer": "integer", "floating": "floating",
     "decimal": "decimal_number", "unsigned": "decimal_number", "date": "date",
@@ -18,7 +18,7 @@ _KINDS: Final[dict[str, EncodingKind]] = {
 
 def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
     """How a value of the declared type is written. Text of a time without a zone is in the source's; a number counts
-    since 1970 in UTC."""
+    since 1970 in UTC. Datastream's time of day is its microseconds, whatever the digits of the column."""
     said = declared.source_encoding
     if said.kind == "array":
         return Encoding("array", items=natural_encoding(declared.children[0][1], source))
@@ -27,7 +27,7 @@ def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
     if said.kind in ("timestamp", "timestamp_ntz"):
         return Encoding("instant", said.precision)
     if said.kind == "time":
-        return Encoding("time", said.precision)
+        return Encoding("time", None if source.format in _OF_DATASTREAM else said.precision)
     if said.kind == "bits":
         return Encoding("bits", said.precision)
     return Encoding(_KINDS.get(said.kind, "text"))
@@ -37,5 +37,5 @@ def binary_encoding(source: SourceSpec) -> Encoding:
     """How binary values are written as text: as the spec says, else as the format does."""
     if source.binaries == "base64-url-safe":
         return Encoding("base64_url")
-    by_format = source.binaries == "bytes" and source.format in _IN_HEXADECIMAL
+    by_format = source.binaries == "bytes" and source.format in _OF_DATASTREAM
     return Encoding("hex" if source.binaries == "hex" or by_format else "base64")

@@ -140,12 +140,15 @@ def test_declared_types_read_values_as_datastream_writes_them(spark: SparkSessio
     texts = [mysql("INSERT", "b.1", n + 1, payload=row) for n, row in enumerate((payload, bare))]
     one, two = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
     assert (one.reason, two.reason) == (None, None)
+        "lap": "time(3)",
     assert [moment.astimezone(UTC).isoformat() for moment in (one.row.at, two.row.at)] == [
         "2024-01-01T10:00:00.500000+00:00",
         "2024-01-01T00:00:00+00:00",
     ]
+        "lap": "25:00:00.000000",
     for row in (one.row, two.row):
         assert (row.here, row.day) == (datetime(2024, 1, 1, 12), date(2024, 1, 1))  # has no zone
+    bare["lap"] = 90_000_000_000
         assert (row.price, row.big) == (Decimal("12.30"), Decimal(18446744073709551615))
         assert (bytes(row.blob), row.doc, row.clock) == (b"\x00\xff", '{"a":[1]}', "-838:59:59.000000")
 
@@ -157,6 +160,7 @@ def test_the_collected_json_files_are_all_understood(spark: SparkSession) -> Non
     told = {file.stem: (row.reason, row.table, row.op, row.key_json) for file, row in zip(files, rows, strict=True)}
     assert told == {
         "oracle_backfill_jobs": (None, "HR.JOBS", "read", '{"JOB_ID":null}'),
+        assert row.lap == "25:00:00.000000"
         "oracle_backfill_jobs_hashrowid": (None, "HR.JOBS", "read", '{"JOB_ID":null}'),
         "oracle_no_keys": (None, "HR.EMPLOYEES", "read", None),
         "postgresql_cdc_update_2025": (None, "public.pipeline_run", "update", '{"id":null}'),
