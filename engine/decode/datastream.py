@@ -15,6 +15,7 @@ A key change is an UPDATE-DELETE and an UPDATE-INSERT at one position, the delet
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -41,6 +42,8 @@ _CHANGES: Final = ("INSERT", "UPDATE", "UPDATE-INSERT", "UPDATE-DELETE", "DELETE
 _REMOVES: Final = ("UPDATE-DELETE", "DELETE")
 _UNTIL_PAYLOAD: Final = r'(?s)^.*?(?<!\\)"payload"\s*:\s*'
 _ROW_ID: Final = "ROW_ID"
+_ORACLE_FIELDS: Final = ("scn", "rs_id", "row_id", "ssn")
+_SQLSERVER_FIELDS: Final = ("physical_location", "replication_index", "lsn")  # of tables that name a database, too
 
 
 def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG001  # every format's decoder gets it
@@ -90,9 +93,10 @@ def _payload(text: Column, read: Column, is_line: Column) -> Column:
 
 
 def _source_kind(event: Column, meta: Column) -> Column:
-    """Which database it is, by the metadata it has, else by the name of the method, else by how tables are named."""
+    """Which database it is, by the metadata it has, else by the name of the method, else by how tables are named, else
+    by the metadata that it could have."""
     method = F.lower(event["read_method"])
-    some_oracle = F.coalesce(*[meta[name] for name in ("scn", "rs_id", "row_id", "ssn")]).isNotNull()
+    some_oracle = F.coalesce(*[meta[name] for name in _ORACLE_FIELDS]).isNotNull()
     some_sqlserver = meta["physical_location"].isNotNull() | meta["replication_index"].isNotNull()
     return (
         F.when(meta["lsn"].contains(":") | some_sqlserver, SQLSERVER)
@@ -107,7 +111,19 @@ def _source_kind(event: Column, meta: Column) -> Column:
         .when(meta["database"].isNull() & meta["schema"].isNotNull(), POSTGRESQL)
         .when(meta["database"].isNotNull() & meta["lsn"].isNotNull(), SQLSERVER)
         .when(meta["database"].isNotNull() & meta["log_file"].isNotNull(), ORACLE)
+        .otherwise(_kind_of_fields(F.json_object_keys(F.get_json_object("text", "$.source_metadata"))))
     )
+
+
+def _kind_of_fields(fields: Column) -> Column:
+    """Which database it is, by the names of metadata that are all null: a plain backfill has no place in the log."""
+    return F.when(F.arrays_overlap(fields, _array((*_ORACLE_FIELDS, "log_file"))), ORACLE).when(
+        F.arrays_overlap(fields, _array(_SQLSERVER_FIELDS)), SQLSERVER
+    )
+
+
+def _array(texts: Sequence[str]) -> Column:
+    return F.array(*[F.lit(text) for text in texts])
 
 
 def _clock(text: Column) -> Column:

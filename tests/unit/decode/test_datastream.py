@@ -40,6 +40,11 @@ def sqlserver(change: str | None, lsn: str | None, place: Any = None, time: str 
     return event(change, time, schema="dbo", database="db", lsn=lsn, physical_location=place, method="sqlserver-cdc")
 
 
+def nowhere(schema: str, *fields: str) -> str:
+    """Of a backfill whose method names no database, and whose metadata is there, but null."""
+    return event(None, schema=schema, database="db", method="backfill", **dict.fromkeys(fields))
+
+
 # In pairs: the first one stands before the second.
 ORDERED = [
     (mysql("INSERT", "mysql-bin.999999", 9), mysql("INSERT", "mysql-bin.1000000", 4)),
@@ -77,9 +82,12 @@ KNOWN = [
         event("INSERT", schema="dbo", database="db", replication_index=["ID"], primary_keys=[]),
         ("read", "snapshot", "dbo.t", '{"id":null}', False),
     ),
+    (nowhere("HR", "scn", "rs_id", "row_id", "ssn", "tx_id", "log_file"), ("read", "snapshot", "HR.t", None, False)),
+    (nowhere("dbo", "lsn", "tx_id"), ("read", "snapshot", "dbo.t", None, False)),
 ]
 REJECTED = [
     ("{", "not JSON"),
+    (event("INSERT", schema="s", database="db"), "source_metadata does not tell which database it is"),
     ("[1]", "not a JSON object"),
     ('{"op":"c","source":{}}', "source_metadata is missing: no event of Datastream"),
     (postgresql("UPDATE", "16/2A50H3"), "a streamed change without a position"),
@@ -114,6 +122,7 @@ def test_an_event_is_told_by_what_it_carries(found: list[Row]) -> None:
     told = [(r.op, r.origin, r.table, r.key_json, r.position is not None) for r in rows]
     assert told == [expected for _, expected in KNOWN]
     assert {row.reason for row in rows} == {None}
+    assert [row.connector for row in rows[-2:]] == ["datastream-oracle", "datastream-sqlserver"]
 
 
 def test_what_is_no_change_is_rejected_with_its_reason(found: list[Row]) -> None:
@@ -131,26 +140,27 @@ def test_declared_types_read_values_as_datastream_writes_them(spark: SparkSessio
     columns = {
         "id": "int", "at": "timestamp", "here": "timestamp_ntz", "day": "date", "price": "decimal(12,2)",
         "big": "bigint unsigned", "blob": "binary", "doc": "json", "clock": "time",
+        "lap": "time(3)",
     }  # fmt: skip
     payload = {
         "id": 1, "at": "2024-01-01T12:00:00.5+02:00", "here": "2024-01-01 12:00:00", "day": "2024-01-01T00:00:00Z",
         "price": "12.30", "big": 18446744073709551615, "blob": "00ff", "doc": {"a": [1]}, "clock": "-838:59:59.000000",
+        "lap": "25:00:00.000000",
     }  # fmt: skip
     bare = payload | {"at": "2024-01-01", "price": 12.3, "big": "18446744073709551615", "doc": '{"a":[1]}'}
+    bare["lap"] = 90_000_000_000
     texts = [mysql("INSERT", "b.1", n + 1, payload=row) for n, row in enumerate((payload, bare))]
     one, two = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
     assert (one.reason, two.reason) == (None, None)
-        "lap": "time(3)",
     assert [moment.astimezone(UTC).isoformat() for moment in (one.row.at, two.row.at)] == [
         "2024-01-01T10:00:00.500000+00:00",
         "2024-01-01T00:00:00+00:00",
     ]
-        "lap": "25:00:00.000000",
     for row in (one.row, two.row):
         assert (row.here, row.day) == (datetime(2024, 1, 1, 12), date(2024, 1, 1))  # has no zone
-    bare["lap"] = 90_000_000_000
         assert (row.price, row.big) == (Decimal("12.30"), Decimal(18446744073709551615))
         assert (bytes(row.blob), row.doc, row.clock) == (b"\x00\xff", '{"a":[1]}', "-838:59:59.000000")
+        assert row.lap == "25:00:00.000000"
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the files are not there: {DATA}")
@@ -160,7 +170,6 @@ def test_the_collected_json_files_are_all_understood(spark: SparkSession) -> Non
     told = {file.stem: (row.reason, row.table, row.op, row.key_json) for file, row in zip(files, rows, strict=True)}
     assert told == {
         "oracle_backfill_jobs": (None, "HR.JOBS", "read", '{"JOB_ID":null}'),
-        assert row.lap == "25:00:00.000000"
         "oracle_backfill_jobs_hashrowid": (None, "HR.JOBS", "read", '{"JOB_ID":null}'),
         "oracle_no_keys": (None, "HR.EMPLOYEES", "read", None),
         "postgresql_cdc_update_2025": (None, "public.pipeline_run", "update", '{"id":null}'),

@@ -87,6 +87,9 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     camel = {"tableName": "Singers", "modType": "INSERT", "mods": json.dumps([{"keysJson": '{"SingerId": "1"}'}])}
     assert found(place("bare.jsonl", *bare)) == [("shop.items", "debezium-json", set())]
     assert found(place("spanner.jsonl", pg, SPANNER, camel)) == [("Singers", "spanner-json", {("SingerId",)})]
+    oracle = {"schema": "HR", "database": "xe", "table": "JOBS"} | dict.fromkeys(("scn", "rs_id", "row_id", "log_file"))
+    plain = DATASTREAM | {"read_method": "backfill", "source_metadata": oracle}
+    assert found(place("backfill.jsonl", plain)) == [("HR.JOBS", "datastream-json", set())]
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
