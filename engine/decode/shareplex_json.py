@@ -14,18 +14,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import position, shareplex_kinds
+from engine.decode import position, shareplex_kinds, values
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
 from engine.decode.instants import micros
 from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
+from engine.decode.outcome import some
 from engine.spec.model import SourceSpec
 
 _META: Final = (
-    "time string, userid string, op string, scn string, rowid string, trans string, seq bigint, size bigint, "
+    "time string, userid string, op string, scn string, rowid string, trans string, seq string, size string, "
     "`table` string, idx string"
 )
+_COUNTS: Final = ("seq", "size")  # which some write as text
 _OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
 _LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_OPERATION}>, {BEHIND}"
 _INNER: Final = f"_line struct<{_OPERATION}>, {BEHIND}"
@@ -54,13 +56,17 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
     line, inner = F.col("_json._line"), F.col("_inner._line")
     is_inner = line["value"].isNotNull()
     malformed = is_malformed(F.col("_json")) | (is_inner & is_malformed(F.col("_inner")))
-    meta, data, key = (F.when(is_inner, inner[name]).otherwise(line[name]) for name in ("meta", "data", "key"))
+    told, data, key = (F.when(is_inner, inner[name]).otherwise(line[name]) for name in ("meta", "data", "key"))
+    meta = told.withField("seq", values.whole_number(told["seq"])).withField("size", values.whole_number(told["size"]))
+    uncounted = some(told[name].isNotNull() & meta[name].isNull() for name in _COUNTS)
     only = next(iter(declared)) if len(declared) == 1 else None
     return parsed.select(
         "file",
         "line",
         "text",
-        (malformed | (line.isNull() & (F.trim("text") != "null")) | (is_inner & inner.isNull())).alias("_broken"),
+        (malformed | uncounted | (line.isNull() & (F.trim("text") != "null")) | (is_inner & inner.isNull())).alias(
+            "_broken"
+        ),
         meta.alias("_meta"),
         F.when(data.startswith("{"), data).alias("_data"),
         F.when(key.startswith("{"), key).alias("_key"),
@@ -140,7 +146,7 @@ def by_coordinates(source: SourceSpec) -> Column:
 
 def _lacks_scn() -> Column:
     """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
-    fields = "meta struct<op string, scn string, trans string, seq bigint, idx string>"
+    fields = "meta struct<op string, scn string, trans string, seq string, idx string>"
     line = F.from_json("text", f"value string, {fields}")
     value = line["value"]
     meta = F.when(value.isNotNull(), F.from_json(value, fields)["meta"]).otherwise(line["meta"])
@@ -148,7 +154,7 @@ def _lacks_scn() -> Column:
     placed = (
         meta["scn"].rlike("^[0-9]{1,18}$")
         & meta["trans"].isNotNull()
-        & (meta["seq"].isNotNull() | meta["idx"].isNotNull())
+        & (values.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
     )
     return is_change & ~F.coalesce(placed, F.lit(False))
 

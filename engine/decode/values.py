@@ -58,6 +58,11 @@ def boolean(text: Column) -> Column:
     return F.coalesce(told, text.try_cast("bigint") != 0)
 
 
+def whole_number(text: Column) -> Column:
+    """Digits, perhaps with a sign, as a bigint."""
+    return F.when(text.rlike(A_COUNT), text.try_cast("bigint"))
+
+
 def unsigned(number: Column) -> Column:
     """BIGINT UNSIGNED, decimal(20,0): from 2^63 on, the source's 64 bits arrive as a negative number."""
     after = F.lit(str(2**64)).cast("decimal(20,0)")

@@ -29,6 +29,7 @@ def read(spark: SparkSession, texts: list[str], source: SourceSpec = SOURCE) -> 
 
 def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason(spark: SparkSession) -> None:
     row, no_time = {"id": "1"}, "meta.time is no time such as 2017-06-16T14:24:34"
+    misfit = "a field of the operation has a type that SharePlex does not give it"
     cases = [
         (operation("ins", row), "insert"),
         (operation("INSERT", row, table=None), "insert"),
@@ -45,6 +46,7 @@ def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason
         (operation("TRUNCATE", time="yesterday"), no_time),
         (json.dumps({"data": row}), "meta is missing"),
         ("{", "not JSON"),
+        *[(operation("ins", row, **{name: count}), misfit) for name in ("seq", "size") for count in ("one", "", 1.5)],
     ]
     found = read(spark, [text for text, _ in cases])
     assert [e.op or e.control_kind or e.reason for e in found] == [told for _, told in cases]
@@ -80,9 +82,12 @@ def loaded(text: str | None) -> Any:
 
 def test_scns_are_numbers_and_one_change_without_lets_coordinates_order_all(spark: SparkSession) -> None:
     texts = [
-        operation("ins", {"id": str(n)}, scn=scn, seq=seq) for n, (scn, seq) in enumerate([(10, 2), ("9", 1), (10, 10)])
+        operation("ins", {"id": str(n)}, scn=scn, seq=seq)
+        for n, (scn, seq) in enumerate([(10, "2"), ("9", 1), (10, "10")])
     ]
-    by_scn = [e.position for e in read(spark, texts)]
+    found = read(spark, [text.replace('"size": 2', '"size": "2"') for text in texts])
+    assert [(e.tx_order, e.announced.size) for e in found] == [(2, 2), (1, 2), (10, 2)]
+    by_scn = [e.position for e in found]
     assert by_scn[1] < by_scn[0] < by_scn[2]
     lacking = [*texts, operation("del", {"id": "1"}, scn=None)]
     by_line = [e.position for e in read(spark, lacking)]
