@@ -7,6 +7,7 @@ an update changed; before 2022-03-20 DTS had the images the other way round (`so
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -19,6 +20,7 @@ from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
 from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
+from engine.decode.outcome import some
 from engine.frames import checkpointed
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -38,9 +40,14 @@ _MESSAGE_FIELDS: Final = {
     "data": "array<string>",
     "old": "array<string>",
 }
-_MESSAGE: Final = ", ".join(f"`{name}` {kind}" for name, kind in _MESSAGE_FIELDS.items())
-_LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_MESSAGE}>, {BEHIND}"
-_INNER: Final = f"_line struct<{_MESSAGE}>, {BEHIND}"
+_COUNTS: Final = ("id", "es", "ts")
+
+
+def _line_of(fields: Mapping[str, str]) -> str:
+    return f"_line struct<{', '.join(f'`{name}` {kind}' for name, kind in fields.items())}>, {BEHIND}"
+
+
+_LINE_FIELDS: Final = {"value": "string", "topic": "string", "partition": "int", "offset": "bigint"} | _MESSAGE_FIELDS
 
 
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
@@ -71,11 +78,30 @@ def are_enough(lines: DataFrame, new: DataFrame) -> bool:
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, and the message in its `value`. Wrapped, the parser sees what stands behind an object."""
     gap = F.col("after_gap") if "after_gap" in lines.columns else F.lit(False).alias("after_gap")
-    outer = lines.select(
-        "file", "line", "text", gap, F.from_json(wrapped(F.col("text")), _LINE, CORRUPT).alias("_json")
-    )
-    value = F.col("_json._line.value")
-    return outer.select("*", F.from_json(wrapped(value), _INNER, CORRUPT).alias("_inner"))
+    told = lines.select("file", "line", "text", gap)
+    outer = told.transform(_read, F.col("text"), _LINE_FIELDS, "_json")
+    return outer.transform(_read, F.col("_json._line.value"), _MESSAGE_FIELDS, "_inner")
+
+
+def _read(lines: DataFrame, text: Column, fields: Mapping[str, str], name: str) -> DataFrame:
+    """The object in a text, in a column of this name. Counts can be text: what has a field of another type, as seldom a
+    message has, is read a second time."""
+    read = lines.select("*", F.from_json(wrapped(text), _line_of(fields), CORRUPT).alias(name))
+    as_texts = {field: "string" if field in _COUNTS else kind for field, kind in fields.items()}
+    again = _counted(text, F.from_json(wrapped(text), _line_of(as_texts), CORRUPT))
+    others = [F.col(column) for column in lines.columns]
+    return read.select(*others, F.when(F.col(name)["_malformed"].isNotNull(), again).otherwise(F.col(name)).alias(name))
+
+
+def _counted(text: Column, json: Column) -> Column:
+    """The same with the texts of counts as numbers; malformed where one is none."""
+    line = json["_line"]
+    counted = line
+    for field in _COUNTS:
+        counted = counted.withField(field, values.whole_number(line[field]))
+    uncounted = some(line[field].isNotNull() & counted[field].isNull() for field in _COUNTS)
+    malformed = F.when(uncounted, text).otherwise(json["_malformed"])
+    return F.struct(counted.alias("_line"), json["_end"].alias("_end"), malformed.alias("_malformed"))
 
 
 def _picked(parsed: DataFrame) -> DataFrame:

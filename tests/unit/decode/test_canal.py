@@ -42,7 +42,7 @@ def read(spark: SparkSession, texts: list[str], source: SourceSpec = SOURCE, **k
 
 
 def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(spark: SparkSession) -> None:
-    row = [{"id": "1", "a": "x"}]
+    row, misfit = [{"id": "1", "a": "x"}], "a field of the message has a type that Canal does not give it"
     cases = {
         message("INSERT", row): ("change", "insert"),
         message("INIT", row): ("change", "read"),
@@ -65,10 +65,12 @@ def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(sp
         message("INSERT", ["x"]): ("reject", "a row in data or old is not an object"),
         message("INSERT", row)[:-9]: ("reject", "not JSON"),
         message("INSERT", row) + message("INSERT", row): ("reject", "not JSON"),
-        message("INSERT", {"id": 1}): (
-            "reject",
-            "a field of the message has a type that Canal does not give it",
-        ),
+        message("INSERT", {"id": 1}): ("reject", misfit),
+        message("UPDATE", row, id="7", es="1700000000000", ts="5"): ("change", "update"),
+        json.dumps({"value": message("DELETE", row, es="1700000000000")}): ("change", "delete"),
+        message("INSERT", row, es="1.7e12"): ("reject", misfit),
+        message("INSERT", row, ts="now"): ("reject", misfit),
+        json.dumps({"value": message("INSERT", row, id="x")}): ("reject", misfit),
         "[1]": ("reject", "not a JSON object"),
     }
     numbered = [text.replace('"id": 1,', f'"id": {n},', 1) for n, text in enumerate(cases)]
