@@ -60,7 +60,8 @@ def in_order(checks: Collection[str], wanted: Collection[str]) -> list[str]:
 
 
 def of_keys(tables: Tables, gaps: Sequence[Gap]) -> Tables:
-    """The tables with nothing in them but these keys. The control rows are all there."""
+    """The tables with nothing in them but these keys. The control rows are all there, and so are other keys' changes,
+    beside them: what a source's changes carry is no matter of these keys."""
     keys = parsed_keys(tables.changes, gaps).transform(checkpointed)
     rows = [row["key"] for row in keys.collect()]
     names = tables.columns.keys
@@ -68,6 +69,7 @@ def of_keys(tables: Tables, gaps: Sequence[Gap]) -> Tables:
     return replace(
         tables,
         changes=tables.changes.where(among(rows, names, "key.")).join(F.broadcast(keys), "key", "left_semi"),
+        of_all_keys=tables.changes,
         history=tables.history.where(among(rows, names)).join(F.broadcast(flat), list(names), "left_semi"),
         latest=tables.latest.where(among(rows, names)).join(F.broadcast(flat), list(names), "left_semi"),
     )

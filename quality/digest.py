@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from engine.frames import checkpointed
-from quality.timeline import Columns, change_facts
+from quality.timeline import Columns, change_facts, has_before
 
 PARTITIONED: Final = ("spanner",)  # sources whose channels are partitions, each with an order of its own
 
@@ -22,12 +22,10 @@ def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
     lane = F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file"))
     is_laned = ~F.col("source").isin(*PARTITIONED) | F.col("channel").isNotNull()  # or partitions lie side by side
-    # A before image has the key: reading that much of it tells whether there is one.
-    has_before = F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
     return changes.select(
         *("source", "key", "origin"),
         *change_facts(columns),
-        has_before.alias("has_before"),
+        has_before(columns).alias("has_before"),
         F.xxhash64("source", "channel", F.col("channel").isNull(), lane, lane.isNull()).alias("lane"),
         F.when(is_laned, F.when(from_kafka, F.col("kafka_offset")).otherwise(F.col("line"))).alias("at"),
         F.substring_index("file", "/", -1).alias("file"),

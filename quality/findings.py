@@ -22,7 +22,7 @@ from quality.outcomes import NO_RUN, found_late
 from quality.overtaken import overtaken
 from quality.rejects import found_in_rejects
 from quality.results import Finding, Found
-from quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, judged, scope_of, unavailable
+from quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, beside_all, judged, scope_of, unavailable
 from quality.timeline import (
     Columns,
     Look,
@@ -83,6 +83,7 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     again = overtaken(tables, scope, in_time) if OF_CHANGES & set(checks) else None
     digests = Digests(in_time, None if again is None else digest_of(again, columns))
     scope = scope if digests.again is None else scope.beside(digests.again)
+    scope = beside_all(scope, tables) if catalogue.CHAIN_BREAK in checks else scope
     missing = {check: Found(unavailable=why) for check, why in reversed([*unavailable(scope)]) if check in checks}
     missing = {check: NO_RUN for check in OF_RUN if check in checks} | missing
     if catalogue.REJECTS in checks:

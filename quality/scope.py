@@ -14,7 +14,7 @@ from quality import catalogue
 from quality.capabilities import not_carried
 from quality.clocks import Moments, known_at
 from quality.evidence import NO_EVIDENCE, Evidence, evidence_of
-from quality.timeline import Columns, is_streamed
+from quality.timeline import Columns, has_before, is_streamed
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
@@ -30,6 +30,7 @@ class Tables:
     `since`, `control_since`: when the changes up to the first were looked at, the control rows up to the second were;
     a look at other batches, or without them, is at all control rows. `rejects`: the rejected records (None: there are
     none); `reached`: the greatest commit time that earlier batches brought. `sources`: those of the folded changes.
+    `of_all_keys`: the changes of all keys, where these are the tables of some (None: they are of all).
     """
 
     changes: DataFrame
@@ -41,6 +42,7 @@ class Tables:
     rejects: DataFrame | None = None
     reached: datetime | None = None
     sources: tuple[str, ...] = ()
+    of_all_keys: DataFrame | None = None
 
     @property
     def columns(self) -> Columns:
@@ -103,8 +105,12 @@ class Scope:
     @property
     def befores(self) -> bool:
         """Whether whole before images are carried."""
-        only_deletes = self.trusts_deletes and self.deletes > 0 and self.updates == 0
-        return self.updates > 0 or (only_deletes and self.wholes > 0)
+        return self.updates > 0 or self.only_deletes
+
+    @property
+    def only_deletes(self) -> bool:
+        """Whether only deletes carry whole before images, and no update is there that could tell of its source."""
+        return self.trusts_deletes and self.deletes > 0 and self.updates == 0 and self.wholes > 0
 
     def beside(self, older: DataFrame) -> "Scope":
         """The same where these changes of earlier batches are looked at, too.
@@ -144,6 +150,19 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
         earliest=bound(facts["earliest"]),
         **{name: facts[name] for name in counted},
     )
+
+
+def beside_all(scope: Scope, tables: Tables) -> Scope:
+    """The same where only deletes carry before images here, and elsewhere in the table updates carry none.
+
+    What a source writes into them does not depend on which changes come together, nor on which keys are looked at.
+    """
+    is_part = scope.has_older or tables.of_all_keys is not None
+    if not scope.only_deletes or not is_part or scope.columns.keyless:
+        return scope
+    changes = tables.changes if tables.of_all_keys is None else tables.of_all_keys
+    is_bare = is_streamed() & (F.col("op") == names.OP_UPDATE) & ~has_before(scope.columns)
+    return scope if changes.where(is_bare).isEmpty() else replace(scope, bare_updates=1)
 
 
 def newest_of(digest: DataFrame, facts: Any) -> Moments:

@@ -162,6 +162,11 @@ def gives_key() -> Column:
     return (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
 
 
+def has_before(columns: Columns) -> Column:
+    """True when there is a before image. It has the key: reading that much of it tells."""
+    return F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
+
+
 def carries_before(columns: Columns) -> Column:
     """True when the before image is the whole row. One that holds nothing but fallbacks tells only the key."""
     told = [~is_fallback(F.col("before")[name], kind) for name, kind in columns.compared.items()]

@@ -58,6 +58,19 @@ def test_a_key_that_is_looked_at_again_is_asked_for_whatever_can_be_wrong_with_i
     assert {gap.check: gap.status for gap in after} == {"orphan": HEALED, "chain_break": OPEN}
 
 
+@pytest.mark.slow
+def test_a_late_insert_heals_an_orphan_and_opens_nothing_where_updates_carry_no_before_image(
+    spark: SparkSession,
+) -> None:
+    bare = [told(10, "insert", "x", 1), told(20, "update", "x", 2), told(50, "update", "x", 3, batch=2)]
+    orphan = told(40, "delete", "y", 7, before=7)  # of the row it has the key and an index, of which this is the one
+    tables = Stage(spark, ROW, ("k",)).tables([*bare, orphan, told(30, "insert", "y", 1, batch=2)])
+    one = Finding("orphan", place(40), place(40), '{"k":"y"}', "the first change of the key is of kind delete")
+    book = updated([], [Looked({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, VISIT)
+    after = updated(book, look_again(tables, SPEC, book, 1, CHECKS), SPEC, VISIT)
+    assert {gap.check: gap.status for gap in after} == {"orphan": HEALED}
+
+
 def life(random: Random, key: str) -> Iterator[Row]:
     """A row's changes, of which some are lost and the others come in two nights."""
     a: int | None = None

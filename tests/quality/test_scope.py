@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ from pyspark.sql import types as T
 from quality.digest import digest_of
 from quality.findings import find
 from quality.results import Found
-from quality.scope import scope_of, unavailable
+from quality.scope import beside_all, scope_of, unavailable
 from tests.quality.stage import NOON, Row, Stage, change
 from tests.unit.spec.cases import spec
 
@@ -38,6 +39,19 @@ def test_the_before_image_of_a_delete_counts_only_where_updates_carry_one(spark:
     delete = change(12, "delete", "x", {"a": 2}, before={"a": 2})
     assert "chain_break" not in missing(spark, [insert, delete])
     assert "chain_break" in missing(spark, [insert, update, delete])
+
+
+def test_deletes_alone_are_trusted_where_no_update_of_the_table_lacks_a_before_image(spark: SparkSession) -> None:
+    insert, update = change(10, "insert", "x", {"a": 1}), change(11, "update", "x", {"a": 2})
+    delete = change(12, "delete", "y", {"a": 2}, before={"a": 2}, batch=2)
+    tables = Stage(spark, ROW, ("k",)).tables([insert, update, delete])
+    scope = scope_of(tables, 1, digest_of(tables.changes.where("batch > 1"), tables.columns))
+    assert scope.befores
+    assert not beside_all(scope, tables).befores
+    of_key = replace(tables, changes=tables.changes.where("key.k = 'y'"), of_all_keys=tables.changes)
+    assert not beside_all(replace(scope, has_older=False), of_key).befores
+    whole = replace(tables, changes=tables.changes.where("op != 'update'"))
+    assert beside_all(scope, whole).befores
 
 
 def test_times_at_the_ends_of_the_calendar_are_judged_like_others(spark: SparkSession) -> None:
