@@ -246,8 +246,9 @@ def of_sources(scope: Scope) -> Column:
 
 
 def compared(columns: Columns, spec: TableSpec, checks: Collection[str]) -> Columns:
-    """The columns, and on which of them before images are compared."""
-    return columns.comparing(frozenset() if columns.keyless else tracked(spec.history.track, columns, checks))
+    """The columns, on which of them before images are compared, and which are masked."""
+    masked = frozenset(name for name, column in (spec.columns or {}).items() if column.mask is not None)
+    return columns.comparing(frozenset() if columns.keyless else tracked(spec.history.track, columns, checks), masked)
 
 
 def tracked(track: TrackSpec, columns: Columns, checks: Collection[str]) -> frozenset[str]:

@@ -19,12 +19,16 @@ READ_SCHEMA = "struct<position: string, low_ts: timestamp>"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one table: the key's; the others that all its tables share; those that images are compared on."""
+    """The columns of one table: the key's; the others that all its tables share; those that images are compared on.
+
+    `masked`: those of which images hold no value of the source.
+    """
 
     keys: tuple[str, ...]
     values: tuple[str, ...]
     compared: dict[str, T.DataType]
     keyless: bool = False
+    masked: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, changes: T.StructType, history: T.StructType, latest: T.StructType) -> "Columns":
@@ -39,9 +43,10 @@ class Columns:
         known_by = (*keys.names, names.COPY) if keyless else tuple(keys.names)
         return cls(known_by, values, {name: row[name].dataType for name in values}, keyless)
 
-    def comparing(self, compared: frozenset[str]) -> "Columns":
-        """The same columns, with images compared on these only."""
-        return replace(self, compared={name: kind for name, kind in self.compared.items() if name in compared})
+    def comparing(self, compared: frozenset[str], masked: frozenset[str] = frozenset()) -> "Columns":
+        """The same columns, with images compared on these only, and some of them masked."""
+        kinds = {name: kind for name, kind in self.compared.items() if name in compared}
+        return replace(self, compared=kinds, masked=masked)
 
 
 @dataclass(frozen=True)
@@ -168,8 +173,12 @@ def has_before(columns: Columns) -> Column:
 
 
 def carries_before(columns: Columns) -> Column:
-    """True when the before image is the whole row. One that holds nothing but fallbacks tells only the key."""
-    told = [~is_fallback(F.col("before")[name], kind) for name, kind in columns.compared.items()]
+    """True when the before image is the whole row. One that holds nothing but fallbacks tells only the key.
+
+    What a mask makes of a fallback looks like any other value.
+    """
+    plain = {name: kind for name, kind in columns.compared.items() if name not in columns.masked}
+    told = [~is_fallback(F.col("before")[name], kind) for name, kind in plain.items()]
     whole = F.array_contains(F.array(*told), True) if told else F.lit(False)
     is_update = F.col("op") == names.OP_UPDATE
     return F.col("before").isNotNull() & (is_update | ((F.col("op") == names.OP_DELETE) & whole))

@@ -52,6 +52,8 @@ def test_deletes_alone_are_trusted_where_no_update_of_the_table_lacks_a_before_i
     assert not beside_all(replace(scope, has_older=False), of_key).befores
     whole = replace(tables, changes=tables.changes.where("op != 'update'"))
     assert beside_all(scope, whole).befores
+    masked = tables.columns.comparing(frozenset({"a"}), masked=frozenset({"a"}))  # perhaps the mask of a fallback
+    assert not scope_of(tables, 1, digest_of(tables.changes.where("batch > 1"), masked)).befores
 
 
 def test_times_at_the_ends_of_the_calendar_are_judged_like_others(spark: SparkSession) -> None:
