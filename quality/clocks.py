@@ -1,11 +1,13 @@
-"""How far sources have come in time: each has a clock of its own."""
+"""How far sources have come in time: each has a clock of its own, but those that are names of one log have one."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+ONE_LOG: Final = "one_log"  # what a spec says of several sources that are names of one log
 Moments = Mapping[str, datetime | None]
 """A moment of each source; None where it is not known."""
 
@@ -24,6 +26,11 @@ def of_source(moments: Moments) -> Column:
         return F.lit(*moments.values()).cast("timestamp")
     pairs = [F.lit(part) for source, moment in moments.items() if moment is not None for part in (source, moment)]
     return F.try_element_at(F.create_map(*pairs), F.col("source")) if pairs else F.lit(None).cast("timestamp")
+
+
+def as_one(moments: Moments) -> Moments:
+    """The moments of sources that are names of one log: each is as far as any."""
+    return dict.fromkeys(moments, max((moment for moment in moments.values() if moment is not None), default=None))
 
 
 def later(one: datetime | None, other: datetime | None) -> datetime | None:

@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from engine.spec.model import TableSpec
 from quality import catalogue
+from quality.clocks import ONE_LOG
 from quality.evidence import Evidence, rows_of
 from quality.logs import skipped_logs
 from quality.lost import COMMITS, NUMBERS, lost_transactions
@@ -30,6 +31,11 @@ class Told:
     evidence: Evidence
     spec: TableSpec
     key: T.StructType
+
+    @property
+    def of_one_log(self) -> bool:
+        """Whether its sources are names of one log."""
+        return self.spec.source.several == ONE_LOG
 
 
 def control_findings(
@@ -97,7 +103,8 @@ def of_snapshots(told: Told, tables: Tables, scope: Scope, checks: Collection[st
     if not asked or not (seen.scan_notices or (seen.scan_requests and scope.reads)):
         return []
     changes = tables.changes.where(~F.coalesce("too_late", F.lit(False)))
-    progress = Progress(told.control, seen.since, changes, scope.since, told.spec.quality.grace)
+    grace = told.spec.quality.grace
+    progress = Progress(told.control, seen.since, changes, scope.since, grace, told.of_one_log)
     found = scans(told.control, progress, told.spec.table, scope.reads > 0)
     parts = []
     announcing = [scan for scan in found if scan.rows]

@@ -1,7 +1,7 @@
 """What the control rows of a table's sources can tell: which kinds there are, how far in time they reach."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from engine.decode.control import named_source
 from engine.moments import collectable
 from engine.schema import control_kinds
 from quality import catalogue
-from quality.clocks import Moments, known_at, later
+from quality.clocks import Moments, as_one, known_at, later
 from quality.lost import is_numbered
 from quality.snapshots import SCAN_ENDED, is_request
 
@@ -40,6 +40,10 @@ class Evidence:
     taken_newest: datetime | None = None
     beats_from: datetime | None = None
     marks_before: datetime | None = None
+
+    def of_one_log(self) -> "Evidence":
+        """The same where the sources are names of one log: an older name ends in it, and does not stand still."""
+        return replace(self, commit_before=as_one(self.commit_before), commit_newest=as_one(self.commit_newest))
 
     def first_heartbeat(self, grace: timedelta) -> datetime | None:
         """From when on heartbeats can tell of a silence that ended, or lasts; None: all can.

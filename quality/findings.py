@@ -1,7 +1,7 @@
 """Findings of all checks of one table, in one pass over the run's changes and what they touched."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import groupby
 from typing import Final
@@ -15,6 +15,7 @@ from engine.ordering.windows import attach_windows, chunk_windows
 from engine.spec.model import TableSpec, TrackSpec
 from quality import catalogue
 from quality.channels import backward_positions
+from quality.clocks import ONE_LOG
 from quality.control import control_findings
 from quality.digest import digest_of
 from quality.keys import OF_CHANGES, key_findings
@@ -80,6 +81,7 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     digest = digest_of(tables.changes.where(F.col("batch") > since), columns)
     in_time = digest.where(~F.col("too_late"))
     scope = scope_of(tables, since, digest)
+    scope = replace(scope, evidence=scope.evidence.of_one_log()) if spec.source.several == ONE_LOG else scope
     again = overtaken(tables, scope, in_time) if OF_CHANGES & set(checks) else None
     digests = Digests(in_time, None if again is None else digest_of(again, columns))
     scope = scope if digests.again is None else scope.beside(digests.again)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.moments import collectable
@@ -17,7 +17,8 @@ class Progress:
     """What sources have sent in which batch; `control` (few rows) and `changes` (many): source, batch, ingest_ts.
 
     `control_since`, `since`: up to which batch of the one and of the other was judged before. `grace`: for so long
-    something that was sent before can still come after, in another file or topic.
+    something that was sent before can still come after, in another file or topic. `of_one_log`: the sources are names
+    of one log, which goes on with any of them.
     """
 
     control: DataFrame
@@ -25,6 +26,7 @@ class Progress:
     changes: DataFrame
     since: int
     grace: timedelta
+    of_one_log: bool = False
 
     def due(self, source: str, ended: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """The ends of scans of one source that can be judged now, and could not be before these batches.
@@ -52,7 +54,7 @@ class Progress:
         beats = self.control.select("source", "ingest_ts", F.when(is_old, F.col("ingest_ts")).alias("before"))
         new = self.changes.where(F.col("batch") > self.since)
         sent = beats.unionByName(new.select("source", "ingest_ts"), allowMissingColumns=True)
-        told = sent.where(F.col("source") == source).agg(
+        told = sent.where(self.is_of(source)).agg(
             collectable(F.max("ingest_ts")).alias("now"), collectable(F.max("before")).alias("before")
         )
         now, before = (moment and moment.astimezone(UTC) for moment in told.collect()[0])  # Spark gives local times
@@ -63,4 +65,8 @@ class Progress:
         due = one["at"] + self.grace
         if known is not None and known > due:
             return True
-        return not changes.where((F.col("source") == source) & (F.col("ingest_ts") > F.lit(due))).isEmpty()
+        return not changes.where(self.is_of(source) & (F.col("ingest_ts") > F.lit(due))).isEmpty()
+
+    def is_of(self, source: str) -> Column:
+        """True for what tells how far this source has come."""
+        return F.lit(True) if self.of_one_log else F.col("source") == source

@@ -13,10 +13,10 @@ from engine import names
 from engine.ordering.windows import chunk_windows, enclosing_windows
 from engine.spec.model import Several, SnapshotSpec, TableSpec
 from quality import catalogue
+from quality.clocks import ONE_LOG
 from quality.snapshots import Scan
 from quality.timeline import Columns, is_streamed, key_struct
 
-ONE_LOG: Final = "one_log"
 STAMPED_AT_COMMIT: Final = ("postgresql:", "sqlserver:")  # the others stamp a change with its statement's time
 COMMITS_IN_ORDER: Final = ("mysql:", "mariadb:")  # they write a transaction to the log when it is committed
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice

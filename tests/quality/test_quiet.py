@@ -16,7 +16,7 @@ from quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, Shop, event, insert, row
 from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
 from tests.quality.test_evidence import frame
-from tests.unit.spec.cases import spec
+from tests.unit.spec.cases import source, spec
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
 CHECKS = ("incomplete_transaction", "log_gap", "open_window", "stalled_source")
@@ -48,8 +48,8 @@ def tables(spark: SparkSession, changes: list[Row], *sources: str) -> Tables:
     return replace(found, control=frame(spark, CONTROL), sources=sources, since=1, control_since=1)
 
 
-def told(spark: SparkSession, changes: list[Row], *sources: str) -> dict[str, list[str]]:
-    found = find(tables(spark, changes, *sources), spec(), 1, CHECKS)
+def told(spark: SparkSession, changes: list[Row], *sources: str, several: str = "disjoint") -> dict[str, list[str]]:
+    found = find(tables(spark, changes, *sources), spec(source=source(several=several)), 1, CHECKS)
     return {check: [one.message for one in what.sample] for check, what in found.items() if what.observed}
 
 
@@ -70,6 +70,13 @@ def test_what_a_source_tells_is_looked_at_where_nothing_came_of_it(spark: SparkS
 def test_a_source_does_not_go_on_because_another_does(spark: SparkSession) -> None:
     of_both = [change(n, "insert", f"{n}", {"a": 1}, batch=2, source=one) for n, one in ((200, SHOP), (9000, OTHER))]
     assert told(spark, [change(10, "insert", "x", {"a": 1}, source=SHOP), *of_both], SHOP) == EVERYTHING
+
+
+def test_what_an_older_name_of_a_log_left_undone_is_told_where_a_newer_one_goes_on(spark: SparkSession) -> None:
+    of_newer = change(9000, "insert", "y", {"a": 1}, batch=2, source=OTHER)
+    found = told(spark, [change(10, "insert", "x", {"a": 1}, source=SHOP), of_newer], SHOP, several="one_log")
+    cut = "transaction cut announced 2 changes; 1 came, 1 are missing"
+    assert found == EVERYTHING | {"incomplete_transaction": [*EVERYTHING["incomplete_transaction"], cut]}
 
 
 @pytest.mark.slow

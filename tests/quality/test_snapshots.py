@@ -261,6 +261,8 @@ def test_what_is_known_of_a_source_by_its_changes_alone_tells_when_a_scan_can_be
     # Control rows are numbered by the batches of their source, changes by those of their table.
     for changes, since, judged in ((sent, 0, 1), (sent, 1, 1), (sent, 2, 0), (other, 0, 0)):
         assert len(scans(rows, Progress(rows, 7, changes, since, GRACE), TABLE, with_reads=True)) == judged
+    as_names = Progress(rows, 7, other, 0, GRACE, of_one_log=True)
+    assert len(scans(rows, as_names, TABLE, with_reads=True)) == 1
 
 
 def test_an_incremental_scan_that_met_a_change_of_columns_has_no_number_to_go_by(spark: SparkSession) -> None:
