@@ -83,7 +83,8 @@ def of_silence(told: Told) -> Iterator[DataFrame]:
     seen, grace = told.evidence, told.spec.quality.grace
     if seen.heartbeats:
         first = seen.first_heartbeat(grace)
-        yield silent_heartbeats(told.control, seen.since, first, seen.taken_newest, grace, told.key)
+        until = seen.taken_newest
+        yield silent_heartbeats(told.control, seen.since, first, until, grace, told.key, told.of_one_log)
     if seen.watermarks:
         yield stalled_partitions(told.control, seen.marks_before, grace, told.key)
 

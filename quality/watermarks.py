@@ -15,16 +15,22 @@ ENDS: Final = (CHILD_PARTITIONS, PARTITION_END)
 
 
 def silent_heartbeats(
-    control: DataFrame, since: int, first: datetime | None, newest: datetime | None, grace: timedelta, key: T.DataType
+    control: DataFrame,
+    since: int,
+    first: datetime | None,
+    newest: datetime | None,
+    grace: timedelta,
+    key: T.DataType,
+    of_one_log: bool = False,
 ) -> DataFrame:
     """Where no heartbeat came for longer than `grace` although the source went on.
 
-    Needs: control rows of one source. `first`: the time from which on heartbeats matter (None: all); `newest`: the
-        greatest processing time.
+    Needs: control rows of one table's sources. `first`: the time from which on heartbeats matter (None: all);
+        `newest`: the greatest processing time; `of_one_log`: the sources are names of one log.
     Gives: check, position_from, position_to, key (all null), message.
     Rows: one a silence: between two heartbeats of one channel, or after its last one. Those between two older
         heartbeats were told before. A look at all batches passes over those that have ended: what the source held back
-        has come since.
+        has come since. What an older name of a log sent last is no silence where a newer one has sent some since.
     """
     is_new = F.col("batch") > since
     matters = F.lit(True) if first is None else F.col("ingest_ts") >= F.lit(first)
@@ -32,12 +38,19 @@ def silent_heartbeats(
     in_time = Window.partitionBy("source", "channel").orderBy("ingest_ts")
     following = F.lead("ingest_ts").over(in_time)
     until = F.coalesce(following, F.lit(newest))
-    is_told = following.isNull() | (F.lit(since >= 0) & (is_new | F.lead(is_new).over(in_time)))
+    is_last = following.isNull() & ~is_followed() if of_one_log else following.isNull()
+    is_told = is_last | (F.lit(since >= 0) & following.isNotNull() & (is_new | F.lead(is_new).over(in_time)))
     silences = beats.select("channel", "ingest_ts", until.alias("until"), is_told.alias("is_told"))
     silences = silences.where(F.col("is_told") & longer_than(grace))
     # Without its end: a silence that goes on is the same finding in the next run.
     text = F.concat(F.lit("no heartbeat came"), of_channel(), F.lit(" for long after "), moment("ingest_ts"))
     return silences.select(*told(text, key))
+
+
+def is_followed() -> Column:
+    """Whether the newest heartbeat of all is of another source."""
+    newest = F.max(F.struct("ingest_ts", "source")).over(Window.partitionBy(F.lit(1)))
+    return newest["source"] != F.col("source")
 
 
 def of_channel() -> Column:

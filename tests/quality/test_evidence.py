@@ -49,10 +49,13 @@ def beats(*seconds: int, batch: int = 1, channel: str = "hb") -> list[dict[str, 
     return [beat | {"ingest_ts": at(NOON + s * SECOND)} for s in seconds]
 
 
-def silences(spark: SparkSession, rows: list[dict[str, Any]], newest: int, since: int = 0) -> list[str]:
+def silences(
+    spark: SparkSession, rows: list[dict[str, Any]], newest: int, since: int = 0, of_one_log: bool = False
+) -> list[str]:
     control, now = frame(spark, rows), at(NOON + newest * SECOND)
     seen = evidence_of(control, ["mysql:shop"], since, {}, None)
-    return messages(silent_heartbeats(control, since, seen.first_heartbeat(GRACE), now, GRACE, T.StructType()))
+    first = seen.first_heartbeat(GRACE)
+    return messages(silent_heartbeats(control, since, first, now, GRACE, T.StructType(), of_one_log))
 
 
 def test_a_heartbeat_that_stops_is_found(spark: SparkSession) -> None:
@@ -64,6 +67,13 @@ def test_a_heartbeat_that_stops_is_found(spark: SparkSession) -> None:
     assert silences(spark, beats(0, 5, 20) + others, 21, since=-1) == [stopped]  # the other one is over
     assert silences(spark, beats(0, 5) + beats(20, batch=2), 21, since=1) == [paused]
     assert silences(spark, beats(0, 5, 20) + beats(25, batch=2), 26, since=1) == []  # told before
+
+
+def test_an_older_name_of_a_log_is_not_silent_where_a_newer_one_sends_heartbeats(spark: SparkSession) -> None:
+    newer = [beat | {"source": "mysql:renamed"} for beat in (*beats(12, 20), *beats(12, channel="stopped"))]
+    renamed, stopped = silences(spark, beats(0, 5) + newer, 25)
+    assert (" on hb " in renamed, " on stopped " in stopped) == (True, True)
+    assert silences(spark, beats(0, 5) + newer, 25, of_one_log=True) == [stopped]
 
 
 def test_heartbeats_that_come_once_more_tell_of_no_silence(spark: SparkSession) -> None:
