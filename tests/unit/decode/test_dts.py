@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 
 from engine.decode import envelopes
+from engine.decode.charsets import NAMES
 from engine.decode.discover import discover
 from engine.decode.rows import decode_rows
 from engine.decode.schemas import key_columns
@@ -308,15 +309,14 @@ def test_a_column_that_held_nulls_only_takes_the_type_that_its_values_bring(spar
     values = line(record("INSERT", types, None, [integer(2), blob(b"x"), decimal("1.50", 5, 2), None]))
     (alone,) = decoded(spark, [nulls], keys=None)
     assert alone.row.asDict() == {"id": 1, "blob": None}
-    both = decoded(spark, [nulls, values], keys=None)
-    assert [row.row.price for row in both] == [None, Decimal("1.50")]
-    assert [plain(row.row.blob) for row in both] == [None, b"x"]
     old = [integer(3), None, decimal("1234.5", 5, 1), decimal("0.5", 1, 1)]
     new = [integer(4), None, decimal("7.25", 3, 2), integer(7)]
-    halves = decoded(spark, [line(record("UPDATE", types, old, new))], keys=None)
-    assert [row.reason for row in halves] == [None, None]
-    assert [row.row.price for row in halves] == [Decimal("1234.50"), Decimal("7.25")]
-    assert [row.row.n for row in halves] == [Decimal("0.5"), Decimal(7)]
+    # The type is told by what an update replaces, too: a delete of the old key carries it.
+    every = decoded(spark, [nulls, values, line(record("UPDATE", types, old, new))], keys=None)
+    assert [row.reason for row in every] == [None] * 4
+    assert [row.row.price for row in every] == [None, Decimal("1.50"), Decimal("1234.50"), Decimal("7.25")]
+    assert [row.row.n for row in every] == [None, None, Decimal("0.5"), Decimal(7)]
+    assert [plain(row.row.blob) for row in every] == [None, b"x", None, None]
     declared = decoded(spark, [values], {"id": "bigint", "blob": "string", "price": "decimal(12,4)"})
     assert (declared[0].row.blob, declared[0].row.price) == (base64.b64encode(b"x").decode(), Decimal("1.5000"))
     mistaken = decoded(spark, [line(record("INSERT", MYSQL, None, ONE))], {"id": "int", "name": "binary"})
@@ -368,10 +368,23 @@ CHARSETS = [
     ("cp1251", "Привет".encode("cp1251"), "Привет"),
     ("big5", "中文".encode("big5"), "中文"),
     ("AL32UTF8", "é".encode(), "é"),
-]
+    *[
+        (name, word.encode(codec), word)
+        for name, codec, word in (
+            ("ISO8859_2", "iso8859-2", "łódź"), ("ISO8859_5", "iso8859-5", "я"), ("ISO8859_7", "iso8859-7", "ώ"),
+            ("ISO8859_9", "iso8859-9", "ış"), ("ISO-8859-13", "iso8859-13", "ž"), ("ISO8859_15", "iso8859-15", "€"),
+            ("Cp1252", "cp1252", "€é"), ("Cp1253", "cp1253", "ώ"), ("Cp437", "cp437", "é"), ("Cp037", "cp037", "aé"),
+            ("EUC_KR", "euc-kr", "한"), ("EUC_JP", "euc-jp", "日"), ("EUC_CN", "gb2312", "中"), ("MS932", "cp932", "①"),
+            ("ISO2022JP", "iso2022-jp", "日本"), ("MacCyrillic", "mac-cyrillic", "Я"), ("TIS620", "tis-620", "ก"),
+            ("UnicodeLittleUnmarked", "utf-16-le", "é"), ("ASCII", "ascii", "a"),
+        )
+    ],
+]  # fmt: skip
 
 
 def test_each_value_is_read_in_its_own_character_set(spark: SparkSession) -> None:
     texts = [line(record("INSERT", MYSQL, None, [integer(1), text(data, name)])) for name, data, _ in CHARSETS]
     found = [json.loads(row.after_json)["name"] for row in read(spark, texts)]
     assert found == [expected for _, _, expected in CHARSETS]
+    java: Any = spark._jvm
+    assert [name for name in sorted({*NAMES.values()}) if not java.java.nio.charset.Charset.isSupported(name)] == []
