@@ -153,7 +153,7 @@ def reason(shape: TableShape) -> Column:
 
 def _misfit(column: ColumnShape, is_key: bool) -> Column:
     """That the value is none of the column's type, and what setting would read it, where one would."""
-    problem = F.lit(f'column "{column.name}": {_unlike(column)}')
+    problem = F.lit(f'column "{column.name}": {unlike(column)}')
     if is_key and can_be_cut(column):
         is_too_fine = F.col("_losses")["text"][column.name].rlike(BEYOND_MICROS)
         return F.when(is_too_fine, F.concat(problem, F.lit(TOO_FINE_HINT))).otherwise(problem)
@@ -163,7 +163,8 @@ def _misfit(column: ColumnShape, is_key: bool) -> Column:
     return F.when(is_written_out, F.concat(problem, F.lit(WRITTEN_OUT_HINT))).otherwise(problem)
 
 
-def _unlike(column: ColumnShape) -> str:
+def unlike(column: ColumnShape) -> str:
+    """That the value is none of the column's type."""
     told = f"the value does not fit {column.value_type.simpleString()}"
     return told + GUESSED_HINT if column.guessed else told
 
@@ -174,7 +175,7 @@ def _key_problem(column: ColumnShape) -> Column:
     named = [F.array_contains(F.json_object_keys(json), name) for json in ("_image_json", "_key_json")]
     there = some(F.coalesce(one, F.lit(False)) for one in named)
     problem = (
-        F.when(carried, f'key column "{name}": {_unlike(column)}')
+        F.when(carried, f'key column "{name}": {unlike(column)}')
         .when(there, f'key column "{name}" is null')
         .otherwise(f'key column "{name}" is missing')
     )

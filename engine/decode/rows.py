@@ -31,6 +31,8 @@ from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
 
 BINLOG_CONNECTORS = ("mysql", "mariadb")
+HALVED = ("canal-json", "dts-avro", "shareplex-json")
+"""The formats of which one record becomes both halves of a key change, each with the other's row beside it."""
 REFUSED = "_refused"
 _BESIDE = ("_key", "_old_key", "_new_key")  # the keys beside the images; behind _json their text
 _ENVELOPE = (
@@ -58,7 +60,9 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
         images = images.transform(_whole_fractions, shape)
     given = Circumstances(spec.source.time_zone, F.col("schema_hash"), F.col("_mysql"))
     values = images.transform(_prepared, shape).transform(_values, shape, given)
-    return values.transform(_findings, shape, given).transform(_details, shape).transform(_changes, shape)
+    found = values.transform(_findings, shape, given).transform(_details, shape)
+    other = _of_other_half(shape, given) if spec.source.format in HALVED else F.lit(None).cast("string")
+    return found.select("*", other.alias("_of_other_half")).transform(_changes, shape)
 
 
 def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
@@ -300,6 +304,29 @@ def _spoilt(shape: TableShape) -> Column:
     return outcome.some(spoilt(column) for column in shape.columns)
 
 
+def _of_other_half(shape: TableShape, given: Circumstances) -> Column:
+    """What is wrong with the other half of a key change: neither is taken then, or the row would be gone. Few rows are
+    halves: interpreted."""
+
+    def problem(texts: Column) -> Column:
+        found = F.array(*[_misfit(texts[c.name], c, c.name in shape.keys, given) for c in shape.columns])
+        told = F.array_join(F.array_compact(found.cast("array<string>")), "; ")
+        return F.when(told != "", F.concat(told, F.lit(" (in the other half of the key change)")))
+
+    json = F.coalesce("_new_key_json", "_old_key_json")
+    return F.when(json.isNotNull(), let(_exact_texts(json, shape.columns), problem))
+
+
+def _misfit(text: Column, column: ColumnShape, is_key: bool, given: Circumstances) -> Column:
+    """What is wrong with one value of an image all of whose values are read as texts; null where it can be stored."""
+    stored = _value(prepared(loosened(text, read_type(column), counts(column)), column), column, is_key, given)
+    problem = f'column "{column.name}": {outcome.unlike(column)}'
+    if is_key:
+        return F.when(text.isNull(), f'key column "{column.name}" is null').when(stored.isNull(), problem)
+    excused = is_unavailable(text) if can_be_unavailable(column) else F.lit(False)
+    return F.when(text.isNotNull() & stored.isNull() & ~excused & ~unkept(text, column), problem)
+
+
 def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
     """The columns of a change, and the reason against it."""
     made = {
@@ -315,5 +342,5 @@ def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
     fields = change_fields(shape.key_type, shape.row_type)
     return details.select(
         *[made.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name) for field in fields],
-        outcome.reason(shape).alias("reason"),
+        F.coalesce(outcome.reason(shape), "_of_other_half").alias("reason"),
     )

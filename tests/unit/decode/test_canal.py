@@ -257,6 +257,24 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
     assert wrong.reason == 'column "e": the value does not fit string; column "blob": the value does not fit binary'
 
 
+def test_of_a_key_change_both_halves_are_rejected_or_none(spark: SparkSession) -> None:
+    moves = [
+        ({"id": None, "n": "1"}, {"id": "2"}),
+        ({"id": "3", "n": "x"}, {"id": "2", "n": "1"}),
+        ({"id": "3", "n": "1"}, {"id": "x", "n": "y"}),
+        ({"id": "4", "n": "1"}, {"id": "2", "n": None}),
+    ]
+    texts = [message("UPDATE", [data], [old], mysqlType=None, id=n) for n, (data, old) in enumerate(moves)]
+    table = replace(spec(columns={"id": "int", "n": "int"}), table="shop.items", source=SOURCE)
+    changes = changes_of(envelopes(lines(spark, texts), SOURCE, {table.table: ("id",)}).localCheckpoint(), table.table)
+    found = decode_rows(changes, discover(changes, table), table).orderBy("line", "op").collect()
+    assert [change.op for change in found] == ["delete", "insert"] * 4
+    told, elsewhere = [change.reason for change in found], " (in the other half of the key change)"
+    null, unfit = 'key column "id" is null', 'column "n": the value does not fit int'
+    both = f'column "id": the value does not fit int; {unfit}'
+    assert told == [null + elsewhere, null, unfit + elsewhere, unfit, both, both + elsewhere, None, None]
+
+
 def test_of_a_field_that_stands_twice_the_second_counts(spark: SparkSession) -> None:
     text = message("UPDATE", [{"id": "1"}], [{"id": "2", "w": None}], mysqlType=None)
     twice = text.replace('{"id": "1"}', '{"id": "0", "x": "1", "id": "1", "x": "2"}')
