@@ -91,3 +91,13 @@ class CheckResult:
     position_to: str | None = None
     keys: tuple[str, ...] = field(default=())
     hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The checks over everything one table holds: their results, or why they could not run; how a program ends."""
+
+    table: str
+    results: tuple[CheckResult, ...] = ()
+    error: str | None = None
+    exit_code: int = 0

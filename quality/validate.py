@@ -12,9 +12,11 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import FORMATS
+from engine.errors import QualityError
 from engine.moments import moment_of
 from engine.report import CheckReport
-from engine.run.folding import marker_of
+from engine.run.folding import check_settings, marker_of
+from engine.run.reports import failed
 from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
@@ -33,14 +35,26 @@ from quality.findings import find
 from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
 from quality.library import import_early
 from quality.outcomes import NO_RUN, found_in_outcomes
-from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, CheckResult, Found, Status, Sums
-from quality.scope import Tables
+from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, Checked, CheckResult, Found, Status, Sums
+from quality.scope import EVERY_BATCH, Tables
 from quality.suite import batch, build_suite, verdicts
 from quality.sums import found_in_sums
 
 KEYS_KEPT = 20
 ONE_CONTEXT = Lock()  # Great Expectations has one context a process, and one index of pages a project
 Append = Callable[[SparkSession, ProjectSpec, str, Sequence[Mapping[str, Any]]], None]
+
+
+def check_table(spark: SparkSession, project: ProjectSpec, spec: TableSpec, run_id: str) -> Checked:
+    """Check everything that a table holds, if it was taken and folded as the spec says. Its failure is its own."""
+    try:
+        check_settings(spark, project, spec)
+        results = run_checks(spark, project, spec, run_id, EVERY_BATCH)
+    except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+        report = failed(spec, error, seconds=0.0)
+        return Checked(spec.table, error=report.error, exit_code=report.exit_code)
+    is_wrong = any(one.status == FAILED and one.severity == "error" for one in results)
+    return Checked(spec.table, results, exit_code=QualityError.exit_code if is_wrong else 0)
 
 
 def run_checks(

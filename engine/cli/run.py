@@ -3,10 +3,11 @@
 import uuid
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from engine.cli.folds import end_with, print_errors
 from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
 from engine.cli.output import console, grid, note, number, print_json, print_styled
 from engine.cli.work import spark_work
@@ -14,9 +15,7 @@ from engine.cli.work import spark_work
 if TYPE_CHECKING:
     from engine.report import CheckReport, RunReport, SourceReport, TableReport
     from engine.spec.model import ProjectSpec
-    from quality import CheckResult
-
-EVERY_BATCH = -1
+    from quality import Checked, CheckResult
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -53,25 +52,22 @@ def catch_up(
 
 def check(specs: SpecArguments = None, json: JsonOption = False, project: ProjectOption = None) -> None:
     """Run the checks over everything the tables hold."""
-    from dataclasses import asdict
-
-    from engine.errors import QualityError
-
-    results: list[tuple[str, CheckResult]] = []
+    tables: list[Checked] = []
     with spark_work(specs, project) as (found_project, found_specs, spark, progress):
-        from quality.validate import run_checks
+        from quality.validate import check_table
 
         run_id = uuid.uuid4().hex[:16]
         for spec in found_specs:
             progress(spec.table, "checking")
-            results += [(spec.table, r) for r in run_checks(spark, found_project, spec, run_id, EVERY_BATCH)]
+            tables.append(check_table(spark, found_project, spec, run_id))
+    results = [(found.table, result) for found in tables for result in found.results]
     if json:
-        print_json([asdict(result) for _, result in results])
+        print_json([told for found in tables for told in _checked(found)])
     else:
         print_checks(results)
+        print_errors((found.table, found.error) for found in tables)
     tell_page(found_project, bool(results))
-    if any(result.status == "failed" and result.severity == "error" for _, result in results):
-        raise typer.Exit(QualityError.exit_code)
+    end_with(found.exit_code for found in tables)
 
 
 def tell_page(project: "ProjectSpec", checked: bool) -> None:
@@ -113,6 +109,15 @@ def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> 
     print_styled(("table", "check", "severity", "status", "found", "message"), cells)
     for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
         console().print(Text(hint), soft_wrap=True)
+
+
+def _checked(found: "Checked") -> list[dict[str, Any]]:
+    """One table's results for a program; what kept its checks from running stands in their place."""
+    from dataclasses import asdict
+
+    if found.error is None:
+        return [asdict(result) for result in found.results]
+    return [{"table": found.table, "status": "failed", "error": found.error, "exit_code": found.exit_code}]
 
 
 def _source(source: "SourceReport") -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The checks of a table in a real catalog, from Spark to the ledger and the Data Docs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from engine.cli import main
 from engine.spec import ProjectSpec, TableSpec, table_spec
 from engine.table.catalog import create, identifier
 from engine.table.commit import Branch
@@ -124,6 +126,23 @@ def test_before_the_first_run_nothing_is_available(spark: SparkSession, project:
     results = run_checks(spark, project, spec, "run1", -1)
     assert {(one.status, one.observed) for one in results} == {("not available", 0)}
     assert results[0].message == "the tables have not been written yet"
+
+
+def test_a_table_with_other_settings_is_refused_by_itself(stored: Stored, capsys: pytest.CaptureFixture[str]) -> None:
+    root, catalog, target = stored.project.root, stored.project.catalog, stored.spec.target
+    place = f"name: {catalog.name}, type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'"
+    (root / "siltstone.yaml").write_text(f"catalog: {{{place}}}\nnamespace: {stored.project.namespace}\n")
+    (root / "specs").mkdir()
+    told = "table: shop.{}\nsource: {{format: debezium-json, path: x}}\n"
+    tables = f"target: {{latest: {target.latest}, history: {target.history}}}\nhistory: {{recorded: true}}\n"
+    (root / "specs" / "1.yaml").write_text(told.format("orders") + tables)
+    (root / "specs" / "2.yaml").write_text(told.format("new"))
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--json", "--project", str(root)])
+    refused, *others = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, refused["exit_code"], refused["table"]) == (2, 2, "shop.orders")
+    assert "made with another history.recorded" in refused["error"]
+    assert {(one["table"], one["status"]) for one in others} == {("shop.new", "not available")}
 
 
 def asks_the_network(page: Path) -> bool:
