@@ -6,7 +6,8 @@ compare-and-set: it fails when somebody else has moved the table on, and then no
 
 import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,6 +21,8 @@ from engine.table.layout import PLAIN, Layout
 from engine.table.merge import all_recorded
 
 BRANCH_PREFIX = "siltstone_"
+# What Iceberg says when another writer was faster; the last one of a branch that another run has dropped.
+CONFLICTS = ("CommitFailedException", "ValidationException", "not an ancestor", f"does not exist: {BRANCH_PREFIX}")
 SUMMARY_OPTION = "snapshot-property."
 SUMMARY_CONF = "spark.sql.iceberg." + SUMMARY_OPTION  # for statements, which take no options
 
@@ -36,6 +39,7 @@ class Branch:
         catalog: str,
         table: str,
         name: str,
+        base: int | None,
         summary: Mapping[str, str],
         layout: Layout = PLAIN,
     ) -> None:
@@ -43,6 +47,7 @@ class Branch:
         self.catalog = catalog
         self.table = table
         self.name = name
+        self.base = base
         self.summary = dict(summary)
         self.layout = layout
 
@@ -64,7 +69,7 @@ class Branch:
         snapshot = snapshot_id(java)
         manage = java.manageSnapshots()
         (manage.createBranch(name) if snapshot is None else manage.createBranch(name, snapshot)).commit()
-        return cls(spark, catalog, table, name, summary, layout)
+        return cls(spark, catalog, table, name, snapshot, summary, layout)
 
     @property
     def identifier(self) -> str:
@@ -103,17 +108,27 @@ class Branch:
         return read(self.spark, self.catalog, self.table, self.name, self.layout)
 
     def newest_count(self, key: str) -> int:
-        """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``)."""
+        """A count that Iceberg keeps in the summary of the branch's newest commit (``added-records``).
+
+        Raises: CommitConflictError: another run has dropped the branch.
+        """
         snapshot = load(self.spark, self.catalog, self.table).snapshot(self.name)
+        if snapshot is None:
+            raise overtaken(self.table)
         return int(plain(self.spark, snapshot.summary()).get(key, "0"))
 
     def publish(self) -> None:
         """Make the branch the table, and the branch go.
 
-        Raises: CommitConflictError: the table has moved on since the branch began; the branch is dropped.
+        Raises: CommitConflictError: the table has moved on since the branch began, or another run has dropped the
+            branch; it is dropped.
         """
         java = load(self.spark, self.catalog, self.table)
         try:
+            # A write that was under way when another run dropped the branch makes it again, at the table's newest
+            # snapshot: the fast-forward alone would then let it pass behind the batch of that run.
+            if snapshot_id(java) != self.base:
+                raise overtaken(self.table)
             with one_boundary(self.table):
                 java.manageSnapshots().fastForwardBranch(MAIN, self.name).commit()
         except CommitConflictError:
@@ -125,7 +140,13 @@ class Branch:
         """Let the branch go; its files are removed by maintenance."""
         java = load(self.spark, self.catalog, self.table)
         if self.name in java.refs():
-            java.manageSnapshots().removeBranch(self.name).commit()
+            remove_branch(java, self.table, self.name)
+
+
+def remove_branch(java: Any, table: str, name: str) -> None:
+    """Remove a branch. Another run that removes it at the same moment does what is wanted."""
+    with suppress(CommitConflictError), one_boundary(table):
+        java.manageSnapshots().removeBranch(name).commit()
 
 
 def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
@@ -133,7 +154,7 @@ def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
     java = load(spark, catalog, table)
     for name in plain(spark, java.refs().keySet()):
         if name.startswith(BRANCH_PREFIX):
-            java.manageSnapshots().removeBranch(name).commit()
+            remove_branch(java, table, name)
 
 
 def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = names.SUMMARY_BATCH) -> dict[str, str]:
@@ -189,8 +210,13 @@ def one_boundary(table: str) -> Iterator[None]:
                 f"Cannot tell whether the commit to {table} stands: the catalog did not answer.",
                 "look at the table's newest snapshot before running again",
             ) from error
-        if "CommitFailedException" in text or "not an ancestor" in text or "ValidationException" in text:
-            raise CommitConflictError(
-                f"Cannot commit to {table}: another writer was faster; nothing was changed.", "run again"
-            ) from error
+        if any(sign in text for sign in CONFLICTS):
+            raise overtaken(table) from error
         raise
+
+
+def overtaken(table: str) -> CommitConflictError:
+    """The error of a run that lost a race."""
+    return CommitConflictError(
+        f"Cannot commit to {table}: another writer was faster; nothing was changed.", "run again"
+    )

@@ -1,0 +1,44 @@
+"""A run whose branch another run has dropped is told to run again, whatever it was about to do."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine.errors import CommitConflictError
+from engine.spec.model import ProjectSpec
+from engine.table.catalog import create, load
+from engine.table.commit import Branch, drop_stale_branches
+
+STEPS: tuple[Callable[[Branch], object], ...] = (
+    lambda branch: branch.append(branch.spark.range(1)),
+    lambda branch: branch.execute(f"DELETE FROM {branch.identifier} WHERE id = 1"),
+    lambda branch: branch.newest_count("added-records"),
+    Branch.publish,
+)
+
+
+def test_nothing_is_written_on_a_branch_that_another_run_has_dropped(spark: SparkSession, project: ProjectSpec) -> None:
+    catalog, name = project.catalog.name, f"{project.namespace}.things"
+    create(spark, catalog, name, T.StructType([T.StructField("id", T.LongType())]))
+    start = partial(Branch.start, spark, catalog, name, {})
+    for step in STEPS:
+        dropped = start()
+        drop_stale_branches(spark, catalog, name)
+        with pytest.raises(CommitConflictError, match="another writer was faster"):
+            step(dropped)
+        dropped.drop()
+    dropped, other = start(), start()
+    other.append(spark.range(1))
+    dropped.drop()
+    other.publish()
+    # As a write does that was under way when the branch was dropped.
+    java = load(spark, catalog, name)
+    java.manageSnapshots().createBranch(dropped.name, java.currentSnapshot().snapshotId()).commit()
+    dropped.append(spark.range(1))
+    with pytest.raises(CommitConflictError, match="another writer was faster"):
+        dropped.publish()
+    assert spark.table(f"{catalog}.{name}").count() == 1
+    assert [found["name"] for found in spark.table(f"{catalog}.{name}.refs").collect()] == ["main"]
