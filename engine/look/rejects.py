@@ -1,14 +1,15 @@
 """The records that could not be taken, and what became of them since, without a JVM."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from engine.look.claims import Claims
 from engine.look.dismissals import Dismissal, dismissals
 from engine.look.reading import Reader, load_table
-from engine.names import CONTROL, CONTROL_OF, INPUTS, REJECTS, REPLAYS, SUMMARY_BATCH
+from engine.names import CONTROL_OF, INPUTS, REJECTS, REPLAYS
 
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec, TableSpec
@@ -59,8 +60,9 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
     """All rejects of real batches, by table and place. With `records` their text too, but not that of masked tables."""
     known = {spec.table: spec for spec in specs}
     rows = _rows(catalog, f"{project.namespace}.{REJECTS}", without=() if records else ("record",))
-    newest = _newest_batches(catalog, project, known, {row["consumer"] for row in rows})
-    marks, again = _marks(catalog, project, known), _taken_again(catalog, project)
+    inputs, replays = (_rows(catalog, f"{project.namespace}.{name}") for name in (INPUTS, REPLAYS))
+    claims = Claims(catalog, project, known, [*inputs, *replays])
+    marks, again = _marks(replays, claims), _taken_again(inputs, claims)
     dismissed = dismissals(catalog, project.namespace)
     hidden = {spec.table for spec in known.values() if any(c.mask for c in (spec.columns or {}).values())}
     sources = {table: spec.source.path for table, spec in known.items()}
@@ -68,8 +70,8 @@ def rejects(catalog: Reader, project: "ProjectSpec", specs: "Iterable[TableSpec]
     found = []
     for row in rows:
         consumer, place = row["consumer"], (row["consumer"], row["batch"], row["file"], row["line"])
-        if row["batch"] > newest[consumer]:
-            continue  # of a run that did not come to its end: the next one removes it
+        if not claims.is_real(row):
+            continue
         status, run_id = marks.get(place, (WAITING, None))
         if status == WAITING and any(b > row["batch"] and n <= row["line"] for b, n in again[consumer, row["file"]]):
             status = TAKEN_AGAIN
@@ -129,52 +131,19 @@ def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[
     return records(table.scan(selected_fields=columns).to_arrow())
 
 
-def _newest_batches(
-    catalog: Reader, project: "ProjectSpec", specs: "Mapping[str, TableSpec]", consumers: Iterable[str]
-) -> dict[str, float]:
-    """Each consumer's newest real batch; without a bound where no spec says what it writes."""
-    found = {}
-    for consumer in consumers:
-        if consumer.startswith(CONTROL_OF):
-            found[consumer] = _newest_batch(catalog, f"{project.namespace}.{CONTROL}")
-        else:
-            found[consumer] = (
-                _newest_batch(catalog, specs[consumer].target.changes) if consumer in specs else float("inf")
-            )
-    return found
-
-
-def _newest_batch(catalog: Reader, name: str) -> float:
-    """The batch in the newest marker of a table."""
-    if not catalog.table_exists(name):
-        return 0
-    table = load_table(catalog, name)
-    snapshot = table.current_snapshot()
-    while snapshot is not None:
-        summary = snapshot.summary.additional_properties if snapshot.summary else {}
-        if SUMMARY_BATCH in summary:
-            return int(summary[SUMMARY_BATCH])
-        parent = snapshot.parent_snapshot_id
-        snapshot = None if parent is None else table.snapshot_by_id(parent)
-    return 0
-
-
-def _marks(
-    catalog: Reader, project: "ProjectSpec", specs: "Mapping[str, TableSpec]"
-) -> dict[Place, tuple[str, str | None]]:
-    """What replays say of rejects; only those whose batch is real count."""
-    rows = _rows(catalog, f"{project.namespace}.{REPLAYS}")
-    newest = _newest_batches(catalog, project, specs, {row["consumer"] for row in rows})
+def _marks(replays: Iterable[dict[str, Any]], claims: Claims) -> dict[Place, tuple[str, str | None]]:
+    """What replays say of rejects."""
     return {
         (row["of_consumer"], row["of_batch"], row["file"], row["line"]): (row["outcome"], row["run_id"])
-        for row in rows
-        if row["batch"] <= newest[row["consumer"]]
+        for row in replays
+        if claims.is_real(row)
     }
 
 
-def _taken_again(catalog: Reader, project: "ProjectSpec") -> dict[tuple[str, str], list[tuple[int, int]]]:
+def _taken_again(inputs: Iterable[dict[str, Any]], claims: Claims) -> dict[tuple[str, str], list[tuple[int, int]]]:
     """(batch, first line) of all that was taken, by consumer and file."""
     found: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for row in _rows(catalog, f"{project.namespace}.{INPUTS}"):
-        found[row["consumer"], row["path"]].append((row["batch"], row["from_line"]))
+    for row in inputs:
+        if claims.is_real(row):
+            found[row["consumer"], row["path"]].append((row["batch"], row["from_line"]))
     return found

@@ -27,7 +27,8 @@ from engine.run.records import context_of, read_beside, read_records, source_fil
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.ledger import ledger_name, read_ledger, taken_inputs
+from engine.table.claims import taken_inputs
+from engine.table.ledger import ledger_name, read_ledger
 
 TEXT_HASH: Final = "text_hash"
 LAST_LINES: Final = "file string, line bigint"
@@ -84,7 +85,7 @@ def find_consumers(
     newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
     taken = {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
-        for name, rows in taken_inputs(spark, project, newest, tidy).items()
+        for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
     }
     look = Look(spark)
     consumers = {}
@@ -315,8 +316,8 @@ def after(entries: Iterable[PendingFile]) -> Column:
     return some(F.col("file").isin(paths) & (F.col("line") > after_line) for after_line, paths in by_line.items())
 
 
-def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str, Any]]:
-    """The ledger's rows for what a batch takes."""
+def input_rows(delivery: Delivery, taker: Consumer, batch: int, attempt: str) -> list[dict[str, Any]]:
+    """The ledger's rows for what an attempt at a batch takes."""
     return [
         {
             "batch": batch,
@@ -327,6 +328,7 @@ def input_rows(delivery: Delivery, taker: Consumer, batch: int) -> list[dict[str
             "fingerprint": entry.fingerprint,
             "from_line": entry.after_line + 1,
             "to_line": delivery.counted[path].to_line,
+            "attempt": attempt,
         }
         for path, entry in sorted(taker.pending.items())
     ]

@@ -208,12 +208,14 @@ def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> F
 
 
 def begin(spark: SparkSession, catalog: str, table: str, marker: Mapping[str, str], newest: int) -> Branch:
-    """A branch of a table to which batches are appended, behind the newest one that this run knows.
+    """A branch of a table to which batches are appended, behind the newest one that this run knows. Its name tells this
+    attempt at the next batch from others: rows of the ledgers bear it, and the commit that makes the batch.
 
     Raises: CommitConflictError: there is a newer one. Where no lock keeps runs apart, as between machines, two of them
         would give the same number to different batches, and the second one's would never be folded.
     """
     branch = Branch.start(spark, catalog, table, marker)
+    branch.summary[names.SUMMARY_ATTEMPT] = branch.name
     refuse_moved(branch, newest == int(newest_summary(spark, catalog, table).get(names.SUMMARY_BATCH, "0")))
     return branch
 

@@ -19,7 +19,8 @@ from engine.run.folding import newest_batch
 from engine.run.order import settled
 from engine.run.records import context_of, read_beside, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.ledger import ledger_name, open_rejects, read_ledger, taken_inputs
+from engine.table.claims import taken_inputs
+from engine.table.ledger import ledger_name, open_rejects, read_ledger
 
 OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
 """How reasons begin that were found in a change's values."""
@@ -43,7 +44,7 @@ def rejected_delivery(
     targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
     targets |= {spec.table: spec.target.changes for spec in specs}
     newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
-    taken_inputs(spark, project, newest)
+    taken_inputs(spark, project, targets, newest)
     waiting = waiting_rejects(spark, project, newest)
     if waiting is None or waiting.isEmpty():
         return None

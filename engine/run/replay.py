@@ -7,6 +7,7 @@ records came good, and those that are rejected for another reason now. A reject 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -48,9 +49,9 @@ from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.catalog import exists, read
 from engine.table.changes import ensure_changes, known_row
 from engine.table.commit import drop_stale_branches, newest_summary
-from engine.table.ledger import append_frame, ensure_ledger, read_ledger
+from engine.table.ledger import append_frame, append_rows, ensure_ledger, read_ledger
 
-APPLIED, CONTROL, OTHER_TABLE, REJECTED = "applied", "control", "other table", "rejected"
+APPLIED, CONTROL, OTHER_TABLE, REJECTED, READ_AGAIN = "applied", "control", "other table", "rejected", "read again"
 IDENTITY = (*PLACE, "position", "op")
 
 
@@ -198,8 +199,9 @@ def append_replayed(
                 " was taken.",
                 "report this with the rejects; running again will not help",
             )
-        close_rejects(spark, project, delivery, taker, with_outcome(found.moved, APPLIED), run_id)
-        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(found.bad, found.moved), taker, batch))
+        close_rejects(spark, project, delivery, taker, with_outcome(found.moved, APPLIED), run_id, branch.name)
+        rejected = reject_rows(of_lines(found.bad, found.moved), taker, batch, branch.name)
+        append_frame(spark, project, names.REJECTS, rejected)
         branch.publish()
     finally:
         branch.drop()
@@ -267,8 +269,9 @@ def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected
         told = F.when(F.col("is_control"), CONTROL).otherwise(OTHER_TABLE)
         outcome = F.when(F.col("applied") > 0, told).otherwise(REJECTED)
         closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row a line
-        close_rejects(spark, project, delivery, taker, closed, run_id)
-        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), taker, batch))
+        mark_batch(spark, project, taker, run_id, branch.name)
+        close_rejects(spark, project, delivery, taker, closed, run_id, branch.name)
+        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), taker, batch, branch.name))
         branch.publish()
     finally:
         branch.drop()
@@ -284,8 +287,24 @@ def with_outcome(moved: DataFrame, applied: str) -> DataFrame:
     return moved.select(*PLACE, F.when(F.col("applied") > 0, applied).otherwise(REJECTED).alias("outcome"))
 
 
+def mark_batch(spark: SparkSession, project: ProjectSpec, taker: Consumer, run_id: str, attempt: str) -> None:
+    """Write a batch's mark of no line, where it may close no reject.
+
+    Written before the batch's other rows: by it the next run knows what a batch that never became real has left.
+    """
+    mark = {"batch": taker.newest_batch + 1, "consumer": taker.name, "of_consumer": taker.name, "of_batch": 0}
+    told = {"outcome": READ_AGAIN, "run_id": run_id, "replayed_at": datetime.now(UTC), "attempt": attempt}
+    append_rows(spark, project, names.REPLAYS, [mark | told])
+
+
 def close_rejects(
-    spark: SparkSession, project: ProjectSpec, delivery: Rejected, taker: Consumer, closed: DataFrame, run_id: str
+    spark: SparkSession,
+    project: ProjectSpec,
+    delivery: Rejected,
+    taker: Consumer,
+    closed: DataFrame,
+    run_id: str,
+    attempt: str,
 ) -> None:
     """Write the marks of a batch: which rejects it closes, and what became of their lines.
 
@@ -303,5 +322,6 @@ def close_rejects(
         "outcome",
         F.lit(run_id).alias("run_id"),
         F.current_timestamp().alias("replayed_at"),
+        F.lit(attempt).alias("attempt"),
     )
     append_frame(spark, project, names.REPLAYS, rows)

@@ -31,7 +31,7 @@ from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, known_tables, moved_lines, read_in_context, waiting_rejects
-from engine.run.replay import APPLIED, close_rejects, with_outcome
+from engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sequence import by_source
 from engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
@@ -49,11 +49,10 @@ from engine.session import set_fold_conf
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import column_dates, known_row, since_always
+from engine.table.claims import taken_inputs
 from engine.table.commit import drop_stale_branches
-from engine.table.ledger import append_frame, append_rows, ledger_name, read_ledger, taken_inputs
+from engine.table.ledger import append_frame, ledger_name, read_ledger
 from engine.table.remake import remake
-
-READ_AGAIN = "read again"
 
 
 def reread(
@@ -110,8 +109,9 @@ class Rereading:
         self.progress(source.path, "reading inputs again")
         began = time.monotonic()
         try:
-            newest = self.newest_batches(source, specs)
-            taken_inputs(self.spark, self.project, newest)  # what unfinished runs left goes
+            targets = self.targets(source, specs)
+            newest = {name: newest_batch(self.spark, self.project, target) for name, target in targets.items()}
+            taken_inputs(self.spark, self.project, targets, newest)  # what unfinished runs left goes
             spans = taken_spans(self.spark, self.project, newest)
             known = [spec for spec in specs if spans[spec.table]]
             if known:
@@ -156,11 +156,6 @@ class Rereading:
         """The tables that the consumers of a source write."""
         control = {control_consumer(source): ledger_name(self.project, names.CONTROL)}
         return control | {spec.table: spec.target.changes for spec in specs}
-
-    def newest_batches(self, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, int]:
-        """The newest real batch of each consumer of a source."""
-        targets = self.targets(source, specs)
-        return {name: newest_batch(self.spark, self.project, target) for name, target in targets.items()}
 
     def replace_all(self, delivery: Rejected, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]) -> None:
         """Decode every table; then replace control events and changes, and fold. A table's failure is its own."""
@@ -241,7 +236,7 @@ class Rereading:
         branch = begin(self.spark, self.catalog, taker.target, marker, taker.newest_batch)
         try:
             unowned = records.where(is_unowned(known_tables(self.spark, self.project, delivery.declared)))
-            self.tell_rejects(delivery, taker, records.where(F.col("kind") != REJECT), unowned)
+            self.tell_rejects(delivery, taker, branch.name, records.where(F.col("kind") != REJECT), unowned)
             branch.execute(f"DELETE FROM {branch.identifier} WHERE batch IN ({own})")
             branch.append(events.select(batch, *[name for name in events.columns if name != "batch"]).coalesce(1))
             branch.publish()
@@ -256,38 +251,37 @@ class Rereading:
         found = replays.where(F.col("consumer") == taker.name).select("batch").distinct().collect()
         return [row["batch"] for row in found]
 
-    def tell_rejects(self, delivery: Rejected, taker: Consumer, good: DataFrame, bad: DataFrame) -> None:
+    def tell_rejects(self, delivery: Rejected, taker: Consumer, attempt: str, good: DataFrame, bad: DataFrame) -> None:
         """Write what a reading changes among a consumer's rejects: those that came good or have another reason are
         closed, those that are new wait.
 
         Needs: good: file, line; bad: what `reject_rows` takes.
         """
         batch = taker.newest_batch + 1
-        # A mark of no line, and first: by it the next run knows what a batch that never became real has left.
-        mark = {"batch": batch, "consumer": taker.name, "of_consumer": taker.name, "of_batch": 0}
-        told = {"outcome": READ_AGAIN, "run_id": self.run_id, "replayed_at": datetime.now(UTC)}
-        append_rows(self.spark, self.project, names.REPLAYS, [mark | told])
+        mark_batch(self.spark, self.project, taker, self.run_id, attempt)
         if delivery.waiting is not None:
             waiting = delivery.waiting.where(F.col("consumer") == taker.name)
             places = waiting.select(*PLACE).distinct()
             whole = good.join(places, on=PLACE, how="left_semi").join(bad.select(*PLACE), on=PLACE, how="left_anti")
             moved = moved_lines(waiting, whole, bad)
             of_taker = replace(delivery, waiting=waiting)
-            close_rejects(self.spark, self.project, of_taker, taker, with_outcome(moved, APPLIED), self.run_id)
+            closed = with_outcome(moved, APPLIED)
+            close_rejects(self.spark, self.project, of_taker, taker, closed, self.run_id, attempt)
             stay = places.join(moved, on=PLACE, how="left_anti")
             bad = bad.join(stay, on=PLACE, how="left_anti")
         dismissed = read_ledger(self.spark, self.project, names.DISMISSALS)
         if dismissed is not None:  # a person said that nothing is to become of them
             bad = bad.join(dismissed.where(F.col("consumer") == taker.name), on=PLACE, how="left_anti")
-        append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, taker, batch))
+        append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, taker, batch, attempt))
 
     def replace_changes(self, delivery: Rejected, spec: TableSpec, found: Again) -> None:
         """Put what was decoded again in the place of a table's changes."""
         taker, name = delivery.consumers[spec.table], spec.target.changes
         good = found.decoded.rows.where(F.col("reason").isNull())
-        self.tell_rejects(delivery, taker, good, found.decoded.rejects())
+        self.tell_rejects(delivery, taker, self.run_id, good, found.decoded.rejects())
         drop_stale_branches(self.spark, self.catalog, name)
         marker = {names.SUMMARY_BATCH: str(taker.newest_batch + 1), names.SUMMARY_REREAD: self.run_id}
+        marker |= {names.SUMMARY_ATTEMPT: self.run_id}
         marker |= {} if found.newest_us is None else {names.SUMMARY_MAX_COMMIT: str(found.newest_us)}
         properties = {"format-version": str(spec.target.format_version)}
         properties |= since_always(column_dates(self.spark, self.catalog, name))

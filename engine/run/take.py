@@ -44,8 +44,9 @@ from engine.table.ledger import append_frame, append_rows, ensure_ledger
 BROADCAST_REJECTS = 100_000
 
 
-def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
-    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored."""
+def reject_rows(records: DataFrame, taker: Consumer, batch: int, attempt: str = "") -> DataFrame:
+    """Rejected records as the ledger keeps them: with their text, unless it holds what must not be stored. `attempt`:
+    who writes them; nobody where they are only judged."""
     return records.select(
         F.lit(batch).cast("bigint").alias("batch"),
         F.lit(taker.name).alias("consumer"),
@@ -55,6 +56,7 @@ def reject_rows(records: DataFrame, taker: Consumer, batch: int) -> DataFrame:
         "reason",
         (F.lit(None).cast("string") if taker.masked else F.col("text")).alias("record"),
         F.current_timestamp().alias("rejected_at"),
+        F.lit(attempt).alias("attempt"),
     )
 
 
@@ -77,11 +79,10 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     withdrawn = withdrawals(spark, project, delivery, taker)
     events = events if withdrawn is None else events.unionByName(withdrawn)
     branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
-    append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
+    append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch, branch.name))
     if any(row["kind"] == REJECT for row in delivery.classes):
-        append_frame(
-            spark, project, names.REJECTS, reject_rows(records.where(is_unowned(delivery.declared)), taker, batch)
-        )
+        unowned = records.where(is_unowned(delivery.declared))
+        append_frame(spark, project, names.REJECTS, reject_rows(unowned, taker, batch, branch.name))
     branch.publish()
 
 
@@ -237,10 +238,10 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         appended = branch.newest_count("added-records")
         rejects, missing = None, found.rejected(expected, appended)
         if missing:
-            bad = reject_rows(found.rejects(with_texts=not taker.masked), taker, batch)
+            bad = reject_rows(found.rejects(with_texts=not taker.masked), taker, batch, branch.name)
             rejects = accepted_rejects(spec, bad, expected, missing)
         # Inputs before rejects: by them the next run knows what a batch that never became real has left.
-        append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch))
+        append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, batch, branch.name))
         if rejects is not None:
             append_frame(spark, project, names.REJECTS, rejects)
             rejects.unpersist()

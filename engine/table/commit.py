@@ -162,28 +162,30 @@ def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = nam
 
     A commit by another engine carries no marker: the one before it still holds.
     """
-    java = load(spark, catalog, table)
-    snapshot = java.currentSnapshot()
-    while snapshot is not None:
-        summary = dict(plain(spark, snapshot.summary()))
-        if key in summary:
-            return summary
-        parent = snapshot.parentId()
-        snapshot = None if parent is None else java.snapshot(parent)
-    return {}
+    return next((summary for summary in summaries(spark, catalog, table) if key in summary), {})
 
 
 def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, key: str) -> dict[str, str]:
     """The summary of the newest snapshot of main that carries `key` and a batch up to `batch`; empty when none does."""
+    told = (summary for summary in summaries(spark, catalog, table) if key in summary)
+    return next((summary for summary in told if int(summary.get(names.SUMMARY_BATCH, "0")) <= batch), {})
+
+
+def attempt_of(spark: SparkSession, catalog: str, table: str, batch: int) -> str | None:
+    """The attempt that made a batch of a table; empty where its commit names none, None where no snapshot tells."""
+    told = (summary for summary in summaries(spark, catalog, table) if names.SUMMARY_BATCH in summary)
+    made = next((summary for summary in told if int(summary[names.SUMMARY_BATCH]) == batch), None)
+    return None if made is None else made.get(names.SUMMARY_ATTEMPT, "")
+
+
+def summaries(spark: SparkSession, catalog: str, table: str) -> Iterator[dict[str, str]]:
+    """The summaries of main's snapshots, as far as they are not expired, the newest first."""
     java = load(spark, catalog, table)
     snapshot = java.currentSnapshot()
     while snapshot is not None:
-        summary = dict(plain(spark, snapshot.summary()))
-        if key in summary and int(summary.get(names.SUMMARY_BATCH, "0")) <= batch:
-            return summary
+        yield dict(plain(spark, snapshot.summary()))
         parent = snapshot.parentId()
         snapshot = None if parent is None else java.snapshot(parent)
-    return {}
 
 
 @contextmanager

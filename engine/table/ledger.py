@@ -1,19 +1,19 @@
 """The tables beside the data: control, rejects and what became of them, inputs, runs, checks, gaps. All but gaps
 are append only."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from threading import Lock
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
 from engine.frames import local_frame
 from engine.spec.model import ProjectSpec
-from engine.table.catalog import create, exists, identifier
+from engine.table.catalog import add_columns, create, exists, identifier
 from engine.table.commit import one_boundary
 
 ONE_APPENDS = Lock()  # tables of one run write side by side, and share these
@@ -25,11 +25,11 @@ SCHEMAS: Mapping[str, str] = {
     ),
     names.REJECTS: (
         "batch bigint, consumer string, `table` string, file string, line bigint, reason string, record string,"
-        " rejected_at timestamp"
+        " rejected_at timestamp, attempt string"
     ),
     names.REPLAYS: (
         "batch bigint, consumer string, of_consumer string, of_batch bigint, file string, line bigint, outcome string,"
-        " run_id string, replayed_at timestamp"
+        " run_id string, replayed_at timestamp, attempt string"
     ),
     # Written by PyIceberg: see `engine.look.dismissals`.
     names.DISMISSALS: (
@@ -38,7 +38,7 @@ SCHEMAS: Mapping[str, str] = {
     ),
     names.INPUTS: (
         "batch bigint, consumer string, path string, size bigint, mtime bigint, fingerprint string,"
-        " from_line bigint, to_line bigint"
+        " from_line bigint, to_line bigint, attempt string"
     ),
     names.RUNS: (
         "run_id string, started_at timestamp, seconds double, `table` string, status string, batch bigint,"
@@ -72,9 +72,16 @@ def ledger_name(project: ProjectSpec, table: str) -> str:
 
 
 def ensure_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> None:
-    """Create a ledger table unless it is there. Format version 2: PyIceberg reads and writes it."""
-    schema = ledger_schema(table)
-    create(spark, project.catalog.name, ledger_name(project, table), schema, properties={"format-version": "2"})
+    """Create a ledger table, or let an older one grow. Format version 2: PyIceberg reads and writes it."""
+    catalog, name, schema = project.catalog.name, ledger_name(project, table), ledger_schema(table)
+    create(spark, catalog, name, schema, properties={"format-version": "2"})
+    with ONE_APPENDS:
+        add_columns(spark, catalog, name, (), lacking(spark.table(identifier(catalog, name)), schema))
+
+
+def lacking(rows: DataFrame, schema: T.StructType) -> list[T.StructField]:
+    """The columns of a schema that the rows of an older ledger do not have."""
+    return [field for field in schema if field.name not in rows.columns]
 
 
 def append_rows(spark: SparkSession, project: ProjectSpec, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -92,11 +99,14 @@ def append_frame(spark: SparkSession, project: ProjectSpec, table: str, rows: Da
 
 
 def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFrame | None:
-    """The ledger table, None when it does not exist yet."""
+    """The ledger table, None when it does not exist yet. The columns that an older one does not have are null."""
     name = ledger_name(project, table)
     if not exists(spark, project.catalog.name, name):
         return None
-    return spark.table(identifier(project.catalog.name, name))
+    rows = spark.table(identifier(project.catalog.name, name))
+    return rows.withColumns(
+        {field.name: F.lit(None).cast(field.dataType) for field in lacking(rows, ledger_schema(table))}
+    )
 
 
 def closed_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
@@ -121,75 +131,3 @@ def open_rejects(spark: SparkSession, project: ProjectSpec) -> DataFrame | None:
     if rejects is None or closed is None:
         return rejects
     return rejects.join(closed, on=list(names.OF_REJECT), how="left_anti").select(*rejects.columns)
-
-
-def taken_inputs(
-    spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int], tidy: bool = True
-) -> dict[str, list[Row]]:
-    """What consumers have taken: per path the newest size, fingerprint and line that a real batch recorded.
-
-    `newest`: each consumer's newest real batch. What runs wrote for batches that never became real is removed, theirs
-    and that of every source's control events; without `tidy` it is passed over, and nothing is written.
-    """
-    found: dict[str, list[Row]] = {consumer: [] for consumer in newest}
-    if tidy:
-        for consumer, batch in unreal_replays(spark, project, newest).items():
-            forget_unreal(spark, project, consumer, batch)
-    inputs = read_ledger(spark, project, names.INPUTS)
-    if inputs is None:
-        return found
-    mine = inputs.where(looked_at(newest))
-    if not tidy:
-        real = [(F.col("consumer") == consumer) & (F.col("batch") <= batch) for consumer, batch in newest.items()]
-        mine = inputs.where(reduce(lambda one, other: one | other, real))
-    last = F.max_by(F.struct("batch", "size", "mtime", "fingerprint", "to_line"), "batch").alias("last")
-    rows = mine.groupBy("consumer", "path").agg(last).select("consumer", "path", "last.*").collect()
-    unreal = beyond(newest, rows)
-    for consumer, batch in unreal.items():
-        forget_unreal(spark, project, consumer, batch)
-    if unreal:
-        return taken_inputs(spark, project, newest)
-    for row in rows:
-        found[row["consumer"]].append(row)
-    return found
-
-
-def looked_at(newest: Mapping[str, int]) -> Column:
-    """The rows of these consumers, and what other sources' control events wrote behind the newest batch of theirs.
-
-    They all go to one table, and so share its numbers: the next batch of one source would make real what a run that
-    died had written for another.
-    """
-    control = F.col("consumer").startswith(names.CONTROL_OF) & (F.col("batch") > newest_control(newest))
-    return F.col("consumer").isin(*newest) | control
-
-
-def newest_control(newest: Mapping[str, int]) -> int:
-    """The newest real batch of control events."""
-    return next(batch for consumer, batch in newest.items() if consumer.startswith(names.CONTROL_OF))
-
-
-def beyond(newest: Mapping[str, int], rows: Iterable[Row]) -> dict[str, int]:
-    """The consumers of rows (consumer, batch) that belong to no real batch, with the newest one that is."""
-    real = ((row, newest.get(row["consumer"], newest_control(newest))) for row in rows)
-    return {row["consumer"]: batch for row, batch in real if row["batch"] > batch}
-
-
-def unreal_replays(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, int]:
-    """The consumers whose replays wrote marks for a batch that never became real, with their newest real one."""
-    replays = read_ledger(spark, project, names.REPLAYS)
-    if replays is None:
-        return {}
-    last = replays.where(looked_at(newest)).groupBy("consumer").agg(F.max("batch").alias("batch"))
-    return beyond(newest, last.collect())
-
-
-def forget_unreal(spark: SparkSession, project: ProjectSpec, consumer: str, newest_batch: int) -> None:
-    """Remove what a consumer's runs wrote for batches that never became real: rejects first, the others tell of it."""
-    for table in (names.REJECTS, names.REPLAYS, names.INPUTS):
-        if read_ledger(spark, project, table) is not None:
-            target = identifier(project.catalog.name, ledger_name(project, table))
-            spark.sql(
-                f"DELETE FROM {target} WHERE consumer = :consumer AND batch > :batch",
-                args={"consumer": consumer, "batch": newest_batch},
-            )

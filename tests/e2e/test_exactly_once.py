@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 from engine import names
 from engine.errors import LockedError
 from engine.inputs.listing import InputFile
+from engine.look import open_catalog
+from engine.look.rejects import Reject, rejects
 from engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
 from engine.run import delivery, plan, sequence, take
 from engine.run.lock import one_run
@@ -260,7 +262,7 @@ def stored(shop: Shop, table: str, *without: str) -> list[str]:
 def everything(shop: Shop) -> dict[str, list[str]]:
     """All that a project keeps, but what depends on the clock."""
     tables = ("shop_things_changes", "shop_things_h", "shop_things", "control", "inputs", "rejects")
-    return {table: stored(shop, table, "mtime", "rejected_at") for table in tables}
+    return {table: stored(shop, table, "mtime", "rejected_at", "attempt") for table in tables}
 
 
 def branches(shop: Shop) -> dict[str, int]:
@@ -317,3 +319,42 @@ def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to
     ]  # fmt: skip
     assert len(shop.rows("shop_things_changes")) == 4
     assert shop.latest() == [(1, "Dan", 0)]
+
+
+@pytest.mark.slow
+def test_a_file_that_only_the_slower_of_two_runs_has_seen_is_taken_by_the_next(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The faster one commits when the slower one has written down what it takes."""
+    spec = shop.spec(rejects=0.5)
+    shop.write("a.jsonl", FIRST)
+    shop.taken(spec)
+    shop.write("b.jsonl", SECOND)
+    faster = delivery.list_delivery(shop.spark, shop.project, spec.source, [spec], None)
+    delivery.read_delivery(shop.spark, faster, shop.project.catalog.name)
+    shop.write("c.jsonl", [insert(9, row(7, "Gil")), insert(10, row(8, "Hal", "few"))])
+
+    def overtaken(spark: SparkSession, project: ProjectSpec, table: str, rows: Sequence[dict[str, Any]]) -> None:
+        append_rows(spark, project, table, rows)
+        if table == names.INPUTS and rows[0]["consumer"] == THINGS:
+            monkeypatch.setattr(take, "append_rows", append_rows)
+            assert take.take_table(spark, project, faster, spec).batch == 2
+
+    monkeypatch.setattr(take, "append_rows", overtaken)
+    (table,) = shop.run(spec).tables
+    assert (table.status, table.exit_code) == (FAILED, 75), table.error
+    (planned,) = plan(shop.project, [spec], shop.spark)
+    assert (planned.files, planned.rejected) == (1, 1)
+    assert len(of_things(shop)) == 1  # of three that are written down
+    assert shop.taken(spec).rejected == 1
+    assert len(of_things(shop)) == 2
+    assert shop.latest()[-1] == (7, "Gil", 0)
+    assert shop.taken(spec).status == NOTHING_NEW
+    taken = [(found["batch"], Path(found["path"]).name) for found in shop.rows("inputs") if found["consumer"] == THINGS]
+    assert sorted(taken) == [(1, "a.jsonl"), (2, "b.jsonl"), (3, "c.jsonl")]
+
+
+def of_things(shop: Shop) -> list[Reject]:
+    """The rejects of `shop.things`, as they are told without a JVM."""
+    found = rejects(open_catalog(shop.project.catalog), shop.project, [shop.spec()], records=False)
+    return [each for each in found if each.table == THINGS]

@@ -1,0 +1,84 @@
+"""What runs claim to have taken counts if theirs is the commit that made the batch; what does not count goes."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+
+from engine import names
+from engine.frames import local_frame
+from engine.spec.model import ProjectSpec
+from engine.table.catalog import create, identifier
+from engine.table.claims import taken_inputs
+from engine.table.commit import Branch
+from engine.table.ledger import append_rows, ensure_ledger, ledger_name, ledger_schema
+
+THINGS, ONE, TWO = "shop.things", "control:/one", "control:/two"
+
+
+def commit(spark: SparkSession, project: ProjectSpec, table: str, batch: int, attempt: str = "") -> None:
+    marker = {names.SUMMARY_BATCH: str(batch)} | ({names.SUMMARY_ATTEMPT: attempt} if attempt else {})
+    branch = Branch.start(spark, project.catalog.name, ledger_name(project, table), marker)
+    branch.append(branch.read().limit(0))
+    branch.publish()
+
+
+def claim(batch: int, attempt: str, path: str, consumer: str = THINGS, to_line: int = 1) -> dict[str, Any]:
+    return {"batch": batch, "attempt": attempt, "consumer": consumer, "path": path, "to_line": to_line}
+
+
+def older_inputs(spark: SparkSession, project: ProjectSpec) -> None:
+    """The ledger as it was before attempts had names, with one file."""
+    schema = T.StructType([field for field in ledger_schema(names.INPUTS) if field.name != "attempt"])
+    name = ledger_name(project, names.INPUTS)
+    create(spark, project.catalog.name, name, schema, properties={"format-version": "2"})
+    row = {"batch": 1, "consumer": THINGS, "path": "old", "to_line": 1}
+    local_frame(spark, [row], schema).writeTo(identifier(project.catalog.name, name)).append()
+
+
+@pytest.mark.slow
+def test_of_several_attempts_at_a_batch_only_the_one_that_made_it_counts(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    changes = ledger_name(project, "changes")
+    targets = {THINGS: changes, TWO: ledger_name(project, names.CONTROL)}
+    create(spark, project.catalog.name, changes, T.StructType([T.StructField("batch", T.LongType())]))
+    ensure_ledger(spark, project, names.CONTROL)
+    older_inputs(spark, project)
+    commit(spark, project, "changes", 1)
+    told, committed = partial(append_rows, spark, project), partial(commit, spark, project)
+
+    def taken(batch: int, tidy: bool) -> dict[str, dict[str, int]]:
+        found = taken_inputs(spark, project, targets, {THINGS: batch, TWO: 1}, tidy)
+        return {consumer: {row["path"]: row["to_line"] for row in rows} for consumer, rows in found.items()}
+
+    def claimed(table: str) -> list[str]:
+        rows = spark.table(identifier(project.catalog.name, ledger_name(project, table))).collect()
+        return sorted(row["attempt"] or "" for row in rows)
+
+    assert taken(1, tidy=False) == {THINGS: {"old": 1}, TWO: {}}
+    committed("changes", 2, "a")
+    committed(names.CONTROL, 1, "one")
+    claims = [
+        claim(1, "late", "lost"),  # at a batch that an older siltstone made
+        claim(2, "a", "a"),
+        claim(2, "b", "a", to_line=9),
+        claim(2, "b", "b"),
+        claim(3, "c", "c"),
+        claim(1, "one", "one", ONE),
+        claim(1, "two", "two", TWO),
+    ]
+    told(names.INPUTS, claims)
+    told(names.REJECTS, [{"batch": 2, "attempt": name, "consumer": THINGS} for name in ("a", "b")])
+    expected = {THINGS: {"old": 1, "a": 1}, TWO: {}}
+    assert (taken(2, tidy=False), len(claimed(names.INPUTS))) == (expected, 8)
+    assert (taken(2, tidy=True), claimed(names.INPUTS)) == (expected, ["", "a", "one"])
+    assert claimed(names.REJECTS) == ["a"]
+
+    told(names.INPUTS, [claim(2, "slow", "b"), claim(3, "d", "d")])
+    committed("changes", 3, "d")
+    spark.sql(f"CALL {project.catalog.name}.system.expire_snapshots('{changes}', TIMESTAMP '2999-01-01', 1)")
+    assert taken(3, tidy=True) == {THINGS: {"old": 1, "d": 1}, TWO: {}}  # the others are to be taken again
+    assert claimed(names.INPUTS) == ["", "a", "d", "one", "slow"]
