@@ -69,27 +69,25 @@ def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSp
 
     Raises: SourceError: a file is not what it should be.
     """
+    if source.table is not None and files:
+        name = table_name(source, catalog)
+        schema = str(spark.table(name).schema.json())  # one for all its files, however many
+        return [Part("table", schema, table_rows(spark, name, [file.path for file in files]))]
     groups: dict[tuple[Kind, str], list[str]] = {}
     for file in files:
         kind = kind_of(file.path, source)
-        groups.setdefault((kind, described(spark, file, kind, source, catalog)), []).append(file.path)
-    parts = []
-    for (kind, schema), paths in groups.items():
-        if kind == "table":
-            parts.append(Part(kind, schema, table_rows(spark, table_name(source, catalog), paths)))
-        else:
-            parts.append(Part(kind, schema, file_rows(spark, kind, schema, paths, source)))
-    return parts
+        groups.setdefault((kind, described(spark, file, kind, source)), []).append(file.path)
+    return [
+        Part(kind, schema, file_rows(spark, kind, schema, paths, source)) for (kind, schema), paths in groups.items()
+    ]
 
 
-def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSpec, catalog: str) -> str:
+def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSpec) -> str:
     """What a file says of its records."""
     if kind == "avro":
         return avro_schema(spark, file)
     if kind == "csv":
         return csv_schema(spark, file, source)
-    if kind == "table":
-        return str(spark.table(table_name(source, catalog)).schema.json())
     return parquet_schema(spark, file)
 
 

@@ -46,23 +46,30 @@ class Span:
 def taken_spans(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, int]) -> dict[str, list[Span]]:
     """What each consumer has taken, every line once: where a file was taken again from an earlier line, by the later
     batch. `newest`: each consumer's newest real batch."""
-    found: dict[str, list[Span]] = {consumer: [] for consumer in newest}
+    found: dict[str, dict[str, list[Span]]] = {consumer: {} for consumer in newest}
     inputs = read_ledger(spark, project, names.INPUTS)
     if inputs is None:
-        return found
+        return {consumer: [] for consumer in newest}
     for row in inputs.where(F.col("consumer").isin(*newest)).orderBy("batch", "path").collect():
         if row["batch"] > newest[row["consumer"]]:
             continue
-        before = without_later(found[row["consumer"]], row["path"], row["from_line"])
         place = (row["path"], row["from_line"], row["to_line"], row["batch"])
         span = Span(*place, row["size"], row["mtime"], row["fingerprint"])
-        found[row["consumer"]] = [*before, span]
-    return found
+        of_file = found[row["consumer"]].setdefault(span.path, [])
+        cut(of_file, span.from_line)
+        of_file.append(span)
+    return {consumer: [span for spans in files.values() for span in spans] for consumer, files in found.items()}
 
 
-def without_later(spans: Iterable[Span], path: str, from_line: int) -> list[Span]:
-    """The spans without what they hold of a file from a line on. One that holds nothing still tells of its batch."""
-    return [replace(s, to_line=min(s.to_line, from_line - 1)) if s.path == path else s for s in spans]
+def cut(spans: list[Span], from_line: int) -> None:
+    """Take from a file's spans what they hold from a line on. One that holds nothing still tells of its batch.
+
+    Needs: spans that were cut before each other: their last lines ascend, so that only the end is looked at.
+    """
+    for place in reversed(range(len(spans))):
+        if spans[place].to_line < from_line:
+            return
+        spans[place] = replace(spans[place], to_line=from_line - 1)
 
 
 def files_to_read(

@@ -1,9 +1,9 @@
 """The data files of an Iceberg table: which there were at a time, and whether they still are what was taken."""
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from engine.inputs.containers import data_files, rows_by_file, table_rows
+from engine.inputs.containers import data_files, read_parts, rows_by_file, table_rows
 from engine.inputs.listing import Look
 from engine.inputs.pending import Taken
 from engine.run.rejected import as_taken
@@ -62,3 +62,21 @@ def test_rows_are_numbered_without_those_that_are_gone(spark: SparkSession, feed
     found = table_rows(spark, f"lake.{feed.table}", paths).where("record.id < 10").orderBy("row")
     numbers = [(row["row"], row["record"]["id"]) for row in found.collect()]
     assert numbers == list(enumerate([key for key in (1, 2, 3) if key != gone], 1))
+
+
+def test_a_table_is_loaded_as_often_for_many_files_as_for_one(
+    spark: SparkSession, feed: SourceSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, loaded, table = data_files(spark, feed, "lake"), [], SparkSession.table
+
+    def counting(session: SparkSession, name: str) -> DataFrame:
+        loaded.append(name)
+        return table(session, name)
+
+    monkeypatch.setattr(SparkSession, "table", counting)
+    (part,) = read_parts(spark, files[:1], feed, "lake")
+    once = len(loaded)
+    (whole,) = read_parts(spark, files, feed, "lake")
+    assert (len(files), len(loaded), whole.schema) == (2, 2 * once, part.schema)
+    assert whole.rows.count() == 6
+    assert read_parts(spark, [], feed, "lake") == []
