@@ -25,8 +25,9 @@ def is_unowned(declared: Collection[str]) -> Column:
     return (F.col("kind") == REJECT) & ~F.coalesce(F.col("table").isin(list(declared)), F.lit(False))
 
 
-def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
-    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records.
+def check_unowned(delivery: Delivery, specs: Sequence[TableSpec], accepted: DataFrame | None = None) -> None:
+    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records. `accepted`:
+    where those are (file, line) that count no more.
 
     Raises: SourceError.
     """
@@ -34,8 +35,13 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec]) -> None:
     unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
+    if unowned <= allowed * read:
+        return
+    records = unowned_records(delivery, delivery.declared)
+    if accepted is not None:
+        records = records.join(accepted, on=PLACE, how="left_anti")
+        unowned = records.count()
     if unowned > allowed * read:
-        records = unowned_records(delivery, delivery.declared)
         raise SourceError(
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
             f" more than rejects.max_fraction {allowed:g} allows ({listed(commonest(records).collect())})"

@@ -77,6 +77,19 @@ def waiting_rejects(spark: SparkSession, project: ProjectSpec, newest: Mapping[s
     return mine.join(inputs.alias("i"), on=again, how="left_anti").transform(checkpointed)
 
 
+def accepted_places(spark: SparkSession, project: ProjectSpec, consumer: str) -> DataFrame | None:
+    """Where a consumer's rejects are that were accepted, by the run that took them or by who dismissed them, whatever
+    became of them since. None without any ledger.
+
+    Needs: rejects of real batches only.
+    Gives: file, line.
+    Rows: without duplicates.
+    """
+    ledgers = [read_ledger(spark, project, table) for table in (names.REJECTS, names.DISMISSALS)]
+    places = [rows.where(F.col("consumer") == consumer).select(*PLACE) for rows in ledgers if rows is not None]
+    return reduce(DataFrame.unionByName, places).distinct() if places else None  # a set of places, no fan-out
+
+
 def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> None:
     """Read and classify the rejected records: as they were kept, or from their files where that says more."""
     assert found.waiting is not None

@@ -30,7 +30,7 @@ from engine.run.folding import begin, newest_batch, refuse_other_axis
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
-from engine.run.rejected import Rejected, known_tables, moved_lines, read_in_context, waiting_rejects
+from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
 from engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.sequence import by_source
@@ -135,7 +135,7 @@ class Rereading:
     ) -> None:
         """Read and classify every line that was ever taken, then decode and replace table by table.
 
-        Raises: SourceError: they cannot be read, or too much of them is nothing siltstone knows.
+        Raises: SourceError: they cannot be read, or too much of them is nothing siltstone knows any more.
         """
         targets = self.targets(source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
@@ -149,7 +149,8 @@ class Rereading:
         delivery.classes = classes_of(delivery.records, FORMATS[source.format].fans_out)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)
         self.sources.append(source_report(delivery, specs))
-        check_unowned(delivery, specs)
+        # What was taken was accepted, by settings that may have been others: only what is new is judged.
+        check_unowned(delivery, specs, accepted_places(self.spark, self.project, control_consumer(source)))
         self.replace_all(delivery, specs, spans)
 
     def targets(self, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
@@ -180,7 +181,7 @@ class Rereading:
     def decode(self, delivery: Rejected, spec: TableSpec, spans: Sequence[Span]) -> Again:
         """Decode what a table ever took as if it were taken for the first time, and place it in its batches.
 
-        Raises: SourceError: too much cannot be decoded. SpecError: the table cannot have the columns, or its
+        Raises: SourceError: too much cannot be decoded any more. SpecError: the table cannot have the columns, or its
             history was made with another history.recorded.
         """
         assert delivery.records is not None
@@ -195,7 +196,8 @@ class Rereading:
         rejected = found.rejected(expected, good.count())
         if rejected:
             bad = reject_rows(found.rejects(), delivery.consumers[spec.table], 0)
-            accepted_rejects(spec, bad, expected, rejected).unpersist()
+            accepted = accepted_places(self.spark, self.project, spec.table)
+            accepted_rejects(spec, bad, expected, rejected, accepted).unpersist()
         carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), frame)
         newest, before = reached_before(self.spark, carried)
         placed = with_batch(good, frame).join(F.broadcast(before), on="batch", how="left")  # one row a batch

@@ -305,8 +305,11 @@ def decoded_marker(spec: TableSpec) -> dict[str, str]:
     }
 
 
-def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing: int) -> DataFrame:
-    """What a table could not take, cached, if it is no more than the spec allows.
+def accepted_rejects(
+    spec: TableSpec, rejects: DataFrame, records: int, missing: int, accepted: DataFrame | None = None
+) -> DataFrame:
+    """What a table could not take, cached, if it is no more than the spec allows. `accepted`: where those are (file,
+    line) that count no more.
 
     Raises: SourceError: more than the spec allows. InvariantViolation: records are neither changes nor rejects.
     """
@@ -319,6 +322,9 @@ def accepted_rejects(spec: TableSpec, rejects: DataFrame, records: int, missing:
             f" {rejected} are rejected. Nothing was taken.",
             "report this with the files; running again will not help",
         )
+    if accepted is not None and rejected > spec.rejects_max_fraction * records:
+        reasons = commonest(rejects.join(accepted, on=PLACE, how="left_anti")).collect()
+        rejected = sum(row["n"] for row in reasons)
     if rejected > spec.rejects_max_fraction * records:
         form = other_format(rejects.withColumnRenamed("record", "text"), spec.source)
         raise too_many_rejects(spec, reasons, rejected, records, form)

@@ -121,9 +121,14 @@ def test_other_settings_of_decoding_give_the_tables_that_they_would_have_given_f
     (found,) = verify(shop.project, [texts], shop.spark, sample=None, seed=3)
     assert found.status == EQUAL, found
 
-    report = read_again(shop, numbers)  # and back: what was good then is rejected now
+    strict = replace(numbers, rejects_max_fraction=0.0)
+    refused = read_again(shop, strict)  # and back: what was good then is rejected now
+    assert (refused.status, refused.exit_code) == (FAILED, 3)
+    assert ": 1 of 10 records cannot be decoded" in str(refused.error)
+    report = read_again(shop, numbers)
     assert (report.status, report.rejected) == (REBUILT, 4), report
     assert waiting(shop, numbers) == [*rejected, ("c.jsonl", 2, rejected[1][2])]
+    assert read_again(shop, strict).status == REBUILT  # what was accepted once is not judged again
 
 
 class Dying:
