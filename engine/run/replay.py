@@ -17,7 +17,7 @@ from engine.errors import InvariantViolation
 from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.arrival import reached_before
+from engine.run.arrival import arrivals, reached_before, told_before
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
 from engine.run.folding import (
@@ -213,17 +213,21 @@ def with_arrival(
 ) -> DataFrame:
     """The rows with what tells whether they came too late: they did when their file came, however long they waited.
 
-    Gives: their columns, then before_us: the greatest commit time of the batches before the one that took the file;
-        null where there is none, and where nothing is ever too late.
+    Gives: their columns, then before_us: the greatest commit time of the batches before the one that took the file, as
+        they told it, or of their changes where the snapshots are expired that did; null where there is none, and where
+        nothing is ever too late.
     Rows: 1:1.
     """
     if spec.lateness is None:
         return rows.withColumn("before_us", F.lit(None).cast("bigint"))
     spans = taken_spans(spark, project, {spec.table: newest_batch})[spec.table]
-    changes = read(spark, project.catalog.name, spec.target.changes)
-    _, before = reached_before(spark, changes, {span.batch for span in spans})
     placed = with_batch(rows, spans_frame(spark, spans))
-    return placed.join(F.broadcast(before), on="batch", how="left").drop("batch")  # one row a batch
+    batches = {row["batch"] for row in placed.select("batch").distinct().collect()} - {None}
+    catalog, name = project.catalog.name, spec.target.changes
+    before: dict[int, int | None] = {**told_before(spark, catalog, name, batches)}
+    if untold := batches - before.keys():
+        before = reached_before(read(spark, catalog, name), untold)[1] | before
+    return placed.join(F.broadcast(arrivals(spark, before)), on="batch", how="left").drop("batch")  # one row a batch
 
 
 def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:

@@ -22,7 +22,7 @@ from engine.inputs.lines import computed
 from engine.inputs.pending import PendingFile
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.arrival import reached_before
+from engine.run.arrival import arrivals, reached_before
 from engine.run.delivery import Consumer, classes_of, control_consumer, of_table, sharing, source_report, with_masks
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
@@ -199,8 +199,9 @@ class Rereading:
             accepted = accepted_places(self.spark, self.project, spec.table)
             accepted_rejects(spec, bad, expected, rejected, accepted).unpersist()
         carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), frame)
-        newest, before = reached_before(self.spark, carried)
-        placed = with_batch(good, frame).join(F.broadcast(before), on="batch", how="left")  # one row a batch
+        newest, before = reached_before(carried)
+        dates = arrivals(self.spark, before)
+        placed = with_batch(good, frame).join(F.broadcast(dates), on="batch", how="left")  # one row a batch
         columns = change_columns(found.rows, spec, F.col("batch"), F.col("before_us"))
         return Again(found, placed.select(*columns), rejected, newest)
 

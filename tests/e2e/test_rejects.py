@@ -307,14 +307,15 @@ def rejected(shop: Shop, spec: TableSpec) -> int:
 
 @pytest.mark.slow
 def test_a_replayed_change_came_too_late_if_its_file_did(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long it waited: what is replayed is what a siltstone that could read it would have taken."""
+    """However long it waited: what is replayed is what a siltstone that could read it would have taken, by how far the
+    source had come with what was rejected, too."""
     spec = replace(shop.spec(rejects=1.0), lateness=timedelta(seconds=15))
     right = replace(shop.spec(), lateness=timedelta(seconds=15))
-    shop.write("a.jsonl", [insert(100, row(1, "Alice")), insert(101, row(2, "Bob"))])
+    shop.write("a.jsonl", [insert(100, row(1, "Alice")), insert(120, row(2, "Bob"))])
     with older(monkeypatch):
         shop.taken(spec)
         shop.write(
-            "b.jsonl", [update(50, row(2, "long ago")), update(90, row(2, "just in time")), insert(200, row(3, "Cy"))]
+            "b.jsonl", [update(90, row(2, "long ago")), update(110, row(2, "just in time")), insert(200, row(3, "Cy"))]
         )
         shop.taken(spec)
     replayed(shop, spec)
