@@ -17,10 +17,9 @@ from quality.findings import KEY_CHECKS, find
 from quality.gaps import EVENTS, Looked, covered
 from quality.keys import OF_CHANGES
 from quality.reach import reaches_back
-from quality.scope import Tables
+from quality.scope import EVERY_BATCH, Tables
 from quality.timeline import struct_type
 
-EVERY_BATCH = -1
 EXACT_IN_JSON = (T.IntegralType, T.DecimalType, T.StringType, T.BooleanType, T.DateType, T.BinaryType)
 
 

@@ -19,6 +19,10 @@ class Taken:
     fingerprint: str
     to_line: int
 
+    def looks_like(self, file: InputFile) -> bool:
+        """Whether the file has the size and the time that it had then: nothing of it is read to tell."""
+        return (file.size, file.mtime) == (self.size, self.mtime)
+
 
 @dataclass(frozen=True)
 class PendingFile:
@@ -51,7 +55,7 @@ def pending_file(
     """What is new of one file, None when nothing is."""
     if taken is None:
         return PendingFile(file, look.fingerprint(file.path, file.size), 0, has_half_line(look, file))
-    if file.size == taken.size and file.mtime == taken.mtime:
+    if taken.looks_like(file):
         return None
     same = file.size >= taken.size and look.fingerprint(file.path, taken.size) == taken.fingerprint
     if same and file.size == taken.size:

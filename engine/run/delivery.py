@@ -77,12 +77,23 @@ def control_consumer(source: SourceSpec) -> str:
     return f"{names.CONTROL_OF}{source.path}"
 
 
+def targets_of(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
+    """Which table each consumer of a source writes."""
+    control = {control_consumer(source): ledger_name(project, names.CONTROL)}
+    return control | {spec.table: spec.target.changes for spec in specs}
+
+
+def newest_batches(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, int]:
+    """Each consumer's newest real batch. `targets`: the tables they write."""
+    return {name: newest_batch(spark, project, target) for name, target in targets.items()}
+
+
 def find_consumers(
     spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile], tidy: bool
 ) -> dict[str, Consumer]:
     """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
     removed."""
-    newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
+    newest = newest_batches(spark, project, targets)
     taken = {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
         for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
@@ -101,8 +112,7 @@ def find_consumers(
 
 def touched(files: Iterable[InputFile], taken: Mapping[str, Taken]) -> set[str]:
     """The files that are not as they were when they were taken."""
-    same = {(path, then.size, then.mtime) for path, then in taken.items()}
-    return {file.path for file in files if file.path in taken and (file.path, file.size, file.mtime) not in same}
+    return {file.path for file in files if file.path in taken and not taken[file.path].looks_like(file)}
 
 
 def taken_by_others(
@@ -119,7 +129,7 @@ def taken_by_others(
     first = inputs.where(is_other & F.col("path").isin(*paths)).groupBy("consumer", "path").agg(F.min("batch"))
     rows, targets = first.collect(), {spec.table: spec.target.changes for spec in project.tables}
     others = {consumer for consumer, _, _ in rows} & targets.keys()
-    newest = {consumer: newest_batch(spark, project, targets[consumer]) for consumer in others}
+    newest = newest_batches(spark, project, {consumer: targets[consumer] for consumer in others})
     return {path for consumer, path, batch in rows if batch <= newest.get(consumer, batch)}
 
 
@@ -136,8 +146,7 @@ def list_delivery(
     Raises: SourceError: nothing is there, or a file changed under its name.
     """
     files = source_files(spark, source, project.catalog.name, until_ms)
-    targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
-    targets |= {spec.table: spec.target.changes for spec in specs}
+    targets = targets_of(project, source, specs)
     declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
     consumers = with_masks(find_consumers(spark, project, targets, files, tidy), project, source)
     return Delivery(settled(spark, project.catalog.name, source, specs), files, consumers, declared)

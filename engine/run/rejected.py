@@ -14,13 +14,12 @@ from engine.inputs.containers import kind_of, rows_by_file
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile, Taken
 from engine.names import PLACE
-from engine.run.delivery import Consumer, Delivery, classes_of, control_consumer, sharing, with_masks
-from engine.run.folding import newest_batch
+from engine.run.delivery import Consumer, Delivery, classes_of, newest_batches, sharing, targets_of, with_masks
 from engine.run.order import settled
 from engine.run.records import context_of, read_beside, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.claims import taken_inputs
-from engine.table.ledger import ledger_name, open_rejects, read_ledger
+from engine.table.ledger import open_rejects, read_ledger
 
 OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
 """How reasons begin that were found in a change's values."""
@@ -41,9 +40,8 @@ def rejected_delivery(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]
 ) -> Rejected | None:
     """The rejects of a source as a delivery of their own; None when there are none. What unfinished runs left goes."""
-    targets = {control_consumer(source): ledger_name(project, names.CONTROL)}
-    targets |= {spec.table: spec.target.changes for spec in specs}
-    newest = {name: newest_batch(spark, project, target) for name, target in targets.items()}
+    targets = targets_of(project, source, specs)
+    newest = newest_batches(spark, project, targets)
     taken_inputs(spark, project, targets, newest)
     waiting = waiting_rejects(spark, project, newest)
     if waiting is None or waiting.isEmpty():

@@ -23,10 +23,20 @@ from engine.inputs.pending import PendingFile
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.arrival import arrivals, reached_before
-from engine.run.delivery import Consumer, classes_of, control_consumer, of_table, sharing, source_report, with_masks
+from engine.run.delivery import (
+    Consumer,
+    classes_of,
+    control_consumer,
+    newest_batches,
+    of_table,
+    sharing,
+    source_report,
+    targets_of,
+    with_masks,
+)
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
-from engine.run.folding import begin, newest_batch, refuse_other_axis
+from engine.run.folding import begin, refuse_other_axis
 from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
@@ -51,7 +61,7 @@ from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import column_dates, known_row, since_always
 from engine.table.claims import taken_inputs
 from engine.table.commit import drop_stale_branches
-from engine.table.ledger import append_frame, ledger_name, read_ledger
+from engine.table.ledger import append_frame, read_ledger
 from engine.table.remake import remake
 
 
@@ -109,8 +119,8 @@ class Rereading:
         self.progress(source.path, "reading inputs again")
         began = time.monotonic()
         try:
-            targets = self.targets(source, specs)
-            newest = {name: newest_batch(self.spark, self.project, target) for name, target in targets.items()}
+            targets = targets_of(self.project, source, specs)
+            newest = newest_batches(self.spark, self.project, targets)
             taken_inputs(self.spark, self.project, targets, newest)  # what unfinished runs left goes
             spans = taken_spans(self.spark, self.project, newest)
             known = [spec for spec in specs if spans[spec.table]]
@@ -137,7 +147,7 @@ class Rereading:
 
         Raises: SourceError: they cannot be read, or too much of them is nothing siltstone knows any more.
         """
-        targets = self.targets(source, specs)
+        targets = targets_of(self.project, source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
         declared = {spec.table: spec.keys for spec in sharing(self.project, source, specs)}
         masked = with_masks(consumers, self.project, source)
@@ -152,11 +162,6 @@ class Rereading:
         # What was taken was accepted, by settings that may have been others: only what is new is judged.
         check_unowned(delivery, specs, accepted_places(self.spark, self.project, control_consumer(source)))
         self.replace_all(delivery, specs, spans)
-
-    def targets(self, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
-        """The tables that the consumers of a source write."""
-        control = {control_consumer(source): ledger_name(self.project, names.CONTROL)}
-        return control | {spec.table: spec.target.changes for spec in specs}
 
     def replace_all(self, delivery: Rejected, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]) -> None:
         """Decode every table; then replace control events and changes, and fold. A table's failure is its own."""
