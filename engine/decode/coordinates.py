@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine.inputs.globs import plain_start
 from engine.spec.model import SourceSpec
-
-_GLOB: Final = re.compile(r"[*?\[{]")
 
 
 def file_name(file: Column, source: SourceSpec) -> Column:
     """The name of a file below the folder that the source's path names, so that moving the folder changes no order."""
-    folder = _GLOB.split(source.path, maxsplit=1)[0].rpartition("/")[0]
+    folder = plain_start(source.path).rpartition("/")[0]
     bare = re.sub(r"^[A-Za-z][A-Za-z0-9+.-]*:/+", "/", folder)
     return F.regexp_replace(file, F.lit(rf"^.*?\Q{bare}/\E"), F.lit("")) if bare else file

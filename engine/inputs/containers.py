@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.errors import SourceError, SpecError
+from engine.inputs.globs import exactly
 from engine.inputs.lines import UNREADABLE
-from engine.inputs.listing import NO_FILE, InputFile, exactly, is_compressed, read_bytes
+from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
 from engine.inputs.parquet import parquet_schema
 from engine.inputs.quotes import with_open_quotes
 from engine.jars import SPARK_AVRO

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from engine.errors import SourceError
 from engine.frames import checkpointed, local_frame
-from engine.inputs.listing import InputFile, exactly, file_system, first_line, is_compressed
+from engine.inputs.globs import exactly
+from engine.inputs.listing import InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.

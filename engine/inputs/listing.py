@@ -1,23 +1,22 @@
 """The files of a source, through Hadoop's FileSystem: every place Spark can read is a place siltstone can list."""
 
 import hashlib
-import re
 from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from engine.errors import SourceError
+from engine.inputs.globs import is_pattern
 
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
 TAIL_BYTES = 1 << 24
 LOCAL = "file"
 NO_FILE = "check source.path, or how the spec says files are written"
-_OF_GLOBS: Final = re.compile(r"[\\{}\[\]*?]")
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def list_files(spark: SparkSession, path: str, until_ms: int | None = None) -> l
     except Py4JJavaError as error:
         raise SourceError(f"Cannot list {path}: {first_line(error)}.", "check the path and the permissions") from error
     if not matched:
-        kind = "matches no file" if set("*?[{") & set(path) else "does not exist"
+        kind = "matches no file" if is_pattern(path) else "does not exist"
         raise SourceError(f"Cannot read {path}: it {kind}.", "check source.path in the spec")
     found = [file for status in matched for file in files_below(system, status)]
     if not found:
@@ -69,11 +68,6 @@ def files_below(system: Any, status: Any) -> list[InputFile]:
 def hidden(status: Any) -> bool:
     """Whether Spark would pass over it."""
     return str(status.getPath().getName()).startswith((".", "_"))
-
-
-def exactly(path: str) -> str:
-    """A listed path as Spark's readers are given it: they would look for more files where a name reads as a glob."""
-    return _OF_GLOBS.sub(r"\\\g<0>", path)
 
 
 def file_system(spark: SparkSession, path: str) -> tuple[Any, Any]:

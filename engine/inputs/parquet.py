@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from engine.errors import SourceError
+from engine.inputs.globs import exactly
 from engine.inputs.lines import UNREADABLE
-from engine.inputs.listing import NO_FILE, InputFile, exactly, file_system
+from engine.inputs.listing import NO_FILE, InputFile, file_system
 from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS
 
 _CLOCK: Final = re.compile(r"(TIME|TIMESTAMP)\((MILLIS|MICROS|NANOS),(true|false)\)")

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from engine.errors import SourceError
-from engine.inputs.listing import exactly, is_compressed
+from engine.inputs.globs import exactly
+from engine.inputs.listing import is_compressed
 
 LISTED_FILES: Final = 50
 NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")

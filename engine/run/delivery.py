@@ -1,6 +1,5 @@
 """What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,7 @@ from engine.decode.look import tell_types
 from engine.decode.outcome import some
 from engine.errors import SourceError
 from engine.frames import local_frame
+from engine.inputs.globs import plain_start
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
@@ -32,7 +32,6 @@ from engine.table.ledger import ledger_name, read_ledger
 
 TEXT_HASH: Final = "text_hash"
 LAST_LINES: Final = "file string, line bigint"
-WILD: Final = re.compile(r"[*?\[{\\]")  # what begins a pattern in a path
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def with_masks(consumers: Mapping[str, Consumer], project: ProjectSpec, source: 
 
 def can_share(one: str, other: str) -> bool:
     """Whether two paths may take the same files, by what they say before their first pattern."""
-    begins = [WILD.split(path, maxsplit=1)[0].rstrip("/") for path in (one, other)]
+    begins = [plain_start(path).rstrip("/") for path in (one, other)]
     return begins[0].startswith(begins[1]) or begins[1].startswith(begins[0])
 
 
