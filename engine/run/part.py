@@ -2,11 +2,12 @@
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import reduce
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
@@ -15,6 +16,7 @@ from pyspark.sql import types as T
 from engine.errors import SpecError
 
 Bounds = tuple[str | None, str | None]
+_WITH_YEAR: Final = re.compile(r"\s*[+-]?[0-9]{4}")
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def key_value(spark: SparkSession, key: T.StructType, name: str, text: str) -> A
             value = base64.b64decode(text, validate=True)
         except binascii.Error:
             value = None
+    elif isinstance(kind, T.DatetimeType) and not _WITH_YEAR.match(text):
+        value = None  # to Spark 10:00 is one of today, and yesterday a day
     else:
         # What the type takes is asked of Spark, and stays an expression: Python's values know other bounds.
         typed = F.lit(text).try_cast(kind)
