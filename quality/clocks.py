@@ -1,6 +1,6 @@
 """How far sources have come in time: each has a clock of its own, but those that are names of one log have one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -30,9 +30,14 @@ def of_source(moments: Moments) -> Column:
 
 def as_one(moments: Moments) -> Moments:
     """The moments of sources that are names of one log: each is as far as any."""
-    return dict.fromkeys(moments, max((moment for moment in moments.values() if moment is not None), default=None))
+    return dict.fromkeys(moments, latest(moments.values()))
 
 
-def later(one: datetime | None, other: datetime | None) -> datetime | None:
-    """The later of two moments of which either may be missing."""
-    return max((moment for moment in (one, other) if moment is not None), default=None)
+def earliest(moments: Iterable[datetime | None]) -> datetime | None:
+    """The first of the moments that are known; None where none is."""
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def latest(moments: Iterable[datetime | None]) -> datetime | None:
+    """The last of the moments that are known; None where none is."""
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -1,6 +1,6 @@
 """What the control rows of a table's sources can tell: which kinds there are, how far in time they reach."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -12,7 +12,7 @@ from engine.decode.control import named_source
 from engine.moments import collectable
 from engine.schema import control_kinds
 from quality import catalogue
-from quality.clocks import Moments, as_one, known_at, later
+from quality.clocks import Moments, as_one, earliest, known_at, latest
 from quality.lost import is_numbered
 from quality.snapshots import SCAN_ENDED, is_request
 
@@ -91,19 +91,13 @@ def evidence_of(
         return Evidence(since)
     told = rows_of(control, sources).groupBy("source").agg(*facts_of(since)).collect()
     facts: dict[str, Any] = {name: sum(row[name] for row in told) for name in counted()}
-    earliest, latest = ("beats_from",), ("taken_before", "taken_newest", "marks_before")
-    facts |= {name: min(known(row[name] for row in told), default=None) for name in earliest}
-    facts |= {name: max(known(row[name] for row in told), default=None) for name in latest}
-    facts["taken_newest"] = later(facts["taken_newest"], newest_taken)
+    facts["beats_from"] = earliest(row["beats_from"] for row in told)
+    facts |= {name: latest(row[name] for row in told) for name in ("taken_before", "taken_newest", "marks_before")}
+    facts["taken_newest"] = latest((facts["taken_newest"], newest_taken))
     facts["commit_before"] = {row["source"]: row["commit_before"] for row in told}
     of_ledgers = {row["source"]: row["commit_newest"] for row in told}
-    facts["commit_newest"] = {one: later(of_ledgers.get(one), newest.get(one)) for one in sources}
+    facts["commit_newest"] = {one: latest((of_ledgers.get(one), newest.get(one))) for one in sources}
     return Evidence(since, **facts)
-
-
-def known(moments: Iterable[datetime | None]) -> Iterator[datetime]:
-    """Those of the moments that are not missing."""
-    return (moment for moment in moments if moment is not None)
 
 
 def counted() -> dict[str, Column]:
