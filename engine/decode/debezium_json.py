@@ -103,7 +103,9 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
         _ingest_ts(value).alias("ingest_ts"),
         debezium_places.table(source, declared).alias("table"),
         debezium_places.place(source, value.getField("op"), order).alias("position"),
-        F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"))).alias("control_kind"),
+    ).withColumn(
+        "control_kind",
+        F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"), F.col("table").isin(*declared))),
     )
 
 
@@ -169,13 +171,17 @@ def _header(text: Column, value: Column, op: str, name: str) -> Column:
 
 
 def _commit_ts(value: Column) -> Column:
-    """The source's time of the change; a transaction's boundary has its time outside of a source block."""
+    """The source's time of the change; a transaction's boundary has its time outside of a source block.
+
+    Zero is no time: READs of connectors that know none say so (embedded ones, and MySQL's before 1.5).
+    """
     source = value.getField("source")
     nanos = F.floor(source.getField("ts_ns").cast("decimal(20,0)") / 1_000).cast("bigint")
     boundary = F.when(value.getField("status").isNotNull(), value.getField("ts_ms"))
     millis = F.try_multiply(F.coalesce(source.getField("ts_ms"), boundary), F.lit(1_000))
     committed = F.try_multiply(debezium_places.committed_ms(source), F.lit(1_000))
-    return values.moment(F.coalesce(committed, source.getField("ts_us"), nanos, millis), "micros")
+    told = [F.nullif(micros, F.lit(0)) for micros in (committed, source.getField("ts_us"), nanos, millis)]
+    return values.moment(F.coalesce(*told), "micros")
 
 
 def _ingest_ts(value: Column) -> Column:

@@ -30,6 +30,7 @@ SIGNALS: Final = (
     "set-binlog-position",
     "log",
 )
+_MARKER_ID: Final = "^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:open|close)$"
 
 
 def op(code: Column) -> Column:
@@ -42,14 +43,14 @@ def origin(code: Column) -> Column:
     return F.when(code == "r", names.ORIGIN_SNAPSHOT).when(code.isin(*OPS), names.ORIGIN_STREAM)
 
 
-def control_kind(value: Column, text: Column) -> Column:
-    """Which control event, or null."""
+def control_kind(value: Column, text: Column, is_declared: Column) -> Column:
+    """Which control event, or null. `is_declared`: whether a spec names the table of a change."""
     code, source = value.getField("op"), value.getField("source")
     no_op, images = code.isNull(), F.coalesce(value.getField("before"), value.getField("after"))
     nothing = no_op & source.isNull() & images.isNull()
     is_ddl = value.getField("ddl").isNotNull() | value.getField("tableChanges").isNotNull()
     return (
-        F.when(code.isin(*OPS), _signal_kind(value))
+        F.when(code.isin(*OPS), _signal_kind(value, is_declared))
         .when(code == "m", control_kinds.MESSAGE)
         .when(no_op & (value.getField("status") == "BEGIN"), control_kinds.TRANSACTION_BEGIN)
         .when(no_op & (value.getField("status") == "END"), control_kinds.TRANSACTION_END)
@@ -64,10 +65,12 @@ def _is_null_message(text: Column) -> Column:
     return text.rlike(r'"(?:value|payload)"\s*:\s*null') | (F.trim(text) == "null")
 
 
-def _signal_kind(value: Column) -> Column:
+def _signal_kind(value: Column, is_declared: Column) -> Column:
     """Rows of the signal table: nothing but id, type and data, and a type that Debezium knows.
 
     A delete may carry the id alone. Deleting the open row closes a window, too. Rows read by a snapshot mark nothing.
+    A table that a spec names may have such columns, and words of its own in them: of its rows only those are signals
+    that mark a window, with the ids that Debezium makes for them.
     """
     code = value.getField("op")
     row = F.when(code == "d", value.getField("before")).otherwise(value.getField("after"))
@@ -84,7 +87,13 @@ def _signal_kind(value: Column) -> Column:
         .when(closed | withdrawn, control_kinds.WINDOW_CLOSE)
         .when(kind.isin(*SIGNALS), control_kinds.SIGNAL)
     )
-    return F.when(is_signal, marker)
+    is_foreign = F.coalesce(is_declared, F.lit(False)) & ~_is_marker(marker, row_id)
+    return F.when(is_signal & ~is_foreign, marker)
+
+
+def _is_marker(kind: Column, row_id: Column) -> Column:
+    """Whether a signal is one that Debezium itself writes around a chunk of a snapshot."""
+    return kind.isin(control_kinds.WINDOW_OPEN, control_kinds.WINDOW_CLOSE) & row_id.rlike(_MARKER_ID)
 
 
 def event_id(value: Column, control: Column) -> Column:

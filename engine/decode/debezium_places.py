@@ -39,10 +39,15 @@ def connector(source: Column) -> Column:
 
 
 def table(source: Column, declared: Declared) -> Column:
-    """The table's name. One spec's table is that of events that say nothing of where they are from, as in Oracle's
-    documentation."""
+    """The table's name: where a spec names it, with the database before it, for a connector of SQL Server can read
+    several. One spec's table is that of events that say nothing of where they are from, as in Oracle's documentation.
+    """
     schema = F.when(source["connector"].isin(*BINLOG_CONNECTORS), source["db"]).otherwise(source["schema"])
     told = F.when(source["table"] != "", F.concat_ws(".", schema, source["table"]))
+    of_databases = [name for name in declared if name.count(".") > 1]
+    if of_databases:
+        full = F.concat_ws(".", source["db"], source["schema"], source["table"])
+        told = F.when((source["connector"] == SQLSERVER) & full.isin(of_databases), full).otherwise(told)
     if len(declared) != 1:
         return told
     says_nothing = F.coalesce(*[source[name] for name in ("connector", "db", "schema", "table")]).isNull()

@@ -12,7 +12,7 @@ from engine import names
 from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes
 from engine.decode.look import tell_types
 from engine.decode.outcome import some
-from engine.errors import SourceError
+from engine.errors import SourceError, SpecError
 from engine.frames import local_frame
 from engine.inputs.globs import plain_start
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
@@ -25,6 +25,7 @@ from engine.run.folding import newest_batch
 from engine.run.order import settled
 from engine.run.records import context_of, read_beside, read_records, source_files
 from engine.schema.control_kinds import REDELIVERY
+from engine.spec.collisions import ONE, placed_otherwise
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.claims import taken_inputs
@@ -142,11 +143,16 @@ def list_delivery(
 ) -> Delivery:
     """List a source's files, and find what is new to each consumer. Without `tidy` nothing is written.
 
-    Raises: SourceError: nothing is there, or a file changed under its name.
+    Raises: SourceError: nothing is there, or a file changed under its name. SpecError: another table's spec places the
+        same events otherwise.
     """
+    tables = sharing(project, source, specs)
+    for other in tables:
+        if setting := placed_otherwise(source, other.source):
+            raise SpecError(f"Cannot take {source.path}: {other.table} takes it with another source.{setting}.", ONE)
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = targets_of(project, source, specs)
-    declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
+    declared = {spec.table: spec.keys for spec in tables}
     consumers = with_masks(find_consumers(spark, project, targets, files, tidy), project, source)
     return Delivery(settled(spark, project.catalog.name, source, specs), files, consumers, declared)
 

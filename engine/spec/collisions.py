@@ -1,19 +1,26 @@
-"""What the specs of one project must not share: a source table, or a table they write."""
+"""What the specs of one project must not share: a source table, or a table they write; and what they must, of files
+that several take."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from engine.errors import Violation
 from engine.names import LEDGER_TABLES
 from engine.spec.document import Document
-from engine.spec.model import ProjectSpec, TableSpec
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.spec.wording import Place, shown
+
+PLACED: Final = frozenset({"debezium-json", "debezium-avro"})
+"""The formats whose order decides where the windows of snapshots stand."""
+ONE: Final = "the windows of their snapshots are placed once for all tables: say the same in both specs."
 
 
 def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec) -> Iterator[Violation]:
-    """A violation for every source table read twice and every target table written by two."""
+    """A violation for every source table read twice, every target table written by two, and files placed in two ways."""
     sources: dict[str, str] = {}
+    paths: dict[str, tuple[SourceSpec, str]] = {}
     targets = own_tables(project.namespace)
     for spec, document in read:
         who = shown(spec.table) if spec.file is None else f"{shown(spec.table)} in {spec.file.name}"
@@ -21,10 +28,25 @@ def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec)
         if first != who:
             yield document.violation(("table",), f"the table {shown(spec.table)} has a spec already ({first})")
             continue
+        other, of = paths.setdefault(spec.source.path, (spec.source, who))
+        if setting := placed_otherwise(spec.source, other):
+            yield document.violation(
+                ("source", setting), f"{of} takes the same files with another source.{setting}", ONE
+            )
         for place, name in _targets(spec):
             owner = targets.setdefault(name.casefold(), f"{who}, {place[-1]}")
             if owner != f"{who}, {place[-1]}":
                 yield document.violation(place, f"{shown(name)} is written already ({owner})", "name another table.")
+
+
+def placed_otherwise(one: SourceSpec, other: SourceSpec) -> str | None:
+    """The setting by which two sources over the same files would place their events differently; None where none does.
+
+    The windows of snapshots are placed once for all tables of the files.
+    """
+    if one.epochs != other.epochs:
+        return "epoch"
+    return "order" if one.order != other.order and {one.format, other.format} <= PLACED else None
 
 
 def own_tables(namespace: str) -> dict[str, str]:

@@ -5,8 +5,10 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
+from engine.decode import envelopes
+from engine.spec.model import SourceSpec
 from tests.recordings import DATA
-from tests.unit.decode.given import enveloped, event
+from tests.unit.decode.given import enveloped, event, lines
 
 ORACLE = {
     "connector": "oracle",
@@ -117,3 +119,11 @@ def test_the_pairs_of_oracle_hold(spark: SparkSession) -> None:
     rows = told(enveloped(spark, [oracle(**side) for pair in pairs for side in pair]))
     assert pairs
     assert all(one < other for one, other in zip(rows[::2], rows[1::2], strict=True))
+
+
+def test_a_spec_can_name_the_database_of_a_table_of_sql_server(spark: SparkSession) -> None:
+    told = [event("c", after={"id": 1}, source=SQLSERVER | {"db": db, "commit_lsn": "1:1:1"}) for db in ("a", "b", "c")]
+    declared = {"a.dbo.jobs": None, "b.dbo.jobs": None, "dbo.jobs": None}
+    found = envelopes(lines(spark, told), SourceSpec("debezium-json", "x"), declared).orderBy("line").collect()
+    assert [row.table for row in found] == ["a.dbo.jobs", "b.dbo.jobs", "dbo.jobs"]
+    assert {row.table for row in enveloped(spark, told)} == {"dbo.jobs"}

@@ -195,6 +195,34 @@ def test_control_events_keep_what_a_check_needs(spark: SparkSession) -> None:
     assert opened.commit_ts is not None
 
 
+def test_rows_of_a_declared_table_are_no_signals_but_debeziums_own_markers(spark: SparkSession) -> None:
+    uuid = "0b6f1c3e-7d42-4f7b-9a55-2f0e4f0c9d11"
+    markers = [
+        signal("c", f"{uuid}-open", "snapshot-window-open"),
+        signal("c", f"{uuid}-close", "snapshot-window-close"),
+        signal("d", f"{uuid}-open", None),
+    ]
+    own = [
+        signal("c", "1", "log"),
+        signal("u", "1", "execute-snapshot"),
+        signal("d", "front-door-open", None),
+        signal("c", "x-close", "snapshot-window-close"),
+    ]
+    found = envelopes(lines(spark, markers + own), SourceSpec("debezium-json", "x"), {"debezium.signal": None})
+    kinds = [row.control_kind for row in found.orderBy("line").collect()]
+    assert kinds == ["window_open", "window_close", "window_close", None, None, None, None]
+
+
+def test_a_time_of_zero_is_none(spark: SparkSession) -> None:
+    never = {"ts_ms": 0, "ts_us": 0, "ts_ns": 0}
+    read, half = enveloped(
+        spark, [event("r", after={"id": 1}, source=never), event("c", after={"id": 1}, source={"ts_us": 0})]
+    )
+    assert (read.kind, read.commit_ts) == ("change", None)
+    assert read.ingest_ts == datetime(2023, 11, 14, 22, 13, 21)
+    assert half.commit_ts == datetime(2023, 11, 14, 22, 13, 20)
+
+
 def test_a_format_without_a_decoder_is_refused(spark: SparkSession) -> None:
     with pytest.raises(SpecError, match="no decoder"):
         envelopes(lines(spark, []), SourceSpec("smoke-signals", "x"))

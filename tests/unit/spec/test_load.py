@@ -117,6 +117,19 @@ def test_two_specs_that_write_one_table_are_a_violation_whatever_the_case(tmp_pa
     assert "'x.t' in a.yaml, history" in found.message
 
 
+@pytest.mark.parametrize(("setting", "value"), [("epoch", "[{until: 2026-01-01T00:00:00Z}]"), ("order", "scn")])
+def test_specs_that_place_the_same_events_in_two_ways_are_a_violation(tmp_path: Path, setting: str, value: str) -> None:
+    folder = tmp_path / "specs"
+    write_spec(folder, "a.yaml", "x.a")
+    other = write_spec(folder, "b.yaml", "x.b")
+    other.write_text(other.read_text().replace("path:", f"{setting}: {value}, path:"), encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        load_specs(None, load_project(start=tmp_path))
+    (found,) = caught.value.violations
+    assert (found.file, found.path) == (other, f"$.source.{setting}")
+    assert f"'x.a' in a.yaml takes the same files with another source.{setting}" in found.message
+
+
 def test_a_single_spec_brings_its_own_project(tmp_path: Path) -> None:
     (tmp_path / "siltstone.yaml").write_text("namespace: ledger\n", encoding="utf-8")
     file = write_spec(tmp_path / "specs", "a.yaml", "x.t")
