@@ -74,7 +74,8 @@ def rebuild(
     """Fold the changes of these tables again, aside, and replace what was folded before: one commit a table.
 
     With `part` only the keys in it, and those that key changes link with them, are replaced; the settings must be those
-    of the fold before. A table that fails does not stop the others.
+    of the fold before. Where a batch is published only when its checks pass, what is not published waits for the next
+    run, which checks it. A table that fails does not stop the others.
 
     Raises: LockedError: another run is at work. SpecError: `part` with more than one table.
     """
@@ -102,8 +103,9 @@ def rebuild_table(
         elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
             return rebuilt(spec, made_anew(project, spec, spark), began)
         work = open_folding(spark, project, spec)
-        if work is None or (part is not None and work.folded == Folded()):
+        if work is None or (work.folded == Folded() and (part is not None or is_checked_first(spec))):
             return TableReport(spec.table, NOTHING_NEW)
+        work.target = published(work.folded, work.target) if is_checked_first(spec) else work.target
         before = versions_before(work.rows.history)
         work.generation = uuid.uuid4().hex[:12]
         drop_stale_branches(spark, work.catalog, spec.target.history)
@@ -116,6 +118,16 @@ def rebuild_table(
         return failed(spec, error, time.monotonic() - began)
     work.versions |= before
     return rebuilt(spec, work, began)
+
+
+def is_checked_first(spec: TableSpec) -> bool:
+    """Whether no batch of a table is published before its checks have passed."""
+    return spec.quality.on_failure == "block"
+
+
+def published(folded: Folded, target: Folded) -> Folded:
+    """What there is to fold, no further than it was folded and published before."""
+    return replace(target, batch=folded.batch, control_batch=folded.control_batch)
 
 
 def rebuilt(spec: TableSpec, work: Folding, began: float) -> TableReport:
@@ -146,6 +158,8 @@ def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Fol
     is_there = exists(spark, catalog, history)
     before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
     work = open_anew(spark, project, spec)
+    if is_checked_first(spec):
+        work.target = published(marker_of(spark, catalog, history)[0] if is_there else Folded(), work.target)
     work.generation = uuid.uuid4().hex[:12]
     with light_planning(spark, work.is_small(), project.spark.conf):
         fold_anew(work)
