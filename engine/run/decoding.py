@@ -13,14 +13,13 @@ from engine.schema.evolve import promotes
 from engine.spec.columns import parse_column_type
 from engine.spec.fingerprint import EPOCHS, SOURCE, decode_fingerprints, mask_fingerprints
 from engine.spec.model import TableSpec
-from engine.table.catalog import exists
-from engine.table.changes import known_columns
+from engine.table.changes import has_begun, known_columns
 from engine.table.commit import newest_summary
 
 
 def decoded_otherwise(spark: SparkSession, catalog: str, spec: TableSpec) -> list[str]:
     """What of the spec is not what the stored changes were decoded with; empty where there are none."""
-    if not exists(spark, catalog, spec.target.changes):
+    if not has_begun(spark, catalog, spec.target.changes):
         return []
     keys, row = known_columns(spark, catalog, spec.target.changes)
     told = newest_summary(spark, catalog, spec.target.changes)

@@ -18,7 +18,7 @@ ONE: Final = "the windows of their snapshots are placed once for all tables: say
 
 
 def collisions(read: Sequence[tuple[TableSpec, Document]], project: ProjectSpec) -> Iterator[Violation]:
-    """A violation for every source table read twice, every target table written by two, and files placed in two ways."""
+    """A violation for every source table read twice, each target table written by two, and files placed in two ways."""
     sources: dict[str, str] = {}
     paths: dict[str, tuple[SourceSpec, str]] = {}
     targets = own_tables(project.namespace)

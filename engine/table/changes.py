@@ -15,9 +15,11 @@ from engine.table.catalog import (
     create,
     exists,
     identifier,
+    load,
     properties_of,
     read,
     set_properties,
+    snapshot_id,
     widen_column,
 )
 
@@ -25,8 +27,13 @@ SINCE_PREFIX = "siltstone.since."
 
 
 def known_row(spark: SparkSession, catalog: str, name: str) -> T.StructType | None:
-    """The columns the table knows, None when it does not exist."""
-    return known_columns(spark, catalog, name)[1] if exists(spark, catalog, name) else None
+    """The columns the table knows, None when it does not exist, or nothing was ever taken into it."""
+    return known_columns(spark, catalog, name)[1] if has_begun(spark, catalog, name) else None
+
+
+def has_begun(spark: SparkSession, catalog: str, name: str) -> bool:
+    """Whether anything was taken into the table: a first batch that was refused leaves it without a snapshot."""
+    return exists(spark, catalog, name) and snapshot_id(load(spark, catalog, name)) is not None
 
 
 def known_keys(spark: SparkSession, catalog: str, name: str) -> tuple[str, ...]:
@@ -46,12 +53,14 @@ def known_columns(spark: SparkSession, catalog: str, name: str) -> tuple[tuple[s
 def ensure_changes(
     spark: SparkSession, catalog: str, name: str, keys: Sequence[str], row: T.StructType, batch: int, version: int
 ) -> None:
-    """Create the table, or add and widen columns so that `row` fits.
+    """Create the table, or add and widen columns so that `row` fits. One that nothing was taken into is made anew: the
+    spec, or the events, can have been mended since.
 
     An added column is dated: changes of batches before `batch` did not carry it.
     """
     known = known_row(spark, catalog, name)
     if known is None:
+        spark.sql(f"DROP TABLE IF EXISTS {identifier(catalog, name)}")
         schema = change_schema(key_schema(keys, row), row)
         create(spark, catalog, name, schema, properties={"format-version": str(version)})
         return

@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -314,3 +314,12 @@ def test_a_file_of_rows_that_is_still_to_be_written_is_passed_over(
         (tmp_path / f"{name}.{ending}").write_bytes(content)
     source = SourceSpec("rows", str(tmp_path), rows=RowsSpec("a.b", (("n", "any"),)))
     assert [Path(file.path).name for file in source_files(spark, source, "lake", None)] == [f"a.{ending}"]
+
+
+def test_a_first_run_that_was_refused_leaves_nothing_in_the_way_of_a_mended_spec(shop: Shop) -> None:
+    shop.write("a.jsonl", [insert(1, row(1, "Alice", 3)), insert(2, row(2, "Bob", 4))])
+    wrong = replace(shop.spec(columns={"id": "int", "name": "int", "n": "string"}), keys=("n",))
+    assert "cannot be decoded" in failure(shop.run(wrong), 3)
+    assert nothing_taken(shop)
+    shop.taken()
+    assert shop.latest() == [(1, "Alice", 3), (2, "Bob", 4)]
