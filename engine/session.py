@@ -1,8 +1,11 @@
 """The Spark session: the one that is there, checked, or a local one with the pinned jars and the project's catalog."""
 
+import codecs
+import locale
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
@@ -203,11 +206,29 @@ def _start_gateway(conf: Mapping[str, str]) -> None:
     keep = log.exists() and log.stat().st_size < MAX_LOG_BYTES
     settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     try:
-        with log.open("ab" if keep else "wb") as stderr:
+        with log.open("ab" if keep else "wb") as stderr, utf8_names():
             gateway = launch_gateway(settings, {"stderr": stderr})  # type: ignore[no-untyped-call]  # pyspark gives it no types
     except PySparkRuntimeError as error:
         raise SpecError(f"Cannot start Spark: its JVM ended at once (its words are in {log}).") from error
     SparkContext(conf=settings, gateway=gateway)
+
+
+@contextmanager
+def utf8_names() -> Iterator[None]:
+    """Let what is started inside see the disk in UTF-8. In a locale of another encoding (LC_ALL=C, as cron has it) Java
+    cannot name every file, and passes over those."""
+    if sys.platform != "linux" or codecs.lookup(locale.getencoding()).name == "utf-8":
+        yield  # elsewhere Java does not ask the locale
+        return
+    before = os.environ.get("LC_ALL")
+    os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = before
 
 
 def _configured(conf: Mapping[str, str]) -> "SparkSession":

@@ -1,6 +1,8 @@
 """The files of a source, through Hadoop's FileSystem: every place Spark can read is a place siltstone can list."""
 
 import hashlib
+import os
+import re
 from base64 import b64decode
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from engine.errors import SourceError
-from engine.inputs.globs import is_pattern
+from engine.inputs.globs import is_pattern, plain, plain_start
 
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
@@ -42,6 +44,7 @@ def list_files(spark: SparkSession, path: str, until_ms: int | None = None) -> l
     Raises: SourceError: nothing is there, or the place cannot be read.
     """
     system, root = file_system(spark, path)
+    refuse_unseen(spark, system, path)
     try:
         matched = system.globStatus(root)
     except Py4JJavaError as error:
@@ -54,6 +57,25 @@ def list_files(spark: SparkSession, path: str, until_ms: int | None = None) -> l
         raise SourceError(f"Cannot read {path}: the folder holds no files.", "check source.path in the spec")
     kept = [file for file in found if until_ms is None or file.mtime <= until_ms]
     return sorted(kept, key=lambda file: file.path)
+
+
+def refuse_unseen(spark: SparkSession, system: Any, path: str) -> None:
+    """See that Java can name every file below a folder of this machine: it passes over those that it cannot.
+
+    Raises: SourceError: it was started in a locale in which it cannot.
+    """
+    encoding = spark._jvm.java.lang.System.getProperty("sun.jnu.encoding") if spark._jvm is not None else None
+    if encoding is None or encoding.upper() in ("UTF-8", "UTF8") or system.getUri().getScheme() != LOCAL:
+        return
+    begin = plain_start(path).rpartition("/")[0] if is_pattern(path) else plain(path)
+    for below, folders, files in os.walk(os.fsencode(re.sub(r"^file:/*", "/", begin))):
+        for name in (*folders, *files):
+            if not name.isascii():
+                file = Path(os.fsdecode(below), os.fsdecode(name))
+                raise SourceError(
+                    f"Cannot list {path}: Java cannot name {file} in its encoding {encoding}, and would pass over it.",
+                    "start Spark's driver with LC_ALL=C.UTF-8 in its environment",
+                )
 
 
 def files_below(system: Any, status: Any) -> list[InputFile]:

@@ -1,5 +1,7 @@
 """What a session is told, and what a session that is there must have."""
 
+import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from engine.session import (
     session_conf,
     spark_session,
     sqlite_file,
+    utf8_names,
 )
 from engine.spec.model import CatalogSpec, ProjectSpec, SparkSpec
 
@@ -135,3 +138,15 @@ def test_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SpecError, match=r"Java 8 at .* is too old"):
         require_java()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Java does not ask the locale")
+def test_java_sees_the_disk_in_utf_8_whatever_the_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.setattr("locale.getencoding", lambda: "ANSI_X3.4-1968")
+    with utf8_names():
+        assert os.environ["LC_ALL"] == "C.UTF-8"
+    assert os.environ["LC_ALL"] == "C"
+    monkeypatch.setattr("locale.getencoding", lambda: "utf8")
+    with utf8_names():
+        assert os.environ["LC_ALL"] == "C"

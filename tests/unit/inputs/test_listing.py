@@ -1,4 +1,4 @@
-"""Pieces of files, from the disk and through the JVM."""
+"""Files as they are listed, and pieces of them, from the disk and through the JVM."""
 
 import random
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.errors import SourceError
-from engine.inputs.listing import bytes_through_jvm, file_system, read_bytes
+from engine.inputs.listing import bytes_through_jvm, file_system, list_files, read_bytes
 
 SIZE = 100_000
 CONTENT = random.Random(1).randbytes(SIZE)
@@ -34,3 +34,19 @@ def test_a_file_that_became_shorter_is_told(spark: SparkSession, tmp_path: Path)
         read_bytes(spark, str(file), SIZE - 3, 10)
     system, root = file_system(spark, str(file))
     assert bytes_through_jvm(spark, system.open(root), SIZE - 3, 10) == CONTENT[-3:]
+
+
+def test_a_file_that_java_cannot_name_is_not_passed_over(spark: SparkSession, tmp_path: Path) -> None:
+    system = spark._jvm.java.lang.System  # type: ignore[union-attr]
+    (tmp_path / "plain.jsonl").write_text("{}\n")
+    odd = tmp_path / "in" / "ümlaut.jsonl"
+    odd.parent.mkdir()
+    odd.write_text("{}\n")
+    before = system.setProperty("sun.jnu.encoding", "ANSI_X3.4-1968")
+    try:
+        assert len(list_files(spark, f"{tmp_path}/plain.jsonl")) == 1
+        with pytest.raises(SourceError, match=f"cannot name {odd} in its encoding ANSI_X3.4-1968"):
+            list_files(spark, f"{tmp_path}/*/*.jsonl")
+    finally:
+        system.setProperty("sun.jnu.encoding", before)
+    assert list_files(spark, str(odd.parent))[0].path.endswith("/ümlaut.jsonl")
