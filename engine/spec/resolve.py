@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from engine.errors import SpecError
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec.checks import CHECK_SEVERITY, COMPACTED
 from engine.spec.face import (
@@ -54,11 +55,24 @@ def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectS
     )
 
 
+def _addressable(root: Path) -> Path:
+    """A folder whose tables can be found by their addresses.
+
+    Raises: SpecError: its name has a sign that ends the path in an address.
+    """
+    if set("#?") & set(str(root)):
+        raise SpecError(
+            f"Cannot keep tables in {root}: in the address of a file a # or ? is no longer its path.",
+            "rename the folder, or name another warehouse under catalog in siltstone.yaml",
+        )
+    return root
+
+
 def _catalog(face: ProjectFace, root: Path) -> CatalogSpec:
     uri, warehouse = face.catalog.uri, face.catalog.warehouse
     if face.catalog.type == "jdbc":
         uri = uri or f"jdbc:sqlite:{root}/lake/catalog.db"
-        warehouse = warehouse or f"file://{root}/lake/warehouse"
+        warehouse = warehouse or f"file://{_addressable(root)}/lake/warehouse"
     return CatalogSpec(face.catalog.name, face.catalog.type, uri, warehouse, dict(face.catalog.properties))
 
 

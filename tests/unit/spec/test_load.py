@@ -155,3 +155,12 @@ def test_a_project_knows_its_other_tables_as_far_as_they_can_be_read(tmp_path: P
     assert [spec.table for spec in known.tables] == ["shop.b", "shop.a"]
     assert [file.name for file in known.unread] == ["broken.yaml"]
     assert with_tables(known, known.tables[1:]).tables == known.tables[::-1]
+
+
+def test_a_folder_whose_files_have_no_address_keeps_no_tables(tmp_path: Path) -> None:
+    folder = tmp_path / "a#b"
+    folder.mkdir()
+    with pytest.raises(SpecError, match="/a#b: in the address of a file a # or"):
+        load_project(start=folder)
+    (folder / "siltstone.yaml").write_text("catalog: {warehouse: 's3://lake/warehouse'}\n", encoding="utf-8")
+    assert load_project(start=folder).catalog.warehouse == "s3://lake/warehouse"
