@@ -55,6 +55,8 @@ OWN_COLUMNS: Final = frozenset(
 )
 """What a column that events bring cannot be called; specs keep the whole prefix free."""
 
+REDACTED: Final = "***"  # what stands for a text of which only is kept that there was one
+
 # In the metadata of a file's column of numbers: what they count, where Spark itself has no type for it.
 COUNTS: Final = "siltstone.counts"
 INSTANT_NANOS: Final = "instant_nanos"

@@ -7,8 +7,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode.shape import ColumnShape
-
-REDACTED = "***"
+from engine.names import REDACTED
 
 
 def masked(value: Column, column: ColumnShape) -> Column:

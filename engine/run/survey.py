@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine import names
 from engine.errors import SpecError
@@ -86,19 +87,23 @@ def fold_rules(work: Folding) -> FoldRules:
     track = work.spec.history.track
     refuse_unknown_tracked(work.spec, columns)
     listed = {"all": columns, "columns": track.columns, "except": tuple(c for c in columns if c not in track.columns)}
-    declared = work.spec.columns or {}
-    defaults = {name: column.default for name, column in declared.items() if column.default is not None}
     return FoldRules(
         keys=work.keys,
         keyless=work.keyless,
         columns=columns,
         tracked=listed[track.mode],
         partial=tuple(sorted({*work.folded.partial, *work.rows.since})),
-        defaults=defaults,
+        defaults=default_values(work.spec, work.row),
         guard=work.spec.snapshot.guard,
         skew=work.spec.snapshot.skew,
         margin=work.spec.snapshot.margin,
     )
+
+
+def default_values(spec: TableSpec, row: T.StructType) -> dict[str, Column]:
+    """The defaults of columns, each of its column's type: beside a double, a decimal's own values would be doubles."""
+    declared = {name: column.default for name, column in (spec.columns or {}).items() if name in row.names}
+    return {n: F.lit(str(value)).cast(row[n].dataType) for n, value in declared.items() if value is not None}
 
 
 def refuse_unknown_tracked(spec: TableSpec, columns: Sequence[str]) -> None:

@@ -35,6 +35,24 @@ _Loader.add_implicit_resolver(
 )
 
 
+class WrittenNumber(float):
+    """A number with a fraction or an exponent, and its text: what type it is to be is known later."""
+
+    __slots__ = ("text",)
+    text: str
+
+    def __new__(cls, text: str) -> WrittenNumber:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]  # float gives its number, this class needs a text
+        return (self.text,)
+
+
 @dataclass
 class Document:
     """The values of one file, where each stands, and what is wrong with the text itself."""
@@ -140,7 +158,7 @@ def _scalar(document: Document, node: yaml.Node, place: Place) -> object:
         case "int":
             return int(text)
         case "float":
-            return float(text)
+            return WrittenNumber(text)
         case "str":
             return text
     message = f"the tag {node.tag} is not known"

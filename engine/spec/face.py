@@ -348,6 +348,14 @@ class TableFace(_Section):
         default=False, description="A log-compacted source: it has lost events on purpose, so missing ones only inform."
     )
 
+    @model_validator(mode="after")
+    def _defaults_are_in_the_calendar(self) -> TableFace:
+        for name, column in (self.columns or {}).items():
+            problem = default_problem(column.default, parse_column_type(column.type), self.source.time_zone)
+            if problem is not None:
+                fields.refuse(f"column {shown(name)}: {problem}")
+        return self
+
 
 class CatalogFace(_Section):
     """The Iceberg catalog."""

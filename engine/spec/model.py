@@ -115,7 +115,8 @@ class SourceSpec:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSpec:
-    """One declared column: its type (see `engine.spec.columns`), its mask with its salt, its default."""
+    """One declared column: its type (see `engine.spec.columns`), its mask with its salt, its default as it is stored:
+    times in UTC, masked, a decimal as its digits."""
 
     type: str
     mask: Mask | None = None

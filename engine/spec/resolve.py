@@ -9,6 +9,8 @@ from pathlib import Path
 from engine.errors import SpecError
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec.checks import CHECK_SEVERITY, COMPACTED
+from engine.spec.columns import parse_column_type
+from engine.spec.defaults import masked_default, stored_default
 from engine.spec.face import (
     ColumnFace,
     HistoryNamesFace,
@@ -83,7 +85,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         table=face.table,
         source=_source(face, project),
         keys=face.keys,
-        columns=None if face.columns is None else {name: _column(column) for name, column in face.columns.items()},
+        columns=_columns(face),
         target=target_values(face.target, face.table, project.namespace),
         history=HistorySpec(face.history.track, _renamed(face.history.names), face.history.recorded),
         snapshot=SnapshotSpec(face.snapshot.guard, face.snapshot.skew, face.snapshot.margin),
@@ -150,8 +152,15 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
     )
 
 
-def _column(face: ColumnFace) -> ColumnSpec:
-    return ColumnSpec(face.type, face.mask, face.default, face.salt)
+def _columns(table: TableFace) -> dict[str, ColumnSpec] | None:
+    if table.columns is None:
+        return None
+    return {name: _column(column, table.source.time_zone) for name, column in table.columns.items()}
+
+
+def _column(face: ColumnFace, time_zone: str) -> ColumnSpec:
+    default = stored_default(face.default, parse_column_type(face.type), time_zone)
+    return ColumnSpec(face.type, face.mask, masked_default(default, face.mask, face.salt), face.salt)
 
 
 def target_values(face: TargetFace, table: str, namespace: str) -> TargetSpec:

@@ -53,6 +53,33 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"columns": {"a": {"type": "int", "default": "x"}}}, "$.columns.a", "does not fit the type int", None),
     ({"columns": {"a": {"type": "boolean", "default": 1}}}, "$.columns.a", "does not fit", None),
     ({"columns": {"a": {"type": "array<int>", "default": 1}}}, "$.columns.a", "takes no default", None),
+    *[
+        ({"columns": {"a": {"type": t, "default": v}}}, "$.columns.a", f"does not fit the type {t}", None)
+        for t, v in (
+            ("int", 99999999999),
+            ("tinyint", 300),
+            ("int unsigned", -1),
+            ("bigint unsigned", -1),
+            ("decimal(4,2)", 123.45),
+            ("decimal(4,2)", 1.234),
+            ("decimal(38,0)", 10**38),
+            ("float", 1e39),
+            ("date", "2020-02-30"),
+            ("bit(3)", "1"),
+            ("time", "25:00"),
+            ("timestamp", "yesterday"),
+            ("timestamp_ntz", "2020-01-01T00:00:00Z"),
+        )
+    ],
+    (
+        {
+            "source": source(time_zone="Europe/Berlin"),
+            "columns": {"a": {"type": "timestamp", "default": "0001-01-01"}},
+        },
+        "$",
+        "column 'a': the default '0001-01-01' does not fit",
+        None,
+    ),
     ({"columns": {"a": "int", "A": "int"}}, "$.columns.A", "only in upper and lower case", None),
     ({"keys": ["a"], "columns": {"a": {"mask": "redact"}}}, "$.columns.a.mask", "cannot be redacted", "sha256"),
     ({"keys": ["a"], "columns": {"a": {"mask": "drop"}}}, "$.columns.a.mask", "cannot be dropped", "sha256"),
