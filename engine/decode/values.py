@@ -25,6 +25,8 @@ MOST_PLACES: Final = 32_767
 MOST_HEX_DIGITS: Final = 4_096
 """Of a number: some 4,900 decimal digits. The time that it takes to write them out grows with their square."""
 LONGEST: Final = 2**31 - 1  # characters of a text
+MOST_BITS: Final = 2**20
+"""That a value is filled up to. PostgreSQL's `bit varying` without a length is said to have 2^31 - 1."""
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
@@ -212,17 +214,22 @@ def base64_url(text: Column) -> Column:
 
 
 def bits(text: Column, size: int) -> Column:
-    """Base64 of little-endian bytes, or true and false for one bit, as `size` digits of 0 and 1, highest bit first."""
+    """Base64 of little-endian bytes, or true and false for one bit, as `size` digits of 0 and 1, highest bit first; as
+    many as it needs, where so many are more than any value has."""
     big_endian = F.reverse(F.regexp_replace(F.hex(F.try_to_binary(text, F.lit("base64"))), "(.)(.)", "$2$1"))
     nibbles = F.transform(F.split(big_endian, ""), lambda digit: F.lpad(F.conv(digit, 16, 2), 4, "0"))
 
     def fitted(digits: Column) -> Column:
+        if size > MOST_BITS:
+            return F.regexp_replace(digits, "^0+(?=.)", "")
         padded = F.lpad(digits, F.greatest(F.lit(size), F.length(digits)), F.lit("0"))
         surplus = F.substring(padded, F.lit(1), F.length(padded) - size)
         return F.when(~surplus.contains("1"), F.right(padded, F.lit(size)))
 
     flag = F.when(text == "true", "1").when(text == "false", "0")
-    return F.when(flag.isNotNull(), F.lpad(flag, size, "0")).otherwise(let(F.array_join(nibbles, ""), fitted))
+    return F.when(flag.isNotNull(), F.lpad(flag, size if size <= MOST_BITS else 1, "0")).otherwise(
+        let(F.array_join(nibbles, ""), fitted)
+    )
 
 
 # --- dates and times ------------------------------------------------------------------------------------------------

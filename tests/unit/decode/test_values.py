@@ -138,6 +138,10 @@ def test_bits_come_highest_first_from_little_endian_bytes(spark: SparkSession) -
         given = [base64.b64encode(n.to_bytes((n.bit_length() + 7) // 8, "little")).decode() for n in numbers]
         found = applied(spark, "string", given, lambda c, s=size: values.bits(c, s))
         assert found == [f"{n:0{size}b}" for n in numbers]
+    of_any_length = applied(
+        spark, "string", ["BQ==", "AAE=", "AA==", "true", None], lambda c: values.bits(c, 2**31 - 1)
+    )
+    assert of_any_length == ["101", "100000000", "0", "1", None]
     assert applied(spark, "string", ["true", "false", None, "AAE="], lambda c: values.bits(c, 1)) == [
         "1",
         "0",
