@@ -47,12 +47,23 @@ ACTION: Final = "_action"
 CHANGE: Final = "_change"
 WAS_OPEN: Final = "_was_open"
 
+# Beside a row's columns while they are read from JSON: why the reader refused it.
+REFUSED: Final = "_siltstone_refused"
+
 OWN_COLUMNS: Final = frozenset(
     (
         *(VALID_FROM, VALID_TO, IS_CURRENT, OP, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN),
-        *(RESCUED, BATCH, RECORDED_FROM, RECORDED_TO, SOURCE, COPY, ACTION, CHANGE, WAS_OPEN),
+        *(RESCUED, BATCH, RECORDED_FROM, RECORDED_TO, SOURCE, COPY, ACTION, CHANGE, WAS_OPEN, REFUSED),
     )
 )
+ICEBERG_COLUMNS: Final = frozenset(
+    (
+        *("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"),
+        *("_change_type", "_change_ordinal", "_commit_snapshot_id"),
+    )
+)
+"""Iceberg's own: it does not read a table that has a column of such a name."""
+TAKEN_NAMES: Final = OWN_COLUMNS | ICEBERG_COLUMNS
 """What a column that events bring cannot be called; specs keep the whole prefix free."""
 
 REDACTED: Final = "***"  # what stands for a text of which only is kept that there was one

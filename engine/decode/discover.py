@@ -13,7 +13,7 @@ from engine.decode.declared import corrected_encoding, schemaless_encoding, stor
 from engine.decode.look import Seen, look, other_fields
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SchemaEvolutionError, SpecError
-from engine.names import OWN_COLUMNS
+from engine.names import TAKEN_NAMES
 from engine.schema.evolve import widened
 from engine.spec.columns import ColumnType, parse_column_type
 from engine.spec.model import ColumnSpec, TableSpec
@@ -123,12 +123,13 @@ def _refuse_other_fields(envelopes: DataFrame, spec: TableSpec, names: Collectio
 
 
 def _new_names(fields: Iterable[str], base: Collection[str]) -> list[str]:
-    """Fields that can become columns. The others are rescued: those called like one of siltstone's own, and those that
+    """Fields that can become columns. The others are rescued: those called like one of siltstone's own
+    or of Iceberg's, and those that
     differ from another one only in upper and lower case, which Spark and Iceberg do not tell apart.
     """
     taken, found = {name.casefold() for name in base}, []
     for name in fields:
-        if name and name.casefold() not in taken and name.casefold() not in OWN_COLUMNS:
+        if name and name.casefold() not in taken and name.casefold() not in TAKEN_NAMES:
             taken.add(name.casefold())
             found.append(name)
     return found

@@ -33,7 +33,6 @@ from engine.spec.model import TableSpec
 BINLOG_CONNECTORS = ("mysql", "mariadb")
 HALVED = ("canal-json", "dts-avro", "shareplex-json")
 """The formats of which one record becomes both halves of a key change, each with the other's row beside it."""
-REFUSED = "_refused"
 _BESIDE = ("_key", "_old_key", "_new_key")  # the keys beside the images; behind _json their text
 _ENVELOPE = (
     "source", "table", "op", "position", "commit_ts", "ingest_ts", "event_id", "tx_id", "tx_order", "origin",
@@ -95,20 +94,20 @@ def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
     image = F.when(some & fractions.has_long_number(F.col("_image_json")), F.col("_image_json"))
     quoted = fractions.in_quotes(image, [column.name for column in texts])
     again = images.select("*", _texts(quoted, texts).alias("_again"))
-    names = {column.name for column in texts}
+    of_texts = {column.name for column in texts}
 
     def field(name: str) -> Column:
         told = F.col("_read")[name]
-        return _digits_of(told, F.col("_again")[name]) if name in names else told
+        return _digits_of(told, F.col("_again")[name]) if name in of_texts else told
 
-    fields = F.struct(*[field(name).alias(name) for name in [*[c.name for c in shape.columns], REFUSED]])
+    fields = F.struct(*[field(name).alias(name) for name in [*[c.name for c in shape.columns], names.REFUSED]])
     return again.select(*kept, F.when(F.col("_read").isNotNull(), fields).alias("_read"))
 
 
 def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
     fields = [T.StructField(column.name, read_type(column)) for column in columns]
-    schema = T.StructType([*fields, T.StructField(REFUSED, T.StringType())])
-    return F.from_json(json, schema, {"columnNameOfCorruptRecord": REFUSED})
+    schema = T.StructType([*fields, T.StructField(names.REFUSED, T.StringType())])
+    return F.from_json(json, schema, {"columnNameOfCorruptRecord": names.REFUSED})
 
 
 def _digits_of(told: Column, quoted: Column) -> Column:
@@ -140,7 +139,7 @@ def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
 
 def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
     """Structs of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
-    refused = F.col("_read")[REFUSED].isNotNull()
+    refused = F.col("_read")[names.REFUSED].isNotNull()
     image = F.when(refused, _from_texts(F.col("_image_json"), shape.columns)).otherwise(
         _ready(F.col("_read"), shape.columns)
     )
@@ -166,7 +165,7 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
 def _ready(read: Column, columns: Iterable[ColumnShape]) -> Column:
     """What the JSON reader gave, as conversions take it; null where the event carries none, or the reader refused."""
     fields = [prepared(read[column.name], column).alias(column.name) for column in columns]
-    return F.when(read.isNotNull() & read[REFUSED].isNull(), F.struct(*fields))
+    return F.when(read.isNotNull() & read[names.REFUSED].isNull(), F.struct(*fields))
 
 
 def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:

@@ -260,6 +260,9 @@ class HistoryNamesFace(_Section):
         given = [name.casefold() for name in (self.valid_from, self.valid_to, self.is_current)]
         if len(set(given)) < len(given):
             fields.refuse("gives two columns one name")
+        for own, name in zip((VALID_FROM, VALID_TO, IS_CURRENT), given, strict=True):
+            if name != own and name in (VALID_FROM, VALID_TO, IS_CURRENT):
+                fields.refuse(f"calls {own} {name}, as another column of history is", "take another name.")
         return self
 
 

@@ -38,11 +38,7 @@ SETTING_OF: Final = {
 }
 WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json", "dts-avro")
 ENCODINGS: Final = ("decimals", "binaries", "times")
-HISTORY_KEEPS: Final = (
-    reserved.OP, reserved.COMMIT_TS, reserved.POSITION, reserved.CHANGE_HASH, reserved.LAST_POSITION,
-    reserved.STREAM_TS, reserved.UNKNOWN, reserved.RESCUED, reserved.BATCH,
-    reserved.COPY, reserved.SOURCE, reserved.RECORDED_FROM, reserved.RECORDED_TO,
-)  # fmt: skip
+HISTORY_KEEPS: Final = reserved.TAKEN_NAMES - {reserved.VALID_FROM, reserved.VALID_TO, reserved.IS_CURRENT}
 UNBOUNDED: Final = "unbounded"
 
 
@@ -85,15 +81,15 @@ def column_name(value: object) -> str:
     """A column's name: not empty, and not one of those siltstone keeps for itself."""
     name = text(value)
     if name.startswith(RESERVED_PREFIX):
-        refuse(f"{shown(name)} is reserved: names that start with '{RESERVED_PREFIX}' belong to siltstone")
+        refuse(f"{shown(name)} is reserved: names that start with '{RESERVED_PREFIX}' belong to siltstone and Iceberg")
     return name
 
 
 def history_name(value: object) -> str:
-    """The name of a column of history: any but those of its other columns."""
+    """The name of a column of history: any but those of its other columns, and of Iceberg's."""
     name = text(value)
     if name.casefold() in HISTORY_KEEPS:
-        refuse(f"{shown(name)} is another column of history", "take another name.")
+        refuse(f"{shown(name)} is another column of history, or of Iceberg", "take another name.")
     return name
 
 

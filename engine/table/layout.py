@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.names import quoted
 
 RECORDED = (names.RECORDED_FROM, names.RECORDED_TO)
 
@@ -43,7 +44,7 @@ class Layout:
     def partitioning(self) -> str:
         """Open versions lie in a partition of their own, and so do those that the table says now."""
         columns = [self.name(names.VALID_TO), *([names.RECORDED_TO] if self.recorded else [])]
-        return ", ".join(f"months(`{column}`)" for column in columns)
+        return ", ".join(f"months({quoted(column)})" for column in columns)
 
     def loaded(self, rows: DataFrame) -> DataFrame:
         """The rows that the table says now, under their own names."""

@@ -17,7 +17,7 @@ from engine.spec.model import ProjectSpec, TableSpec
 from quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, Shop, delete, event, insert, row, second, update
 
-DBT = {"valid_from": "dbt_valid_from", "valid_to": "dbt_valid_to", "is_current": "open"}
+DBT = {"valid_from": "dbt_valid_from", "valid_to": "dbt `valid to`", "is_current": "open"}
 FIRST = (insert(1, row(1, "Alice")), insert(2, row(2, "Bob", 1)), update(4, row(2, "Bob", 2)))
 SECOND = (update(3, row(1, "late")), delete(5, row(2, "Bob", 2)), insert(6, row(3, "Carol")))
 
@@ -55,8 +55,8 @@ def test_history_under_other_names(spark: SparkSession, project: ProjectSpec) ->
     shop.write("0.jsonl", FIRST)
     (planned,) = plan(project, [spec], spark)
     assert planned.exit_code == 0, planned.error
-    assert "`dbt_valid_to` IS NULL" in planned.sql[0]
-    assert "`dbt_valid_to`" in planned.sql[2].split("SELECT")[0]
+    assert "`dbt ``valid to``` IS NULL" in planned.sql[0]
+    assert "`dbt ``valid to```" in planned.sql[2].split("SELECT")[0]
     shop.taken(spec)
     shop.write("1.jsonl", SECOND)
     (table,) = catch_up(project, [spec], spark, checks=checks_of_run).tables

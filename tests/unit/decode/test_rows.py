@@ -197,6 +197,17 @@ def test_fields_that_are_no_columns_are_rescued(spark: SparkSession) -> None:
     assert json.loads(ignored.rescued) == {"new": "y"}
     (added,) = decoded(spark, [line], spec(ABC))
     assert (added.rescued, added.row["new"]) == (None, "y")
+    taken = {"_file": "x", "_POS": "y", "_siltstone_refused": "z"}
+    (kept,) = decoded(
+        spark,
+        [
+            with_schema(
+                event("c", after={"id": 1} | taken), [field("id", "int32"), *[field(name, "string") for name in taken]]
+            )
+        ],
+        spec({}),
+    )
+    assert (list(kept.row.asDict()), json.loads(kept.rescued)) == (["id"], taken)
 
 
 def test_which_fields_an_image_has_is_known_whatever_its_texts_and_names_look_like(spark: SparkSession) -> None:
@@ -334,7 +345,7 @@ def test_the_content_hash_stays_when_the_table_gets_columns_and_wider_ones(spark
 
 
 def test_names_with_dots_quotes_and_blanks_are_ordinary_names(spark: SparkSession) -> None:
-    names = ["a.b", 'say "x"', "two words", "`tick`", "한글"]
+    names = ["a.b", 'say "x"', "two words", "`tick`", "한글", "_refused", "_READ"]
     row = {"id": 1} | {name: number for number, name in enumerate(names)}
     (found,) = decoded(spark, [event("u", before=row, after=row)], spec({"id": "int"} | dict.fromkeys(names, "int")))
     assert found.row.asDict() == found.before.asDict() == row

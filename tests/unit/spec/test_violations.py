@@ -91,6 +91,8 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"history": {"track": []}}, "$.history.track", "names no column", None),
     ({"history": {"names": {"valid_to": "_op"}}}, "$.history.names.valid_to", "is another column of history", None),
     ({"history": {"names": {"valid_to": "_valid_from"}}}, "$.history.names", "gives two columns one name", None),
+    ({"history": {"names": {"valid_to": "_file"}}}, "$.history.names.valid_to", "or of Iceberg", None),
+    ({"history": {"names": {"valid_from": "_valid_to", "valid_to": "_valid_from"}}}, "$.history.names", "calls", None),
     ({"keys": ["a"], "history": {"names": {"valid_to": "A"}}}, "$.history.names.valid_to", "is a column", None),
     ({"history": {"track": {"exept": ["a"]}}}, "$.history.track", "which columns open a version", "except"),
     ({"snapshot": {"guard": 15}}, "$.snapshot.guard", "15 has no unit", "15s"),
