@@ -75,7 +75,7 @@ def of_keys(tables: Tables, gaps: Sequence[Gap]) -> Tables:
 
 
 def keeps_its_value_in_json(kind: T.DataType) -> bool:
-    """Whether a key comes back from its JSON text as it was: floats and times of a microsecond do not."""
+    """Whether a key comes back from its JSON text as it was: floats do not, nor did times of a microsecond always."""
     if isinstance(kind, T.StructType):
         return all(keeps_its_value_in_json(field.dataType) for field in kind)
     return isinstance(kind, EXACT_IN_JSON)

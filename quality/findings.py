@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.frames import checkpointed
+from engine.json_text import exact_json
 from engine.ordering.windows import attach_windows, chunk_windows
 from engine.spec.model import TableSpec, TrackSpec
 from quality import catalogue
@@ -270,7 +271,7 @@ def collected(found: DataFrame, checks: Collection[str]) -> dict[str, Found]:
     ranked = found.select(
         "check",
         *TOLD,
-        F.to_json("key").alias("key"),
+        exact_json(F.col("key"), found.schema["key"].dataType).alias("key"),
         F.row_number().over(in_order).alias("rank"),
         F.count("check").over(of_check).alias("observed"),
         F.min(F.coalesce("position_from", "position_to")).over(of_check).alias("lowest"),

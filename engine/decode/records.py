@@ -19,6 +19,7 @@ from engine.decode.avro import avro_columns, metadata
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
+from engine.json_text import exact_json
 from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY
 
 Told = tuple[Column, T.DataType, Encoding]
@@ -152,7 +153,7 @@ def _told(value: Column, kind: T.DataType) -> Told:
         stored, encoding = _KINDS[type(kind.elementType)]
         return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
     nested = isinstance(kind, T.StructType | T.ArrayType | T.MapType)
-    return (F.to_json(value) if nested else value.cast("string")), T.StringType(), Encoding("text")
+    return (exact_json(value, kind) if nested else value.cast("string")), T.StringType(), Encoding("text")
 
 
 def all_parts(parts: Sequence[DataFrame]) -> DataFrame:

@@ -11,7 +11,15 @@ ROOT = Path(__file__).parents[2]
 # From the lowest to the highest. Parts of one layer do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.errors", "engine.names"),
-    ("engine.frames", "engine.gateway", "engine.java", "engine.jars", "engine.moments", "engine.render"),
+    (
+        "engine.frames",
+        "engine.gateway",
+        "engine.java",
+        "engine.jars",
+        "engine.json_text",
+        "engine.moments",
+        "engine.render",
+    ),
     ("engine.spec", "engine.schema", "engine.report"),
     ("engine.session", "engine.inputs"),
     ("engine.decode",),
