@@ -260,9 +260,10 @@ def _flow(names: Iterable[str]) -> str:
 
 
 def _scalar(text: str) -> str:
-    """A text as YAML takes it, inside a list too."""
-    plain = yaml.safe_dump([text], default_flow_style=True, width=10_000, allow_unicode=True).strip()
-    return plain[1:-1]
+    """A text as YAML takes it, in one line, inside a list and a comment too."""
+    style = None if text.isprintable() else '"'  # the other styles write a line feed as one
+    listed = yaml.safe_dump([text], default_flow_style=True, default_style=style, width=10_000, allow_unicode=True)
+    return listed.strip()[1:-1]
 
 
 def _quoted(text: str) -> str:

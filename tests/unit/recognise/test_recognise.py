@@ -165,6 +165,7 @@ def test_the_specs_of_events_with_keys_are_valid_and_say_what_was_inferred(place
     images: list[dict[str, Any]] = [
         {"id": 1, "big": 2**70, "x": 1, "at": 1_700_000_000_000, "day": "2024-01-01", "no": None, "_x": 1},
         {"id": 2, "big": 1, "x": 1.5, "at": 1_700_000_000_001, "day": "2024-01-02", "no": None, "yes, really: #": {}},
+        {"id": 3, "two\nlines": "", "_y: \n ?": 1},
     ]
     events = place("a.jsonl", *(event("c", after=image) for image in images)).parent
     place("b.jsonl", event("d", before={"id": 1}))
@@ -174,13 +175,13 @@ def test_the_specs_of_events_with_keys_are_valid_and_say_what_was_inferred(place
     assert "path: events/*.jsonl" in text
     assert {name: column.type for name, column in (spec.columns or {}).items()} == {
         "id": "bigint", "big": "decimal(38,0)", "x": "double", "at": "bigint", "day": "string", "no": "string",
-        "yes, really: #": "string",
+        "yes, really: #": "string", "two\nlines": "string",
     }  # fmt: skip
-    assert "inferred from all 3 changes" in text
+    assert "inferred from all 4 changes" in text
     assert "at: bigint # milliseconds since 1970? then timestamp(3)" in text
     assert "'no': string # only nulls were seen" in text
     assert "day: string # times? then date" in text
-    assert "reserved: [_x]" in text
+    assert 'reserved: [_x, "_y: \\n ?"]' in text
 
 
 def test_of_names_that_differ_in_case_the_first_is_declared_and_the_others_are_said_to_be_rescued(
