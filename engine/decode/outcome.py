@@ -110,6 +110,8 @@ def _widest(value: Column, kind: T.DataType) -> Column:
     """The value as it would be decoded if the column had the widest type that it can get without being written anew."""
     if isinstance(kind, T.DecimalType):
         return value.cast(T.DecimalType(MAX_DIGITS, kind.scale))
+    if isinstance(kind, T.ArrayType) and not isinstance(kind.elementType, T.StringType):
+        return F.transform(value, lambda element: _widest(element, kind.elementType))
     if isinstance(kind, T.FloatType):
         return value.cast("string").cast("double")  # 0.1, and not the double that is nearest to the float
     return value.cast("bigint") if isinstance(kind, T.IntegerType) else value

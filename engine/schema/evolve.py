@@ -31,6 +31,8 @@ def promotes(stored: T.DataType, wanted: T.DataType) -> bool:
     """Whether a stored column of the first type can become one of the second without rewriting data."""
     if stored == wanted:
         return True
+    if isinstance(stored, T.ArrayType) and isinstance(wanted, T.ArrayType):
+        return promotes(stored.elementType, wanted.elementType)
     if isinstance(stored, T.DecimalType) and isinstance(wanted, T.DecimalType):
         return stored.scale == wanted.scale and stored.precision <= wanted.precision
     return (type(stored), type(wanted)) in ((T.IntegerType, T.LongType), (T.FloatType, T.DoubleType))

@@ -137,7 +137,9 @@ def add_columns(
 
 
 def widen_column(spark: SparkSession, catalog: str, name: str, path: tuple[str, ...], to: T.DataType) -> None:
-    """Change a column's type to a wider one. Iceberg refuses what would lose values."""
+    """Change a column's type to a wider one, an array's by its elements. Iceberg refuses what would lose values."""
+    while isinstance(to, T.ArrayType):
+        path, to = (*path, "element"), to.elementType
     column = ".".join(quoted(part) for part in path)
     spark.sql(f"ALTER TABLE {identifier(catalog, name)} ALTER COLUMN {column} TYPE {ddl(to)}")
 

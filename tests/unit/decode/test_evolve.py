@@ -42,6 +42,8 @@ def test_the_wider_type_holds_both_whichever_comes_first(
 def test_a_stored_column_is_promoted_only_where_no_data_is_rewritten() -> None:
     assert promotes(INT, LONG)
     assert promotes(decimal(12, 2), decimal(16, 2))
+    assert promotes(T.ArrayType(INT), T.ArrayType(LONG))
+    assert not promotes(T.ArrayType(LONG), T.ArrayType(INT))
     assert not promotes(LONG, INT)
     assert not promotes(decimal(12, 2), decimal(14, 4))
     assert not promotes(INT, decimal(12, 2))

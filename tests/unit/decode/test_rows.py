@@ -330,9 +330,11 @@ def test_the_content_hash_tells_rows_apart_and_copies_not(spark: SparkSession) -
 
 
 def test_the_content_hash_stays_when_the_table_gets_columns_and_wider_ones(spark: SparkSession) -> None:
-    before = {"id": "int", "a": "float", "d": "decimal(6,2)"}
-    after = {"id": "bigint", "_first": "string", "a": "double", "d": "decimal(20,2)", "z": "string"}
-    rows = [{"id": 1, "a": 0.1, "d": "1.20"}, {"id": 1, "a": None, "d": None}]
+    before = {"id": "int", "a": "float", "d": "decimal(6,2)", "l": "array<int>"}
+    after = {
+        "id": "bigint", "_first": "string", "a": "double", "d": "decimal(20,2)", "l": "array<bigint>", "z": "string",
+    }  # fmt: skip
+    rows = [{"id": 1, "a": 0.1, "d": "1.20", "l": [1, None]}, {"id": 1, "a": None, "d": None, "l": None}]
     narrow, wide = (
         [
             found.content_hash

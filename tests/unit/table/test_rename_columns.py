@@ -1,4 +1,4 @@
-"""Columns of history get other names, and the property that tells them, at one time."""
+"""Columns of history get other names, and the property that tells them, at one time; columns become wider."""
 
 import pytest
 from pyspark.sql import Row, SparkSession
@@ -6,7 +6,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.spec.model import ProjectSpec
-from engine.table.catalog import create, identifier, properties_of, rename_columns
+from engine.table.catalog import create, identifier, properties_of, rename_columns, widen_column
 from engine.table.layout import Layout, stored_names
 
 KINDS = (("id", T.IntegerType()), (names.VALID_FROM, T.IntegerType()), (names.VALID_TO, T.TimestampType()))
@@ -45,3 +45,14 @@ def test_names_can_be_swapped_shifted_and_given_up_in_one_commit(
     assert spark.table(f"{identifier(catalog, called)}.metadata_log_entries").count() == before + 1
     rename_columns(spark, catalog, called, wanted)
     assert spark.table(f"{identifier(catalog, called)}.metadata_log_entries").count() == before + 1
+
+
+def test_arrays_become_wider_by_their_elements(spark: SparkSession, project: ProjectSpec) -> None:
+    catalog, name = project.catalog.name, f"{project.namespace}.w"
+    create(spark, catalog, name, T.StructType.fromDDL("row struct<`a.b`: array<array<int>>>"))
+    spark.sql(f"INSERT INTO {identifier(catalog, name)} VALUES (named_struct('a.b', array(array(1), null)))")
+    widen_column(spark, catalog, name, ("row", "a.b"), T.ArrayType(T.ArrayType(T.LongType())))
+    spark.sql(f"INSERT INTO {identifier(catalog, name)} VALUES (named_struct('a.b', array(array({2**40}))))")
+    found = spark.table(identifier(catalog, name))
+    assert found.dtypes == [("row", "struct<a.b:array<array<bigint>>>")]
+    assert sorted(str(row[0][0]) for row in found.collect()) == ["[[1099511627776]]", "[[1], None]"]
