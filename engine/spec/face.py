@@ -220,8 +220,7 @@ class ColumnFace(_Section):
             fields.refuse("a salt is for mask sha256 only")
         if self.default is not None and self.mask == "drop":
             fields.refuse("a column that is dropped has no default")
-        problem = default_problem(self.default, parse_column_type(self.type))
-        if problem is not None:
+        if problem := default_problem(self.default, parse_column_type(self.type)):
             fields.refuse(problem)
         return self
 
@@ -257,12 +256,7 @@ class HistoryNamesFace(_Section):
 
     @model_validator(mode="after")
     def _are_different(self) -> HistoryNamesFace:
-        given = [name.casefold() for name in (self.valid_from, self.valid_to, self.is_current)]
-        if len(set(given)) < len(given):
-            fields.refuse("gives two columns one name")
-        for own, name in zip((VALID_FROM, VALID_TO, IS_CURRENT), given, strict=True):
-            if name != own and name in (VALID_FROM, VALID_TO, IS_CURRENT):
-                fields.refuse(f"calls {own} {name}, as another column of history is", "take another name.")
+        fields.names_differ({VALID_FROM: self.valid_from, VALID_TO: self.valid_to, IS_CURRENT: self.is_current})
         return self
 
 
@@ -353,10 +347,8 @@ class TableFace(_Section):
 
     @model_validator(mode="after")
     def _defaults_are_in_the_calendar(self) -> TableFace:
-        for name, column in (self.columns or {}).items():
-            problem = default_problem(column.default, parse_column_type(column.type), self.source.time_zone)
-            if problem is not None:
-                fields.refuse(f"column {shown(name)}: {problem}")
+        told = {name: (column.default, column.type) for name, column in (self.columns or {}).items()}
+        fields.defaults_fit(told, self.source.time_zone)
         return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, NoReturn
@@ -16,9 +16,10 @@ from engine import names as reserved
 from engine.names import RESERVED_PREFIX
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import ColumnTypeError, parse_column_type
+from engine.spec.defaults import default_problem
 from engine.spec.durations import parse_duration
 from engine.spec.interpolation import FromEnvironment
-from engine.spec.model import TrackSpec
+from engine.spec.model import ColumnDefault, TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
 from engine.spec.wording import nearest, shown, word_hint
 
@@ -91,6 +92,25 @@ def history_name(value: object) -> str:
     if name.casefold() in HISTORY_KEEPS:
         refuse(f"{shown(name)} is another column of history, or of Iceberg", "take another name.")
     return name
+
+
+def names_differ(called: Mapping[str, str]) -> None:
+    """Refuses names of history's columns of which two are one, or one is that of another such column: `called`, each
+    by its own name."""
+    given = {own: name.casefold() for own, name in called.items()}
+    if len({*given.values()}) < len(given):
+        refuse("gives two columns one name")
+    for own, name in given.items():
+        if name != own and name in given:
+            refuse(f"calls {own} {name}, as another column of history is called", "take another name.")
+
+
+def defaults_fit(told: Mapping[str, tuple[ColumnDefault, str]], time_zone: str) -> None:
+    """Refuses defaults that do not fit their types once it is known what zone they are in."""
+    for name, (value, kind) in told.items():
+        problem = default_problem(value, parse_column_type(kind), time_zone)
+        if problem is not None:
+            refuse(f"column {shown(name)}: {problem}")
 
 
 def column_names(value: object) -> tuple[str, ...]:
