@@ -36,7 +36,7 @@ _Loader.add_implicit_resolver(
 
 
 class WrittenNumber(float):
-    """A number with a fraction or an exponent, and its text: what type it is to be is known later."""
+    """A default with a fraction or an exponent, and its text: what type it is to be is known later."""
 
     __slots__ = ("text",)
     text: str
@@ -158,7 +158,7 @@ def _scalar(document: Document, node: yaml.Node, place: Place) -> object:
         case "int":
             return int(text)
         case "float":
-            return WrittenNumber(text)
+            return WrittenNumber(text) if place[-1:] == ("default",) else float(text)
         case "str":
             return text
     message = f"the tag {node.tag} is not known"

@@ -25,8 +25,9 @@ def test_words_that_look_like_truth_or_time_stay_text(file: Path) -> None:
     assert document.violations == []
 
 
-def test_a_fraction_keeps_all_its_digits(file: Path) -> None:
-    assert repr(read(file, "f: 1234567890.1234567891\n").value) == "{'f': 1234567890.1234567891}"
+def test_a_default_keeps_all_its_digits(file: Path) -> None:
+    told = "{default: 1234567890.1234567891}"
+    assert repr(read(file, f"a: {told}\n").value) == "{'a': {'default': 1234567890.1234567891}}"
 
 
 def test_every_value_knows_its_line(file: Path) -> None:
