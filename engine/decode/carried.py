@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode.connect import Typed
@@ -28,6 +30,11 @@ def carried_columns(schema_json: str) -> dict[str, Typed]:
         name: (T._parse_datatype_json_string(json.dumps(kind)), _read(encoding))
         for name, kind, encoding in json.loads(schema_json)["columns"]
     }
+
+
+def says_time(schema_json: Column, name: str) -> Column:
+    """Whether a row's schema in this form says of a column that it is one of dates or times."""
+    return F.coalesce(schema_json.rlike(rf'\[\Q{json.dumps(name)}\E,"(?:date|timestamp|timestamp_ntz)",'), F.lit(False))
 
 
 def _written(encoding: Encoding) -> list[Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 from typing import Any, Final
@@ -11,41 +13,74 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.spec.predicates import All, Compare, IsNull, Literal, Not, OneOf, Predicate
+from engine.decode.position import number_segment
+from engine.decode.values import let, plain_digits
+from engine.spec.predicates import MOST_DIGITS, All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
-NUMBER: Final = "decimal(38,10)"
+TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
+_NUMBER: Final = rf"^[+-]?[0-9]{{1,{MOST_DIGITS}}}(?:\.[0-9]+)?$"
+_SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 
-def holds(predicate: Predicate, row: Column) -> Column:
-    """Whether the condition holds for a struct of texts. What SQL calls unknown does not hold."""
+@dataclass(frozen=True)
+class Looked:
+    """A row that a condition looks at: a struct of `texts`. `is_time`: whether a column, by its name, is known to be
+    one of dates or times; `time`: a text as a time of that column, in a form that orders; null where it is none."""
+
+    texts: Column
+    is_time: Callable[[str], Column]
+    time: Callable[[str, Column], Column]
+
+
+def holds(predicate: Predicate, row: Looked) -> Column:
+    """Whether the condition holds for a row. What SQL calls unknown does not hold."""
     return F.coalesce(_condition(predicate, row), F.lit(False))
 
 
-def _condition(predicate: Predicate, row: Column) -> Column:
+def plain_number(text: Column) -> Column:
+    """The digits of a number; null where it is none."""
+    scientific = F.when(text.rlike(_SCIENTIFIC), let(text, plain_digits))
+    return F.when(text.rlike(_NUMBER), text).otherwise(
+        let(scientific, lambda digits: F.when(digits.rlike(_NUMBER), digits))
+    )
+
+
+def _condition(predicate: Predicate, row: Looked) -> Column:
     if isinstance(predicate, Not):
         return ~_condition(predicate.part, row)
     if isinstance(predicate, IsNull):
-        return row[predicate.column].isNull()
+        return row.texts[predicate.column].isNull()
     if isinstance(predicate, Compare):
-        return _compared(row[predicate.column], predicate.sign, predicate.value)
+        return _compared(row, predicate.column, predicate.sign, predicate.value)
     if isinstance(predicate, OneOf):
-        parts = [_compared(row[predicate.column], "=", value) for value in predicate.values]
+        parts = [_compared(row, predicate.column, "=", value) for value in predicate.values]
         return reduce(operator.or_, parts)
     parts = [_condition(part, row) for part in predicate.parts]
     return reduce(operator.and_ if isinstance(predicate, All) else operator.or_, parts)
 
 
-def _compared(text: Column, sign: str, value: Literal) -> Column:
-    """As the literal is: texts with texts, numbers by their value, flags as true or false, 1 or 0."""
-    compare = _SIGNS[sign]
+def _compared(row: Looked, name: str, sign: str, value: Literal) -> Column:
+    """As the literal is: numbers by their value, flags as true or false, 1 or 0, texts as texts; but a time as a time
+    where the column is known to be of times, for each kind of file writes them in its own way."""
+    compare, text = _SIGNS[sign], row.texts[name]
     found: Column
     if isinstance(value, bool):
         found = compare(text.try_cast("boolean"), F.lit(value))
     elif isinstance(value, Decimal):
-        found = compare(text.try_cast(NUMBER), F.lit(str(value)).cast(NUMBER))
+        # No decimal of Spark's holds every number that a text can be, and doubles make different ones equal.
+        found = compare(number_segment(plain_number(_with_digits(text))), number_segment(F.lit(f"{value:f}")))
     else:
         found = compare(text, F.lit(value))
+        if re.match(TIME, value):
+            as_times = compare(row.time(name, text), row.time(name, F.lit(value)))
+            found = F.when(row.is_time(name), as_times).otherwise(found)
     return found
+
+
+def _with_digits(text: Column) -> Column:
+    """A number as it may be written, with blanks around it, with a digit on each side of its point: .5 and 5. have."""
+    led = F.regexp_replace(F.trim(text), r"^([+-]?)\.(?=[0-9])", "$10.")
+    return F.regexp_replace(led, r"(?<=[0-9])\.$", "")

@@ -17,18 +17,16 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import fractions, outcome, position
-from engine.decode.conditions import holds
+from engine.decode.carried import says_time
+from engine.decode.conditions import TIME, Looked, holds, plain_number
 from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, NOT_TEXT, is_unread, no_json_reason, wrapped
-from engine.decode.values import let, moment, plain_digits, says_zone
+from engine.decode.values import moment, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
 
 CONNECTOR: Final = "rows"
-_NUMBER: Final = r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?$"  # as many digits as `position.number_segment` counts
-_SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
-_TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
 _NANOS: Final = r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})"
 _LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 _FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
@@ -96,15 +94,28 @@ def _ordered(parsed: DataFrame, rows: RowsSpec, zone: str) -> DataFrame:
     timed = parsed.select(
         "*",
         *[_moment(row[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
-        *[_plain_number(row[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
+        *[plain_number(row[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
     )
     segments = [_segment(row[name], kind, i, digits.get(name)).alias(f"_segment_{i}") for i, (name, kind) in sequence]
-    does = F.lit(names.OP_UPDATE)
+    does, looked = F.lit(names.OP_UPDATE), _looked(row, rows, zone)
     if rows.delete_when is not None:
-        does = F.when(holds(rows.delete_when, row), names.OP_DELETE).otherwise(does)
+        does = F.when(holds(rows.delete_when, looked), names.OP_DELETE).otherwise(does)
     if rows.truncate_when is not None:
-        does = F.when(holds(rows.truncate_when, row), names.OP_TRUNCATE).otherwise(does)
+        does = F.when(holds(rows.truncate_when, looked), names.OP_TRUNCATE).otherwise(does)
     return timed.select("*", *segments, does.alias("op"), _time(rows, row, zone).alias("commit_ts"))
+
+
+def _looked(row: Column, rows: RowsSpec, zone: str) -> Looked:
+    """The row as conditions look at it: a column's times are told by its declared type, else by that of the file."""
+    digits, kinds = dict(rows.digits), dict(rows.kinds)
+
+    def is_time(name: str) -> Column:
+        return F.lit(kinds[name] == "time") if name in kinds else says_time(F.col("row_schema_json"), name)
+
+    def time(name: str, text: Column) -> Column:
+        return _time_segment(text, _moment(text, zone, digits.get(name)), digits.get(name))
+
+    return Looked(row, is_time, time)
 
 
 def _completed(ordered: DataFrame, rows: RowsSpec) -> DataFrame:
@@ -145,17 +156,9 @@ def _tie(rows: RowsSpec) -> Column | None:
     return F.when(removes if rows.ties == "delete" else ~removes, 1).otherwise(0)
 
 
-def _plain_number(text: Column) -> Column:
-    """The digits of a number; null where it is none."""
-    scientific = F.when(text.rlike(_SCIENTIFIC), let(text, plain_digits))
-    return F.when(text.rlike(_NUMBER), text).otherwise(
-        let(scientific, lambda digits: F.when(digits.rlike(_NUMBER), digits))
-    )
-
-
 def _instant(text: Column, zone: str) -> Column:
     """A date, or a date and time; without a zone of its own it is in the source's."""
-    told = F.when(text.rlike(_TIME), text.try_cast("timestamp"))
+    told = F.when(text.rlike(TIME), text.try_cast("timestamp"))
     if zone in ("UTC", "Z"):
         return told
     return F.when(says_zone(text), told).otherwise(F.to_utc_timestamp(told, zone))
@@ -169,20 +172,25 @@ def _moment(text: Column, zone: str, digits: int | None) -> Column:
 
 def _count(text: Column) -> Column:
     """A whole number; null where the text is none."""
-    return F.regexp_replace(_plain_number(text), NO_FRACTION, "").try_cast("bigint")
+    return F.regexp_replace(plain_number(text), NO_FRACTION, "").try_cast("bigint")
 
 
 def _segment(text: Column, kind: SequenceKind, index: int, digits: int | None) -> Column:
     """The value as a segment of the position; null where it is not of its kind."""
     number, instant = F.col(f"_number_{index}"), F.col(f"_instant_{index}")
-    nanos = F.rpad(F.regexp_extract(text, _NANOS, 1), 3, "0")
-    if digits is not None and unit_of(digits) == "nanos":
-        nanos = F.coalesce(F.lpad(F.pmod(_count(text), F.lit(1_000)).cast("string"), 3, "0"), nanos)
     as_number = F.when(number.isNotNull(), position.number_segment(number))
-    as_time = F.when(instant.isNotNull(), position.time_segment(instant, nanos))
+    as_time = _time_segment(text, instant, digits)
     as_text = position.text_segment(text)
     by_kind = {"number": as_number, "time": as_time, "text": as_text}
     return by_kind.get(kind, F.coalesce(as_number, as_time, as_text))
+
+
+def _time_segment(text: Column, instant: Column, digits: int | None) -> Column:
+    """A time to its last nanosecond; null where there is no instant."""
+    nanos = F.rpad(F.regexp_extract(text, _NANOS, 1), 3, "0")
+    if digits is not None and unit_of(digits) == "nanos":
+        nanos = F.coalesce(F.lpad(F.pmod(_count(text), F.lit(1_000)).cast("string"), 3, "0"), nanos)
+    return F.when(instant.isNotNull(), position.time_segment(instant, nanos))
 
 
 def _time(rows: RowsSpec, row: Column, zone: str) -> Column:
@@ -193,7 +201,7 @@ def _time(rows: RowsSpec, row: Column, zone: str) -> Column:
     if rows.time_by is not None:
         text = row[rows.time_by]
         told = _moment(text, zone, dict(rows.digits).get(rows.time_by))
-        return F.coalesce(_bounded(told), _counted(_plain_number(text), rows.time_unit))
+        return F.coalesce(_bounded(told), _counted(plain_number(text), rows.time_unit))
     indexes = range(len(rows.sequence_by))
     instants = [_bounded(F.col(f"_instant_{i}")) for i in indexes]
     counts = [_counted(F.col(f"_number_{i}"), rows.time_unit) for i in indexes]

@@ -13,6 +13,8 @@ from decimal import Decimal
 from typing import Final
 
 Literal = str | bool | Decimal
+MOST_DIGITS: Final = 255
+"""Of a number, before its point: as many as the order of numbers counts."""
 
 
 class PredicateError(ValueError):
@@ -111,6 +113,12 @@ def _tokens(text: str) -> list[tuple[str, str]]:
     return tokens
 
 
+def _number(text: str) -> Decimal:
+    if len(text.lstrip("+-0").split(".")[0]) > MOST_DIGITS:
+        raise PredicateError(f"a number has more than {MOST_DIGITS} digits before its point")
+    return Decimal(text)
+
+
 @dataclass
 class _Parser:
     """Reads tokens from left to right; OR binds weakest, NOT strongest."""
@@ -190,7 +198,7 @@ class _Parser:
         if kind == "text":
             return found[1:-1].replace("''", "'")
         if kind == "number":
-            return Decimal(found)
+            return _number(found)
         if (kind, found) in (("keyword", "true"), ("keyword", "false")):
             return found == "true"
         why = "nothing equals null; write IS NULL" if found == "null" else f"a value is missing before {found}"

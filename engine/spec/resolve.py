@@ -39,7 +39,7 @@ from engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
-from engine.spec.rows import ROWS, RowsSpec, second_digits, sequence_kind
+from engine.spec.rows import ROWS, RowsSpec, condition_columns, second_digits, sequence_kind
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -134,7 +134,8 @@ def registry_values(face: RegistryFace) -> RegistrySpec:
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
     declared = {name: column.type for name, column in (table.columns or {}).items()}
-    places = dict.fromkeys([*(face.sequence_by or ()), *([face.time_by] if face.time_by else [])])
+    conditions = condition_columns(face.delete_when, face.truncate_when)
+    places = dict.fromkeys([*(face.sequence_by or ()), *([face.time_by] if face.time_by else []), *conditions])
     digits = {name: second_digits(declared[name]) for name in places if name in declared}
     return RowsSpec(
         table=table.table,
@@ -149,6 +150,7 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
         file_type=face.file_type,
         delimiter=face.delimiter,
         digits=tuple((name, number) for name, number in digits.items() if number is not None),
+        kinds=tuple((name, sequence_kind(declared[name])) for name in conditions if name in declared),
     )
 
 

@@ -34,8 +34,8 @@ _KINDS: Final[Mapping[str, SequenceKind]] = {
 class RowsSpec:
     """The settings of one table that comes as plain rows. `sequence_by` pairs columns with the kind of their values.
 
-    `digits`: of a second, of columns with a time whose declared types tell them: what a number in them counts. Their
-    types say it in fingerprints.
+    `digits`: of a second, of columns with a time whose declared types tell them: what a number in them counts.
+    `kinds`: of the values of columns in conditions whose types are declared. Their types say both in fingerprints.
     """
 
     table: str
@@ -50,14 +50,13 @@ class RowsSpec:
     file_type: FileType | None = None
     delimiter: str = ","
     digits: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+    kinds: tuple[tuple[str, SequenceKind], ...] = field(default=(), repr=False)
 
     @property
     def looked_at(self) -> list[str]:
         """The columns that say where a row stands, when it was, and what it does."""
         found = [name for name, _ in self.sequence_by] + ([self.time_by] if self.time_by else [])
-        for condition in (self.delete_when, self.truncate_when):
-            found += [] if condition is None else columns_of(condition)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*found, *condition_columns(self.delete_when, self.truncate_when)]))
 
     def takes(self, column: str) -> bool:
         """Whether a column of the rows is one of the table."""
@@ -66,6 +65,11 @@ class RowsSpec:
     def ignores_null(self, column: str) -> bool:
         """Whether a null in the column means that the row says nothing of it."""
         return self.ignore_nulls is not None and chosen(self.ignore_nulls, column)
+
+
+def condition_columns(*conditions: Predicate | None) -> list[str]:
+    """The columns that conditions look at, each once."""
+    return list(dict.fromkeys(name for each in conditions if each is not None for name in columns_of(each)))
 
 
 def chosen(choice: TrackSpec, column: str) -> bool:

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine.decode import decode_rows, discover, envelopes
+from engine.decode.carried import carried_schema
+from engine.decode.shape import Encoding
 from engine.spec.model import ColumnSpec, SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec
@@ -148,6 +151,31 @@ def test_conditions_see_every_digit_of_a_fraction(spark: SparkSession) -> None:
     rows = [f'{{"n": 1, "x": {x}, "y": 0.5}}' for x in ("1700000000.12345671", "1700000000.12345672", "1.50")]
     told = found(spark, rows, delete_when="x = 1700000000.12345671", truncate_when="x = '1.5' AND y = 0.5")
     assert [row.op for row in told] == ["delete", "update", "truncate"]
+
+
+def test_conditions_compare_numbers_by_all_their_digits(spark: SparkSession) -> None:
+    long = "12345678901234567890123456789"
+    for condition, alike, others in (
+        ("x = 0", ["0", "-0.000", "0e5", '" .0 "', '"0."'], ["0.00000000001", "-1e-300", '""', "true", "null", '"."']),
+        (f"x = {long}", [long, f'"+0{long}.0"', f'"{long}e0"'], [f"{long[:-1]}8", f"{long}.{'0' * 30}1"]),
+        ("x > 0.00000000001", ["0.000000000011", "1e200"], ["0.00000000001", "1e-12", "-1"]),
+    ):
+        told = found(spark, [f'{{"n": 1, "x": {x}}}' for x in [*alike, *others]], delete_when=condition)
+        assert [row.op for row in told] == ["delete"] * len(alike) + ["update"] * len(others)
+
+
+def test_conditions_compare_times_as_times_where_the_column_is_known_to_have_them(spark: SparkSession) -> None:
+    when = "x >= '2024-01-02T00:00:00+01:00'"
+    texts = ["2024-01-02 03:00:00Z", "2024-01-01 23:00:00", "2024-01-01T22:59:59.999999999Z", "soon"]
+    rows: list[Any] = [{"n": 1, "x": text} for text in [*texts, 1_704_150_000_000]]
+    declared = found(spark, rows, delete_when=when, kinds=(("x", "time"),), digits=(("x", 0),))
+    assert [row.op for row in declared] == ["delete", "delete", "update", "update", "delete"]
+    assert [row.op for row in found(spark, rows, delete_when=when)] == ["update"] * 3 + ["delete", "update"]
+    source = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),), parse_predicate(when)))
+    schemas = [carried_schema({"x": (kind, Encoding("text"))}) for kind in (T.TimestampType(), T.StringType())]
+    of_files = lines(spark, [json.dumps(rows[0])]).select("*", F.explode(F.lit(schemas)).alias("row_schema"))
+    deleted = envelopes(of_files, source).where(F.col("op") == "delete").collect()
+    assert [row.row_schema_json for row in deleted] == schemas[:1]
 
 
 def test_several_columns_order_one_after_the_other_and_ties_as_the_spec_says(spark: SparkSession) -> None:

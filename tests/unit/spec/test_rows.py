@@ -33,6 +33,9 @@ def test_the_settings_of_rows_come_with_the_types_of_the_sequence() -> None:
     digits = spec(source=feed(time_by="t"), keys=["id"], columns=timed).source.rows
     assert digits is not None
     assert digits.digits == (("day", 3), ("t", 6))
+    asked = spec(source=feed(delete_when="day > '2024-01-01' AND n = 1 AND t"), keys=["id"], columns={"day": "date"})
+    assert asked.source.rows is not None
+    assert asked.source.rows.kinds == (("day", "time"),)
 
 
 def test_a_feed_can_be_a_table() -> None:
@@ -103,8 +106,10 @@ def test_conditions_are_read_as_sql_reads_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a =", "= 1", "a = null", "a = 1 b", "(a", "a in ()", "a like 'x'", "upper(a) = 'X'", "a and", "not"]
-)
+    "text",
+    ["", "a =", "= 1", "a = null", "a = 1 b", "(a", "a in ()", "a like 'x'", "upper(a) = 'X'", "a and", "not",
+     f"a = {'1' * 256}"],
+)  # fmt: skip
 def test_what_is_no_condition_is_refused(text: str) -> None:
     with pytest.raises(PredicateError):
         parse_predicate(text)
