@@ -17,6 +17,8 @@ from engine.names import TAKEN_NAMES
 from engine.schema.evolve import widened
 from engine.spec.columns import ColumnType, parse_column_type
 from engine.spec.model import ColumnSpec, TableSpec
+from engine.spec.rows import RowsSpec
+from engine.spec.wording import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ def discover(
     seen = look(envelopes, infer, spec.keys is None) if asked else Seen.nothing()
     question = _Question(spec, stored, seen)
     rows = spec.source.rows
+    if rows is not None and known is None:
+        _refuse_unknown_names(question, rows)
     names = [name for name in _column_names(question) if rows is None or rows.takes(name)]
     if spec.evolution == "strict" and not infer and seen.schemaless:
         _refuse_other_fields(envelopes, spec, names)
@@ -119,6 +123,26 @@ def _refuse_other_fields(envelopes: DataFrame, spec: TableSpec, names: Collectio
         raise SchemaEvolutionError(
             f"Cannot decode {spec.table}: its events bring new columns ({', '.join(new)}).",
             hint="Declare them under columns, or set evolution: ignore, which keeps them in _rescued.",
+        )
+
+
+def _refuse_unknown_names(question: _Question, rows: RowsSpec) -> None:
+    """See that files that tell their columns, all that there are so far, have those that the settings of rows name: a
+    misspelt one would delete nothing, or keep what is to be left out. Later files can lack a column, and rows of JSON.
+
+    Raises: SpecError.
+    """
+    fields, declared = question.seen.typed_fields, question.declared
+    if question.seen.schemaless or not question.seen.is_told:
+        return
+    unknown = [(setting, name) for setting, name in rows.named if name not in {*fields, *declared}]
+    if unknown:
+        near = [found for _, name in unknown if (found := nearest(name, fields)) is not None]
+        meant = f"did you mean {', '.join(near)}? " if near else ""
+        told = ", ".join(f"source.{setting} names {name}" for setting, name in unknown)
+        raise SpecError(
+            f"Cannot decode {question.spec.table}: {told}, and no file has such a column.",
+            f"{meant}a column that is still to come is declared under columns",
         )
 
 

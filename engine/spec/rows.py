@@ -58,6 +58,14 @@ class RowsSpec:
         found = [name for name, _ in self.sequence_by] + ([self.time_by] if self.time_by else [])
         return list(dict.fromkeys([*found, *condition_columns(self.delete_when, self.truncate_when)]))
 
+    @property
+    def named(self) -> Iterator[tuple[str, str]]:
+        """The columns that conditions and choices of columns name, each behind its setting."""
+        yield from (("delete_when", name) for name in condition_columns(self.delete_when))
+        yield from (("truncate_when", name) for name in condition_columns(self.truncate_when))
+        yield from (("ignore_nulls", name) for name in (self.ignore_nulls.columns if self.ignore_nulls else ()))
+        yield from (("columns", name) for name in self.columns.columns)
+
     def takes(self, column: str) -> bool:
         """Whether a column of the rows is one of the table."""
         return chosen(self.columns, column)

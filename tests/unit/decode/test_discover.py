@@ -8,12 +8,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode import TableShape, discover
+from engine.decode import TableShape, discover, envelopes
+from engine.decode.carried import carried_schema
 from engine.decode.look import tell_types
 from engine.decode.rows import decode_rows
+from engine.decode.shape import Encoding
 from engine.errors import SchemaEvolutionError, SpecError
-from engine.spec.model import ColumnSpec, TableSpec
-from tests.unit.decode.given import changes_of, event, field, parsed, spec, with_schema
+from engine.spec.model import ColumnSpec, SourceSpec, TableSpec, TrackSpec
+from engine.spec.predicates import parse_predicate
+from engine.spec.rows import RowsSpec
+from tests.unit.decode.given import changes_of, event, field, lines, parsed, spec, with_schema
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
 NARROW = [
@@ -113,6 +117,27 @@ def test_events_that_tell_no_types_need_no_look(spark: SparkSession) -> None:
 def test_declared_types_win_and_other_fields_of_a_schema_become_columns(spark: SparkSession) -> None:
     shape = shape_of(spark, [with_schema(LINE, WIDE)], spec({"id": "bigint", "d": "decimal(20,4)"}))
     assert types(shape) == {"id": "bigint", "d": "decimal(20,4)", "a": "bigint", "e": "string"}
+
+
+def test_a_name_that_no_file_has_is_refused_with_the_nearest_one(spark: SparkSession) -> None:
+    rows = RowsSpec(
+        "r", (("id", "any"),), parse_predicate("opp = 'D' AND v"), None, TrackSpec("columns", ("ID", "to_come")),
+        TrackSpec("except", ("op", "secrett")),
+    )  # fmt: skip
+    table_spec = replace(spec({"to_come": "int"}, table="r"), source=SourceSpec("rows", "x", rows=rows), keys=("id",))
+    schemas = [carried_schema(dict.fromkeys(names, (T.StringType(), Encoding("text")))) for names in (
+        ("id", "op", "secret"), ("id", "op", "v"))]  # fmt: skip
+    told = lines(spark, ['{"id":"1","op":"D"}']).select("*", F.explode(F.lit(schemas)).alias("row_schema"))
+    events = envelopes(told, table_spec.source).localCheckpoint()
+    with pytest.raises(SpecError) as refused:
+        discover(events, table_spec)
+    names = "source.delete_when names opp, source.ignore_nulls names ID, source.columns names secrett"
+    assert f"{names}, and no file has" in refused.value.message
+    assert (refused.value.hint or "").startswith("did you mean op, id, secret?")
+    later = discover(events, table_spec, T.StructType.fromDDL("id string"))
+    assert [column.name for column in later.columns] == ["id", "to_come", "v", "secret"]
+    bare = envelopes(lines(spark, ['{"id":"1","op":"D"}']), table_spec.source)
+    assert discover(bare, replace(table_spec, columns={"id": ColumnSpec("string")})).keys == ("id",)
 
 
 def test_types_are_inferred_where_nobody_says_them(spark: SparkSession) -> None:
