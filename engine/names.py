@@ -5,6 +5,7 @@ Columns that siltstone adds to a table start with the reserved prefix, so that a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 RESERVED_PREFIX: Final = "_"
@@ -108,3 +109,14 @@ OPEN_GAPS: Final = "siltstone.open-gaps"
 def quoted(name: str) -> str:
     """One identifier as Spark's parser takes it, whatever characters it has."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def apart(names: Iterable[str]) -> list[str]:
+    """The names of a record's fields; those that differ from one before only in upper and lower case under others, for
+    Spark does not tell such apart."""
+    found: list[str] = []
+    taken: set[str] = set()
+    for number, name in enumerate(names):
+        found.append(f"__siltstone_{number}" if name.casefold() in taken else name)
+        taken.add(name.casefold())
+    return found

@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 from engine.decode import values
 from engine.decode.connect import decimal
 from engine.decode.shape import Encoding, EncodingKind
+from engine.names import apart
 
 Told = tuple[Column, T.DataType, Encoding]
 Named = dict[str, Mapping[str, Any]]
@@ -60,10 +61,12 @@ def avro_columns(schema: Any, record: T.StructType, value: Column, clocks: bool 
     named: Named = {}
     remember(schema, named)
     kinds = {field.name: field.dataType for field in record}
+    fields = zip(schema["fields"], apart(field["name"] for field in schema["fields"]), strict=True)
+    places = [(field, own if own in kinds else field["name"]) for field, own in fields]
     columns = {
-        field["name"]: _column(field["type"], kinds[field["name"]], value[field["name"]], named)
-        for field in schema["fields"]
-        if field["name"] in kinds  # Spark leaves out a field that is always null
+        field["name"]: _column(field["type"], kinds[place], value[place], named)
+        for field, place in places
+        if place in kinds  # Spark leaves out a field that is always null
     }
     return {name: _read_off(*told) for name, told in columns.items()} if clocks else columns
 

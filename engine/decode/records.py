@@ -20,7 +20,7 @@ from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
 from engine.json_text import exact_json
-from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY
+from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY, apart
 
 Told = tuple[Column, T.DataType, Encoding]
 
@@ -55,7 +55,8 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
         columns = avro_columns(json.loads(schema), record, F.col("record"), clocks=True)
     else:
         described = T.StructType.fromJson(json.loads(schema))
-        columns = {field.name: _column(F.col("record")[field.name], field) for field in described}
+        fields = zip(described, apart(described.names), strict=True)
+        columns = {field.name: _column(F.col("record")[own], field) for field, own in fields}
     text = to_text(columns)
     if malformed in record.names:
         text = F.coalesce(F.col("record")[malformed], _exact(text, columns))

@@ -16,19 +16,21 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.errors import SourceError, SpecError
+from engine.frames import checkpointed
 from engine.inputs.globs import exactly
-from engine.inputs.lines import UNREADABLE
+from engine.inputs.lines import UNREADABLE, unreadable
 from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
 from engine.inputs.parquet import parquet_schema
 from engine.inputs.quotes import with_open_quotes
 from engine.jars import SPARK_AVRO
-from engine.names import quoted
+from engine.names import apart, quoted
 from engine.spec.model import SourceSpec
 
 Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
 HEAD_BYTES = 1 << 16
 LONGEST_HEAD = 1 << 24
+CASES = "spark.sql.caseSensitive"
 MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
 LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, where it is this one:
@@ -97,13 +99,31 @@ def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str]
     places = [exactly(path) for path in paths]
     if kind == "avro":
         reader = spark.read.format("avro").option("recursiveFieldMaxDepth", DIMENSIONS)
-        reader = reader.option("avroSchema", json.dumps(without_logical_types(json.loads(schema))))
-        rows = avro_rows(reader, places)
-    elif kind == "csv":
+        written = without_logical_types(json.loads(schema))
+        reader = reader.option("avroSchema", json.dumps(written if source.rows is None else with_fields_apart(written)))
+        return placed(avro_rows(reader, places))
+    if kind == "csv":
         return csv_records(spark, schema, places, source)
-    else:
-        rows = spark.read.schema(T.StructType.fromJson(json.loads(schema))).parquet(*places)
-    return placed(rows)
+    return parquet_rows(spark, T.StructType.fromJson(json.loads(schema)), places)
+
+
+def parquet_rows(spark: SparkSession, columns: T.StructType, paths: Sequence[str]) -> DataFrame:
+    """The records of Parquet files with their places; computed at once where names of columns differ only in upper and
+    lower case, for Spark can read such only as long as it tells them apart.
+
+    Raises: SourceError: such a file cannot be read.
+    """
+    reader = spark.read.schema(columns)
+    if apart(columns.names) == columns.names:
+        return placed(reader.parquet(*paths))
+    usual = str(spark.conf.get(CASES))
+    spark.conf.set(CASES, "true")
+    try:
+        return placed(reader.parquet(*paths)).transform(checkpointed)
+    except UNREADABLE as error:
+        raise unreadable(spark, [], error) from error
+    finally:
+        spark.conf.set(CASES, usual)
 
 
 def placed(rows: DataFrame) -> DataFrame:
@@ -117,9 +137,10 @@ def placed(rows: DataFrame) -> DataFrame:
 
 
 def record_of(rows: DataFrame) -> Column:
-    """All columns as one, without those that say where the row was read."""
+    """All columns as one, by names that Spark tells apart, without those that say where the row was read."""
     names = [name for name in rows.columns if name != "_metadata"]
-    return F.struct(*[F.col(quoted(name)).alias(name) for name in names]).alias("record")
+    fields = zip(names, apart(names), strict=True)
+    return F.struct(*[F.col(quoted(name)).alias(own) for name, own in fields]).alias("record")
 
 
 # --- Iceberg --------------------------------------------------------------------------------------------------------
@@ -214,7 +235,7 @@ def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
 def csv_records(spark: SparkSession, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
     """The records of CSV files with their places, and whether a quote is open at the end of those that end a file."""
     assert source.rows is not None
-    *names, last = [field["name"] for field in json.loads(schema)["fields"]]
+    *names, last = apart(field["name"] for field in json.loads(schema)["fields"])
     ends = json.loads(schema)["fields"][-1]["metadata"].get(LINE_END, "\n")
     rows, record = placed(csv_rows(spark, schema, paths, source)), F.col("record")
     some = F.coalesce(*[record[name] for name in (last, *reversed(names))])
@@ -230,8 +251,9 @@ def csv_rows(spark: SparkSession, schema: str, paths: Sequence[str], source: Sou
     """
     assert source.rows is not None
     delimiter = source.rows.delimiter.encode().decode(BYTES)
-    columns = T.StructType.fromJson(json.loads(schema))
-    ends = columns.fields[-1].metadata.get(LINE_END)
+    described = T.StructType.fromJson(json.loads(schema))
+    columns = T.StructType([T.StructField(name, T.StringType()) for name in apart(described.names)])
+    ends = described.fields[-1].metadata.get(LINE_END)
     reader = spark.read.schema(columns.add(MALFORMED, T.StringType())).options(
         header=True, multiLine=True, columnNameOfCorruptRecord=MALFORMED, encoding=BYTES
     )
@@ -356,3 +378,13 @@ def without_logical_types(schema: Any) -> Any:
         if isinstance(kept.get(inside), (dict, list)):
             kept[inside] = without_logical_types(kept[inside])
     return kept
+
+
+def with_fields_apart(schema: Any) -> Any:
+    """The schema of a record that reads its fields by names that Spark tells apart."""
+    if not isinstance(schema, dict) or "fields" not in schema:
+        return schema
+    fields = zip(schema["fields"], apart(field["name"] for field in schema["fields"]), strict=True)
+    return schema | {
+        "fields": [f if f["name"] == own else f | {"name": own, "aliases": [f["name"]]} for f, own in fields]
+    }

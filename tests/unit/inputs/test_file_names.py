@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import fastavro
@@ -11,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.decode import decode_rows, discover, envelopes
 from engine.inputs.pending import PendingFile
 from engine.run.records import read_records, source_files
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
+from tests.unit.decode.given import spec
 
 STEMS = (
     *("[ab]", "a", "b", "g*h", "gXh", "a[1]", "a1", "e{f}", "{p,q}", "p", "t\\u", "q?", "[!a]"),
@@ -71,6 +74,27 @@ def test_each_file_gives_its_own_records_whatever_it_is_called(
 def test_a_file_whose_name_matches_no_file_as_a_glob_is_read(spark: SparkSession, tmp_path: Path, stem: str) -> None:
     write_json(tmp_path / f"{stem}.json", stem)
     assert found_in(spark, tmp_path) == [(stem, 1, stem)]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "avro"])
+def test_columns_whose_names_differ_only_in_case_are_read_apart(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    row = {"id": "1", "v": "a", "V": "b", "ID": "2"}
+    if kind == "csv":
+        (tmp_path / "a.csv").write_text("id,v,V,ID\n1,a,b,2\n", encoding="utf-8")
+    elif kind == "parquet":
+        pq.write_table(pa.table({name: [value] for name, value in row.items()}), tmp_path / "a.parquet")
+    else:
+        fields = [{"name": name, "type": ["null", "string"]} for name in row]
+        with (tmp_path / "a.avro").open("wb") as out:
+            fastavro.writer(out, {"type": "record", "name": "r", "fields": fields}, [row])
+    source = SourceSpec("rows", str(tmp_path), rows=RowsSpec("a.b", (("v", "any"),)))
+    table_spec = replace(spec(None, table="a.b"), source=source, keys=("id",))
+    files = [PendingFile(file, "", 0, False) for file in source_files(spark, source, "lake", None)]
+    records, _ = read_records(spark, source, files, "lake")
+    assert [json.loads(one.text) for one in records.collect()] == [row]
+    changes = envelopes(records, source)
+    (change,) = decode_rows(changes, discover(changes, table_spec), table_spec).collect()
+    assert (change.row.asDict(), json.loads(change.rescued)) == ({"id": "1", "v": "a"}, {"V": "b", "ID": "2"})
 
 
 def test_a_compressed_csv_file_tells_its_columns_whatever_it_is_called(spark: SparkSession, tmp_path: Path) -> None:
