@@ -61,10 +61,15 @@ def kind_of(path: str, source: SourceSpec) -> Kind:
         return "table"
     if source.format == "datastream-avro":
         return "avro"
-    by_name: Kind = next((kind for ends, kind in ENDINGS if path.lower().endswith(ends)), "json")
+    by_name = kind_by_name(path)
     if source.format in OF_MESSAGES:
         return by_name if by_name in ("parquet", "avro") else "json"
     return "json" if source.rows is None else source.rows.file_type or by_name
+
+
+def kind_by_name(path: str) -> Kind:
+    """How a file is written as its name ends."""
+    return next((kind for ends, kind in ENDINGS if path.lower().endswith(ends)), "json")
 
 
 def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSpec, catalog: str) -> list[Part]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 import yaml
 
 from engine.errors import SourceError, SpecError
+from engine.inputs.containers import kind_by_name
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.frames import SchemaPlace
@@ -151,6 +152,8 @@ def _around(table: FoundTable, tables: Iterable[FoundTable], folders: Sequence[N
 
 def _source(table: FoundTable, path: str) -> list[str]:
     lines = ["source:", f"  format: {table.format}", f"  path: {_scalar(path)}"]
+    if table.format == ROWS and any(kind_by_name(file.name) != table.container for file in table.files):
+        lines.append(f"  file_type: {table.container} # their names do not say it")
     if table.delimiter != ",":
         lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
     if table.format == ROWS:

@@ -354,6 +354,19 @@ def test_csv_is_rows_of_text(place: Place, tmp_path: Path) -> None:
     assert "#   seen: string # times? then date" in text
 
 
+def test_how_files_are_written_stands_in_the_spec_where_their_names_do_not_tell(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "events" / "pqx").mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1], "n": [1]}), tmp_path / "events" / "pqx" / "000000_0")
+    place("text/data.txt", "id\tn", "1\t2", "2\t3")
+    place("lines/a.csv", {"id": 1, "n": 2})
+    place("usual/a.csv", "id,n", "1,2", "2,3")
+    texts = written(tmp_path, *(tmp_path / "events" / name for name in ("pqx", "text", "lines", "usual")))
+    sources = [yaml.safe_load(text)["source"] for text in texts.values()]
+    assert {(Path(told["path"]).parts[1], told.get("file_type")) for told in sources} == {
+        ("pqx", "parquet"), ("text", "csv"), ("lines", "json"), ("usual", None),
+    }  # fmt: skip
+
+
 def test_lines_of_another_format_are_named() -> None:
     assert looks_like(["Obj\x01..."]) == "an Avro file"
     assert looks_like(['{"a": 1}', "x"]) == "plain rows (format rows)"
