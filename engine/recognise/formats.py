@@ -5,14 +5,15 @@ list for a record of the format that tells of none, such as a heartbeat; None fo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from engine.decode.schemas import MISSHAPEN
 from engine.recognise import canal, datastream, debezium, dts, shareplex, spanner
 from engine.recognise.fact import Fact
+from engine.recognise.messages import are_fillers
 from engine.recognise.opening import carried
-from engine.recognise.sample import Container, Fraction, Sample, parsed
+from engine.recognise.sample import Container, Fraction, Sample, delimiter_of, parsed
 from engine.spec.model import SourceSpec
 
 MOST_LOOKED_AT: Final = 1_000
@@ -54,7 +55,8 @@ RECOGNISERS: Final = (
 )
 ROWS: Final = "rows"
 PLAIN_ROWS: Final = "plain rows (format rows)"
-_SAME_TEXT: Final = {ROWS: (PLAIN_ROWS,), "datastream-avro": ("datastream-json",)}
+CSV_ROWS: Final = "plain rows in CSV (format rows)"
+_SAME_TEXT: Final = {ROWS: (PLAIN_ROWS, CSV_ROWS), "datastream-avro": ("datastream-json",)}
 """What else the records of a format look like as text."""
 OF_TOPICS: Final = ("debezium-json", "debezium-avro", "canal-json", "dts-avro", "shareplex-json")
 """Formats of messages, of which some may be null."""
@@ -91,12 +93,13 @@ def _says_something(record: Any) -> bool:
     return record is not None and not (isinstance(record, Mapping) and record.get("value", record) is None)
 
 
-def looks_like(lines: Sequence[str]) -> str | None:
-    """The format that lines of text are in, for somebody who took them for another; None where nothing is known."""
+def looks_like(lines: Sequence[str], container: Container = "json") -> str | None:
+    """The format that lines of text are in, for somebody who took them for another; None where nothing is known.
+    `container`: what held records that were made such lines."""
     from pathlib import Path
 
     first = next(iter(lines), "")
-    binary = {"Obj\x01": "an Avro file", "PAR1": "a Parquet file"}
+    binary = {"Obj\x01": "an Avro file", "PAR1": "a Parquet file", "\x1f\ufffd\x08": "a file packed by gzip"}
     for magic, name in binary.items():
         if first.startswith(magic):
             return name
@@ -106,14 +109,33 @@ def looks_like(lines: Sequence[str]) -> str | None:
             records.append(parsed(line))
         except ValueError:
             continue
-    found = recognise(Sample(Path(), "json", tuple(records)))
+    as_json = Sample(Path(), "json", tuple(records))
+    found = recognise(replace(as_json, container=container))
+    # Records inside the rows of an Avro file are texts of JSON.
+    found = found or recognise(Sample(Path(), "avro", tuple(map(_unfolded, records))))
     if found is not None:
         return found.format
-    kind = carried(Sample(Path(), "text", tuple(lines))) or carried(Sample(Path(), "json", tuple(records)))
+    kind = carried(Sample(Path(), "text", tuple(lines))) or carried(as_json)
     if kind is not None:
         return _OF_MESSAGES[kind]
-    flat = records and all(isinstance(record, Mapping) for record in records)
-    return PLAIN_ROWS if flat else None
+    if records and all(isinstance(record, Mapping) for record in records):
+        return None if are_fillers(as_json) else PLAIN_ROWS
+    no_json = [line for line in lines if line.lstrip()[:1] not in ("{", "[")]
+    return CSV_ROWS if no_json and delimiter_of([f"{line}\n" for line in no_json]) else None
+
+
+def _unfolded(record: Any) -> Any:
+    """A record with the objects that its texts hold in their place."""
+    return {name: _object(value) for name, value in record.items()} if isinstance(record, Mapping) else record
+
+
+def _object(value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith("{"):
+        return value
+    try:
+        return parsed(value)
+    except ValueError:
+        return value
 
 
 def other_than(source: SourceSpec, lines: Sequence[str]) -> str | None:

@@ -108,7 +108,7 @@ def _of_text(path: Path, lines: IO[str]) -> Sample:
         return Sample(path, "json", tuple(records), whole, broken=broken)
     if whole and taken[0].lstrip()[:1] in ("{", "[") and _is_document(taken):
         return Sample(path, "document", (), whole)
-    delimiter = _delimiter(taken[:LOOKED_AT])
+    delimiter = delimiter_of(taken[:LOOKED_AT])
     if delimiter is None:
         return Sample(path, "text", tuple(taken), whole)
     rows = csv.DictReader(io.StringIO("".join(taken)), delimiter=delimiter)
@@ -136,7 +136,7 @@ def _first_lines(lines: IO[str]) -> tuple[list[str], bool]:
     return taken, True
 
 
-def _delimiter(lines: list[str]) -> str | None:
+def delimiter_of(lines: list[str]) -> str | None:
     """What stands between the values of a CSV file with a header: as often in every line as in the first."""
     for delimiter in DELIMITERS:
         try:

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import FORMATS
-from engine.decode.records import all_parts, datastream_records, message_records, row_records
+from engine.decode.records import KEEP_NULLS, all_parts, datastream_records, message_records, row_records
 from engine.errors import SourceError
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
@@ -20,6 +20,7 @@ from engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
 """What files of a kind look like."""
+SAMPLE_RECORDS = 50
 BESIDE = (1, 8, 64)
 """How many files on each side of a new one are looked at: the first is most often enough."""
 
@@ -133,10 +134,28 @@ def scanned(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
     return scan(spark, [file.path for file in files]).select("file", F.col("row").alias("line"), "text")
 
 
+def typed_likeness(spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], catalog: str) -> str | None:
+    """The format that the records of a source's typed files look like; None where nothing is known."""
+    typed = [file for file in files if kind_of(file.path, source) in WRITTEN_AS][:1]
+    return next(map(part_likeness, read_parts(spark, typed, source, catalog)), None)
+
+
+def part_likeness(part: Part) -> str | None:
+    """The format that records of one description look like."""
+    texts = part.rows.select(F.to_json("record", KEEP_NULLS).alias("text")).head(SAMPLE_RECORDS)
+    return looks_like([row["text"] for row in texts], "avro" if part.kind == "avro" else "json")
+
+
 def as_records(part: Part, source: SourceSpec) -> DataFrame:
     """Records of one description as JSON text."""
     if source.format in OF_MESSAGES:
-        return message_records(part.rows)
+        try:
+            return message_records(part.rows)
+        except SourceError as error:
+            form = part_likeness(part)
+            raise SourceError(
+                f"{error.message} They look like {form}." if form else error.message, error.hint
+            ) from error
     if source.rows is None:
         return datastream_records(part.rows, part.schema)
     return row_records(part.rows, part.schema, avro=part.kind == "avro", malformed=MALFORMED)

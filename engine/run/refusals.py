@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import CHANGE, REJECT
@@ -14,6 +14,7 @@ from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.recognise import other_than
 from engine.run.delivery import TEXT_HASH, Delivery
+from engine.run.records import typed_likeness
 from engine.spec.model import SourceSpec, TableSpec
 
 SAMPLE_REJECTS = 3
@@ -126,7 +127,7 @@ def too_many_rejects(
     )
 
 
-def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
+def no_events(spark: SparkSession, spec: TableSpec, delivery: Delivery, catalog: str) -> SourceError:
     """The error for a table that appears in no event."""
     there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == CHANGE})
     near = get_close_matches(spec.table, there, n=1)
@@ -135,6 +136,9 @@ def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
     told = [] if there else commonest(rejects).collect()
     if told:
         tables += f": {listed(told)}{alike(other_format(rejects, delivery.source))}"
+    elif not there:  # what is in a column of bytes can be short enough for messages that say nothing
+        read = [entry.pending.file for entry in delivery.counted.values()]
+        tables += alike(typed_likeness(spark, delivery.source, read, catalog))
     hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
     return SourceError(
         f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {tables}.", hint

@@ -155,7 +155,7 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     mine = of_table(records, spec.table)
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
-        raise no_events(spec, delivery)
+        raise no_events(spark, spec, delivery, project.catalog.name)
     refuse_mixed(spark, project.catalog.name, spec, mine)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
     tell_types = any(row["tell_types"] for row in delivery.classes if row["table"] == spec.table)

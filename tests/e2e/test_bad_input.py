@@ -1,11 +1,15 @@
 """Bad input: told with its file, line and table, why and what to do; nothing is lost, and the next good run works."""
 
 import gzip
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -277,6 +281,37 @@ def test_another_format_is_named_where_no_line_can_be_decoded(shop: Shop) -> Non
     assert "/a.jsonl:1)); they look like canal-json. Nothing was taken." in told
     told = refused(shop, "avro", CANAL, format="datastream-avro")
     assert "it is no Avro file, or was cut short inside its header. It looks like canal-json. Hint:" in told
+
+
+def test_what_a_file_of_another_kind_looks_like_is_told(shop: Shop) -> None:
+    written = io.BytesIO()
+    meta = {"type": "record", "name": "m", "fields": [{"name": "table", "type": "string"}]}
+    fields = [{"name": "source_metadata", "type": meta}, {"name": "payload", "type": meta | {"name": "p"}}]
+    event = {"source_metadata": {"table": "things"}, "payload": {"table": "a"}}
+    fastavro.writer(
+        written, {"type": "record", "name": "e", "fields": fields}, [event], sync_marker=b"no line end here"
+    )
+    avro, folder = written.getvalue(), shop.events / "kinds"
+    assert b"\n" not in avro
+    folder.mkdir()
+    pq.write_table(pa.table({"id": [1], "note": [b"ab"]}), folder / "rows.parquet")
+    (folder / "a.avro").write_bytes(avro)
+    (folder / "avro.jsonl").write_bytes(avro)
+    (folder / "csv.jsonl").write_text("id,n\n1,2\n2,3\n", encoding="utf-8")
+    kinds = {
+        "avro.jsonl": ("canal-json", "an Avro file"),
+        "csv.jsonl": ("canal-json", "plain rows in CSV (format rows)"),
+        "a.avro": ("dts-avro", "datastream-avro"),
+        "rows.parquet": ("dts-avro", "plain rows (format rows)"),
+    }
+    mappings = [
+        {"table": f"shop.{name[:3]}", "source": {"path": f"events/kinds/{name}", "format": form}, "keys": ["id"]}
+        for name, (form, _) in kinds.items()
+    ]
+    report = catch_up(shop.project, [table_spec(mapping, shop.project) for mapping in mappings], shop.spark)
+    told = {f"shop.{name[:3]}": likeness for name, (_, likeness) in kinds.items()}
+    assert [table.exit_code for table in report.tables] == [3] * len(kinds)
+    assert [table.table for table in report.tables if f"ook like {told[table.table]}" not in table.error] == []
 
 
 def test_a_sequence_column_that_is_not_there_is_named(shop: Shop) -> None:

@@ -370,13 +370,24 @@ def test_how_files_are_written_stands_in_the_spec_where_their_names_do_not_tell(
 def test_lines_of_another_format_are_named() -> None:
     assert looks_like(["Obj\x01..."]) == "an Avro file"
     assert looks_like(['{"a": 1}', "x"]) == "plain rows (format rows)"
+    assert looks_like(["\x1f\ufffd\x08\0"]) == "a file packed by gzip"
     assert looks_like(["what", "is", "this"]) is None
+    assert looks_like(["id;n", "1;2", "2;3"]) == "plain rows in CSV (format rows)"
+    assert looks_like(['{"id": 1, "n": ', '{"id": 2, "n": ']) is None
+    assert looks_like(['{"topic": "t", "value": "AAE="}'] * 2) is None
+    event_of_avro = {
+        name: json.dumps(value) if isinstance(value, dict) else value for name, value in DATASTREAM.items()
+    }
+    assert looks_like([json.dumps(event_of_avro)]) == "datastream-avro"
+    assert looks_like([json.dumps(DATASTREAM)], "avro") == "datastream-avro"
     assert str(Fraction("1.50")) == "1.50"
     for form, (line, _, _) in FORMATS.items():
         assert other_than(spec(source=source(format=form)).source, [line]) is None
         assert other_than(spec(source=source(format="dts-avro")).source, [line]) == form
     plain = spec(source=source(format="rows", sequence_by="n"), keys=["id"]).source
     assert other_than(plain, ['{"id": 1, "n": 2}']) is None
+    assert other_than(plain, ["id;n", "1;2", "2;3"]) is None
+    assert other_than(plain, [json.dumps(event_of_avro)]) == "datastream-avro"
     assert other_than(plain, [json.dumps(CANAL)]) == "canal-json"
     avro = spec(source=source(format="datastream-avro")).source
     assert other_than(avro, [json.dumps(DATASTREAM)]) is None  # as text its records are those of the other
