@@ -184,6 +184,7 @@ class SourceFace(_Section):
     def _settings_fit(self) -> SourceFace:
         fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
+        fields.several_fits(self.format, self.several)
         if self.registry is not None and self.schemas is not None:
             fields.refuse(fields.ONE_PLACE)
         return self

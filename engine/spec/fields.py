@@ -37,6 +37,7 @@ SETTING_OF: Final = {
     "registry": (DEBEZIUM_AVRO,),
     "schemas": (DEBEZIUM_AVRO,),
 }
+UNNAMED_SOURCES: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json", "rows")
 WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json", "dts-avro")
 ENCODINGS: Final = ("decimals", "binaries", "times")
 HISTORY_KEEPS: Final = reserved.TAKEN_NAMES - {reserved.VALID_FROM, reserved.VALID_TO, reserved.IS_CURRENT}
@@ -285,6 +286,15 @@ def order_fits(form: str, order: str) -> None:
     if form in ("debezium-json", "debezium-avro") and order == "coordinates":
         refuse(
             "order: coordinates is for shareplex-json: Debezium's changes have positions", "write scn, or leave it out."
+        )
+
+
+def several_fits(form: str, several: str | None) -> None:
+    """Refuses to tell sources apart by events that do not name theirs: all would be one source."""
+    if form in UNNAMED_SOURCES and several in ("disjoint", "shards"):
+        refuse(
+            f"several: {several} needs events that name their source, and those of {form} do not",
+            "give each source tables of its own (in a project of its own where tables share a name), or leave it out.",
         )
 
 

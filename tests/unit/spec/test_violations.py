@@ -115,6 +115,8 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"source": avro(schemas="s.json", times="isostring")}, "$.source", "the schemas say it", "leave times out"),
     ({"source": source(schemas="s.json")}, "$.source", "schemas is a setting of debezium-avro", "leave"),
     ({"source": source(format="dts-avro", decimals="string")}, "$.source", "written in one way only", "leave"),
+    ({"source": source(format="canal-json", several="shards")}, "$.source", "that name their source", "tables of its"),
+    ({"source": source(format="dts-avro", several="disjoint")}, "$.source", "that name their source", "leave it out"),
 ]
 
 
