@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from engine.errors import SourceError
 from engine.frames import checkpointed, local_frame
 from engine.inputs.globs import exactly
-from engine.inputs.listing import InputFile, file_system, first_line, is_compressed
+from engine.inputs.listing import BAD_NAME, InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
@@ -179,6 +179,12 @@ def unreadable(spark: SparkSession, pending: Sequence[PendingFile], error: Excep
                 return cut_short(spark, entry.file)
     reason = first_line(error) if isinstance(error, Py4JJavaError) else str(error).splitlines()[0]
     named = _WHILE_READING.search(reason)
+    if named is not None and BAD_NAME in str(error):
+        return SourceError(
+            f"Cannot read {named[1]}: Spark's executors cannot open a name with a colon. Nothing of this batch was"
+            " taken.",
+            "deliver the file under a name without one",
+        )
     if named is not None:
         return SourceError(
             f"Cannot read {named[1]}: it is damaged, was cut short, is still being written, or may not be read. Nothing"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from engine.errors import SourceError
@@ -18,6 +19,8 @@ SAMPLE_BYTES = 65_536
 SAMPLES = 16
 TAIL_BYTES = 1 << 24
 LOCAL = "file"
+BAD_NAME = "Relative path in absolute URI"
+"""What Hadoop says where it takes a part of a name for a scheme."""
 NO_FILE = "check source.path, or how the spec says files are written"
 
 
@@ -46,7 +49,7 @@ def list_files(spark: SparkSession, path: str, until_ms: int | None = None) -> l
     system, root = file_system(spark, path)
     refuse_unseen(spark, system, path)
     try:
-        matched = system.globStatus(root)
+        matched = globbed(spark, system, root)
     except Py4JJavaError as error:
         raise SourceError(f"Cannot list {path}: {first_line(error)}.", "check the path and the permissions") from error
     if not matched:
@@ -78,6 +81,35 @@ def refuse_unseen(spark: SparkSession, system: Any, path: str) -> None:
                 )
 
 
+def globbed(spark: SparkSession, system: Any, root: Any) -> Any:
+    """What a name or a pattern names. Hadoop's own search ends in an error where a name with a colon lies in a folder
+    that it looks into, be it of the pattern or not: it takes what is before the colon for a scheme."""
+    try:
+        return system.globStatus(root)
+    except IllegalArgumentException as error:
+        if BAD_NAME not in str(error):
+            raise
+        return globbed_by_folders(spark, system, root)
+
+
+def globbed_by_folders(spark: SparkSession, system: Any, root: Any) -> list[Any]:
+    """The same, folder by folder, with Hadoop's own patterns."""
+    hadoop: Any = spark._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]
+    expanded = [hadoop.Path(one) for one in hadoop.GlobExpander.expand(str(root.toString()))]
+    return [status for one in expanded for status in in_folders(hadoop, system, one)]
+
+
+def in_folders(hadoop: Any, system: Any, root: Any) -> list[Any]:
+    """What a pattern without braces around folders names: nothing above its first sign is listed."""
+    written = str(root.toString())
+    if not is_pattern(written):
+        place = hadoop.Path(plain(written))
+        return [system.getFileStatus(place)] if system.exists(place) else []
+    name = hadoop.GlobFilter(root.getName())
+    folders = [status for status in in_folders(hadoop, system, root.getParent()) if status.isDirectory()]
+    return [child for one in folders for child in system.listStatus(one.getPath()) if name.accept(child.getPath())]
+
+
 def files_below(system: Any, status: Any) -> list[InputFile]:
     """A file itself, or the visible files of a folder."""
     if hidden(status):
@@ -97,7 +129,10 @@ def file_system(spark: SparkSession, path: str) -> tuple[Any, Any]:
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     root = jvm.org.apache.hadoop.fs.Path(path)
-    return root.getFileSystem(session.sessionState().newHadoopConf()), root
+    system = root.getFileSystem(session.sessionState().newHadoopConf())
+    if ":" in path.rsplit("/", 1)[-1] and system.getUri().getScheme() == LOCAL:
+        system.setVerifyChecksum(False)  # the name of the file that would hold the checksums is none to Hadoop
+    return system, root
 
 
 class Look:

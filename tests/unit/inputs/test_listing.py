@@ -7,7 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.errors import SourceError
-from engine.inputs.listing import bytes_through_jvm, file_system, list_files, read_bytes
+from engine.inputs.lines import read_lines
+from engine.inputs.listing import Look, bytes_through_jvm, file_system, list_files, read_bytes
+from engine.inputs.pending import pending_file
 
 SIZE = 100_000
 CONTENT = random.Random(1).randbytes(SIZE)
@@ -25,6 +27,25 @@ def test_a_piece_is_the_same_from_the_disk_and_through_the_jvm(
     assert read_bytes(spark, str(file), start, length) == expected
     assert read_bytes(spark, str(root.makeQualified(system.getUri(), root)), start, length) == expected
     assert bytes_through_jvm(spark, system.open(root), start, length) == expected
+
+
+def test_names_with_a_colon_are_listed_and_read_and_stop_no_pattern(spark: SparkSession, tmp_path: Path) -> None:
+    names = ["2026-11-23T08:00:00Z.jsonl", "a.jsonl", "b:1/x:y.jsonl", "b:1/z.txt", "c/.h:i.jsonl", "d/e:f.jsonl"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f'"{name}"\n', encoding="utf-8")
+    for pattern, expected in {
+        "": [0, 1, 2, 3, 5], "*.jsonl": [0, 1], "a.js*": [1], "{a,b:1/*}.jsonl": [1, 2], "2026-*T08:*": [0],
+        r"\d/e:f.jsonl": [5], "*/[wx]:?.jsonl": [2],
+    }.items():  # fmt: skip
+        files = list_files(spark, f"{tmp_path}/{pattern}")
+        assert [file.path for file in files] == [f"file:{tmp_path}/{names[n]}" for n in expected]
+    files = list_files(spark, str(tmp_path))
+    pending = [entry for file in files if (entry := pending_file(Look(spark), file, None, "")) is not None]
+    lines, _ = read_lines(spark, pending)
+    assert {row.text for row in lines.collect()} == {f'"{name}"' for name in names if ".h" not in name}
+    with pytest.raises(SourceError, match="matches no file"):
+        list_files(spark, f"{tmp_path}/*.csv")
 
 
 def test_a_file_that_became_shorter_is_told(spark: SparkSession, tmp_path: Path) -> None:
