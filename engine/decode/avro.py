@@ -14,12 +14,12 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import values
+from engine.decode.avro_names import Named
 from engine.decode.connect import decimal
 from engine.decode.shape import Encoding, EncodingKind
 from engine.names import apart
 
 Told = tuple[Column, T.DataType, Encoding]
-Named = dict[str, Mapping[str, Any]]
 
 PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "boolean": (T.BooleanType(), "boolean"),
@@ -52,17 +52,18 @@ _TIMES: Final = ("read_timestamp", "source_timestamp")
 _EVENT: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
 
 
-def avro_columns(schema: Any, record: T.StructType, value: Column, clocks: bool = False) -> dict[str, Told]:
+def avro_columns(
+    schema: Any, named: Named, record: T.StructType, value: Column, clocks: bool = False
+) -> dict[str, Told]:
     """The columns of a record: `record` its type as Spark reads it, `value` the record itself.
 
-    `clocks`: dates and times as text, which says what it is to somebody who does not know the column's type.
+    `named`: the named types of all of the schema, whose names are full. `clocks`: dates and times as text, which says
+    what it is to somebody who does not know the column's type.
     """
-    schema = only_type(schema)
-    named: Named = {}
-    remember(schema, named)
     kinds = {field.name: field.dataType for field in record}
-    fields = zip(schema["fields"], apart(field["name"] for field in schema["fields"]), strict=True)
-    places = [(field, own if own in kinds else field["name"]) for field, own in fields]
+    fields = type_of(schema, named)["fields"]
+    own_names = zip(fields, apart(field["name"] for field in fields), strict=True)
+    places = [(field, own if own in kinds else field["name"]) for field, own in own_names]
     columns = {
         field["name"]: _column(field["type"], kinds[place], value[place], named)
         for field, place in places
@@ -93,21 +94,6 @@ def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> 
     return [*times, *[value[name].alias(name) for name in _EVENT if name in fields]]
 
 
-def remember(schema: Any, named: Named) -> None:
-    """Keep the named types: a schema defines each once, and names it from then on."""
-    if isinstance(schema, list):
-        for part in schema:
-            remember(part, named)
-    elif isinstance(schema, Mapping):
-        if "name" in schema and schema.get("type") in ("record", "enum", "fixed"):
-            named[schema["name"]] = schema
-        fields = [field["type"] for field in schema.get("fields", ())]
-        for inside in (*fields, schema.get("items"), schema.get("values")):
-            remember(inside, named)
-        if isinstance(schema.get("type"), (list, Mapping)):
-            remember(schema["type"], named)
-
-
 def _clock(count: Column, kind: Any) -> Column:
     logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
     moment = values.moment(count, "micros" if logical == "timestamp-micros" else "millis")
@@ -120,12 +106,17 @@ def only_type(kind: Any) -> Any:
     return parts[0] if len(parts) == 1 else parts
 
 
-def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told:
+def type_of(written: Any, named: Named) -> Any:
+    """The same, and what a name stands for, or a type inside a type."""
     kind = only_type(written)
-    if isinstance(kind, Mapping) and isinstance(kind["type"], (list, Mapping)):
-        return _column(kind["type"], read, value, named)
-    if isinstance(kind, str) and kind in named:
-        kind = named[kind]
+    inside = kind.get("type") if isinstance(kind, Mapping) else None
+    if isinstance(inside, list | Mapping):
+        return type_of(inside, named)
+    return named[kind] if isinstance(kind, str) and kind in named else kind
+
+
+def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told:
+    kind = type_of(written, named)
     name = kind["type"] if isinstance(kind, Mapping) else kind
     logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
     if isinstance(name, str) and (name, logical) in LOGICAL:
@@ -158,6 +149,8 @@ def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
         return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
     if isinstance(read, T.StructType | T.ArrayType | T.MapType):
         return F.to_json(value), T.StringType(), Encoding("text")
+    if isinstance(read, T.BinaryType):  # as text, what is not UTF-8 would be lost
+        return value, read, Encoding("base64")
     return value.cast("string"), T.StringType(), Encoding("text")
 
 

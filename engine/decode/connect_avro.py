@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-Named = dict[str, Mapping[str, Any]]
+from engine.decode.avro_names import Named, with_full_names
 
 _TYPES: Final = {
     "boolean": "boolean", "int": "int32", "long": "int64", "float": "float32", "double": "float64",
@@ -31,8 +31,7 @@ _IMAGES: Final = ("before", "after")
 
 def row_schema(schema: Any) -> str | None:
     """The row images of an envelope; None where it has none."""
-    named: Named = {}
-    _remember(schema, "", named)
+    schema, named = with_full_names(schema)
     fields = {field["name"]: field["type"] for field in schema["fields"]} if is_record(schema) else {}
     images = [_field(name, fields[name], named) for name in _IMAGES if name in fields]
     structs = [image for image in images if "fields" in image]
@@ -41,8 +40,7 @@ def row_schema(schema: Any) -> str | None:
 
 def key_schema(schema: Any) -> str:
     """The schema of a key."""
-    named: Named = {}
-    _remember(schema, "", named)
+    schema, named = with_full_names(schema)
     return _text(_described(schema, named))
 
 
@@ -53,28 +51,6 @@ def is_record(schema: Any) -> bool:
 
 def _text(described: Mapping[str, Any]) -> str:
     return json.dumps(described, separators=(",", ":"), ensure_ascii=False)
-
-
-def _remember(schema: Any, space: str, named: Named) -> None:
-    """Keep the named types by their full names: a schema defines each once, and names it from then on."""
-    if isinstance(schema, list):
-        for part in schema:
-            _remember(part, space, named)
-    elif isinstance(schema, Mapping):
-        if schema.get("type") in ("record", "enum", "fixed"):
-            space = _space(schema, space)
-            simple = str(schema["name"]).rpartition(".")[2]
-            named[f"{space}.{simple}" if space else simple] = schema
-            named.setdefault(simple, schema)  # the short name of a type of the same namespace
-        fields = [field["type"] for field in schema.get("fields", ())]
-        for inside in (*fields, schema.get("items"), schema.get("values")):
-            _remember(inside, space, named)
-        if isinstance(schema.get("type"), (list, Mapping)):
-            _remember(schema["type"], space, named)
-
-
-def _space(schema: Mapping[str, Any], around: str) -> str:
-    return str(schema["name"]).rpartition(".")[0] or str(schema.get("namespace", around))
 
 
 def _field(name: str, written: Any, named: Named) -> dict[str, Any]:
@@ -88,19 +64,14 @@ def _described(written: Any, named: Named) -> dict[str, Any]:
     if isinstance(kind, str):
         return _described(named[kind], named) if kind in named else {"type": _TYPES.get(kind, "map")}
     inside = kind.get("type")
-    if isinstance(inside, (list, Mapping)):
+    if isinstance(inside, list | Mapping):
         return _described(inside, named)
     if inside == "record":
         fields = [_field(field["name"], field["type"], named) for field in kind["fields"]]
-        return {"type": "struct", "fields": fields} | _meaning(kind, _full_name(kind))
+        return {"type": "struct", "fields": fields} | _meaning(kind, kind["name"] if kind.get("namespace") else None)
     if inside == "array":
         return {"type": "array", "items": _described(kind["items"], named)} | _meaning(kind, None)
     return {"type": kind.get("connect.type") or _TYPES.get(str(inside), "map")} | _meaning(kind, None)
-
-
-def _full_name(record: Mapping[str, Any]) -> str | None:
-    space = record.get("namespace")
-    return f"{space}.{record['name']}" if space else None
 
 
 def _meaning(kind: Mapping[str, Any], usual: str | None) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pyspark.sql import types as T
 
 from engine.decode import values
 from engine.decode.avro import avro_columns, metadata
+from engine.decode.avro_names import with_full_names
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
@@ -52,7 +53,7 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
     record = rows.schema["record"].dataType
     assert isinstance(record, T.StructType)
     if avro:
-        columns = avro_columns(json.loads(schema), record, F.col("record"), clocks=True)
+        columns = avro_columns(*with_full_names(json.loads(schema)), record, F.col("record"), clocks=True)
     else:
         described = T.StructType.fromJson(json.loads(schema))
         fields = zip(described, apart(described.names), strict=True)
@@ -69,7 +70,7 @@ def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
 
     Needs, Gives, Rows: as `row_records`.
     """
-    written = json.loads(schema)
+    written, named = with_full_names(json.loads(schema))
     record = rows.schema["record"].dataType
     assert isinstance(record, T.StructType)
     payload = next((field for field in written["fields"] if field["name"] == "payload"), None)
@@ -78,7 +79,7 @@ def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
     if payload is not None:
         inside = record["payload"].dataType
         assert isinstance(inside, T.StructType)
-        columns = avro_columns(payload["type"], inside, F.col("record")["payload"])
+        columns = avro_columns(payload["type"], named, inside, F.col("record")["payload"])
         parts.append(F.struct(*_fields(columns)).alias("payload"))
     return _texts(rows, F.to_json(F.struct(*parts), KEEP_NULLS), columns)
 

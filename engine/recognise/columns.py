@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.avro import IN_ARRAYS, LOGICAL, PLAIN, only_type
+from engine.decode.avro import IN_ARRAYS, LOGICAL, PLAIN, only_type, type_of
+from engine.decode.avro_names import Named, with_full_names
 from engine.decode.connect import decimal
 from engine.decode.look import typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
@@ -213,22 +214,16 @@ def _orders(values: Values) -> bool:
     return numeric or (bool(values.shapes) and values.shapes <= {"instant", "local", "date", "integer"})
 
 
-def avro_types(schema: Mapping[str, Any], named: dict[str, Any] | None = None) -> dict[str, T.DataType]:
-    """The columns of an Avro record as the engine stores them; their logical types count inside the type only."""
-    known = {} if named is None else named
-    return {field["name"]: _avro_type(field["type"], known) for field in schema["fields"]}
+def avro_types(schema: Any, part: Callable[[Any], Any] = lambda schema: schema) -> dict[str, T.DataType]:
+    """The columns of an Avro record, a part of the schema, as the engine stores them."""
+    full, named = with_full_names(schema)
+    return {field["name"]: _avro_type(field["type"], named) for field in type_of(part(full), named)["fields"]}
 
 
-def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
-    parts = [part for part in written if part != "null"] if isinstance(written, list) else [written]
-    kind = parts[0] if len(parts) == 1 else None
-    if isinstance(kind, str) and kind in named:
-        kind = named[kind]
-    if isinstance(kind, Mapping) and isinstance(kind.get("type"), list | Mapping):
-        return _avro_type(kind["type"], named)
+def _avro_type(written: Any, named: Named) -> T.DataType:
+    """A type of Avro's as the engine stores it; its logical type counts inside the type only."""
+    kind = type_of(written, named)
     name, logical = (kind["type"], str(kind.get("logicalType"))) if isinstance(kind, Mapping) else (kind, "")
-    if isinstance(kind, Mapping) and "name" in kind:
-        named[kind["name"]] = named[kind["name"].rpartition(".")[2]] = kind
     if isinstance(name, str) and (name, logical) in LOGICAL:
         return LOGICAL[name, logical][0]
     if isinstance(kind, Mapping) and logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:
@@ -242,7 +237,7 @@ def _avro_type(written: Any, named: dict[str, Any]) -> T.DataType:
     if isinstance(kind, Mapping) and name == "array":
         item = _avro_type(kind["items"], named)
         return T.ArrayType(item) if only_type(kind["items"]) in IN_ARRAYS else T.StringType()
-    return _of_union(parts)
+    return _of_union(kind if isinstance(kind, list) else [kind])
 
 
 def _of_union(parts: Iterable[Any]) -> T.DataType:

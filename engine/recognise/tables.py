@@ -147,7 +147,7 @@ def _absolute(path: Path) -> Path:
 
 def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundTable]:
     tables: dict[str | None, FoundTable] = {}
-    types = avro_types(_payload(found.schema)) if found.container == "avro" else None
+    types = avro_types(found.schema, _payload) if found.container == "avro" else None
     for record in found.records:
         for fact in recogniser.told(record) or ():
             table = tables.get(fact.table)
@@ -180,12 +180,8 @@ def _told_by_file(table: FoundTable, types: dict[str, Any], keys: Iterable[str])
 
 
 def _payload(schema: Any) -> Any:
-    """The record type of Datastream's payload, with the named types of the schema around it."""
-    for each in schema["fields"]:
-        if each["name"] == "payload":
-            parts = each["type"] if isinstance(each["type"], list) else [each["type"]]
-            return next(part for part in parts if part != "null")
-    return {"fields": []}
+    """The type of Datastream's payload."""
+    return next((field["type"] for field in schema["fields"] if field["name"] == "payload"), {"fields": []})
 
 
 def _merge(known: FoundTable, more: FoundTable) -> None:

@@ -1,0 +1,75 @@
+"""Columns of Avro files: what each value is, wherever the writer's schema says so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fastavro
+from pyspark.sql import SparkSession
+
+from engine.decode.records import datastream_records, row_records
+from engine.decode.schemas import row_columns
+from engine.inputs.containers import file_rows, without_logical_types
+from engine.recognise.columns import avro_types
+from engine.spec.model import SourceSpec
+
+MONEY = {
+    "type": "fixed", "name": "Money", "namespace": "acme.types", "size": 4,
+    "logicalType": "decimal", "precision": 8, "scale": 2,
+}  # fmt: skip
+CENTS = (199).to_bytes(4, "big")
+MICROS = 1_704_164_645_123_456  # 2024-01-02T03:04:05.123456Z
+
+
+def record(name: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields.items()], **more}
+
+
+def read(
+    spark: SparkSession, folder: Path, schema: dict[str, Any], row: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The row of an Avro file as JSON, and the types that its columns are stored in."""
+    path = folder / "a.avro"
+    with path.open("wb") as file:
+        fastavro.writer(file, without_logical_types(schema), [row])
+    text = json.dumps(schema)
+    is_event = any(field["name"] == "payload" for field in schema["fields"])
+    source = SourceSpec("datastream-avro" if is_event else "rows", "x")
+    rows = file_rows(spark, "avro", text, [str(path)], source)
+    found = datastream_records(rows, text) if is_event else row_records(rows, text, avro=True, malformed="_malformed")
+    (told,) = found.collect()
+    types = {name: kind for name, (kind, _) in row_columns(told.row_schema).items()}
+    assert avro_types(schema, lambda full: full["fields"][-1]["type"] if is_event else full) == types  # so says `init`
+    return json.loads(told.text), {name: kind.simpleString() for name, kind in types.items()}
+
+
+def test_a_type_is_the_same_wherever_its_name_stands_for_it(spark: SparkSession, tmp_path: Path) -> None:
+    inner = record("Inner", {"a": "Money", "b": "int"})  # in the namespace of the type around
+    outer = record("Outer", {"first": MONEY, "again": ["null", "Money"], "inner": inner}, namespace="acme.types")
+    schema = record("R", {"outer": outer, "tax": "acme.types.Money"})
+    row = {"outer": {"first": CENTS, "again": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS}
+    values, types = read(spark, tmp_path, schema, row)
+    assert types == {"outer": "string", "tax": "decimal(8,2)"}
+    assert values["tax"] == "AAAAxw=="
+
+
+def test_a_type_can_be_called_as_kinds_of_types_are(spark: SparkSession, tmp_path: Path) -> None:
+    plain = {"type": "fixed", "name": "fixed", "namespace": "top.a", "size": 2}
+    spark_writes = MONEY | {"name": "fixed", "namespace": "top.price"}
+    columns = {"a": plain, "price": spark_writes, "b": "top.a.fixed", "c": "top.price.fixed"}
+    _, types = read(spark, tmp_path, record("R", columns), {"a": b"12", "price": CENTS, "b": b"12", "c": CENTS})
+    assert types == {"a": "binary", "price": "decimal(8,2)", "b": "binary", "c": "decimal(8,2)"}
+
+
+def test_a_type_that_is_defined_around_a_payload_counts_inside_it(spark: SparkSession, tmp_path: Path) -> None:
+    micros = {"type": "long", "logicalType": "timestamp-micros"}
+    zoned = record("timestampTz", {"timestamp": micros, "offset": "int"}, namespace="ds.types")
+    columns = {"one": zoned, "two": ["null", "ds.types.timestampTz"], "three": ["null", "ds.around.Clock"]}
+    clock = record("Clock", {"timestamp": micros, "offset": "int"})
+    schema = record(
+        "event", {"uuid": "string", "clock": clock, "payload": record("row", columns)}, namespace="ds.around"
+    )
+    at = {"timestamp": MICROS, "offset": 0}
+    values, types = read(spark, tmp_path, schema, {"uuid": "u", "clock": at, "payload": dict.fromkeys(columns, at)})
+    assert types == dict.fromkeys(columns, "timestamp")
+    assert values["payload"] == dict.fromkeys(columns, MICROS)
