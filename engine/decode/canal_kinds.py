@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import json_lines, values
+from engine.decode import json_lines, statements, values
 from engine.schema import control_kinds
 
 OPS: Final = {
@@ -23,14 +23,13 @@ OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
     ("GTID", "XACOMMIT", "XAROLLBACK"), control_kinds.TRANSACTION_EVENT
 )
 HEARTBEAT: Final = "MHEARTBEAT"
-_TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
 
 
 def op(message: Column) -> Column:
     """The operation of a message's rows; null for every other type. DTS tells a truncate as DDL."""
     kind = F.upper(message["type"])
     is_statement = kind.isin("DDL", "QUERY") & message["isDdl"] & (F.coalesce(message["table"], F.lit("")) != "")
-    return F.when(is_statement & message["sql"].rlike(_TRUNCATE), names.OP_TRUNCATE).otherwise(
+    return F.when(is_statement & statements.is_truncate(message["sql"]), names.OP_TRUNCATE).otherwise(
         json_lines.meaning(kind, OPS)
     )
 

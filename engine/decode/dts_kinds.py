@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import json_lines
+from engine.decode import json_lines, statements
 from engine.schema import control_kinds
 
 FILLER_BYTES: Final = 48
@@ -34,18 +34,11 @@ CONTROLS: Final = {
     "RDB": control_kinds.RDB,
 }
 _BEFORE, _AFTER = "beforeImages", "afterImages"
-_NAME: Final = r'(?:`[^`]+`|"[^"]+"|[^\s.,;`"]+)'
-_IS_TRUNCATE: Final = r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\b"
-_TRUNCATE: Final = (
-    r"(?is)^\s*(?:/\*.*?\*/\s*)*TRUNCATE\s+(?:TABLE\s+)?(?:ONLY\s+)?"
-    rf"({_NAME}(?:\s*\.\s*{_NAME}){{0,2}})"
-    r"(?:\s+(?:CASCADE|RESTRICT|(?:RESTART|CONTINUE)\s+IDENTITY|(?:DROP|REUSE|KEEP)\s+STORAGE))*[\s;]*$"
-)
 
 
 def op(record: Column) -> Column:
     """The operation on a row, or on all rows of a table; null for every other record."""
-    is_truncate = (record["operation"] == "DDL") & F.coalesce(statement(record).rlike(_IS_TRUNCATE), F.lit(False))
+    is_truncate = (record["operation"] == "DDL") & F.coalesce(statements.is_truncate(statement(record)), F.lit(False))
     return F.when(is_truncate, names.OP_TRUNCATE).otherwise(json_lines.meaning(record["operation"], OPS))
 
 
@@ -95,12 +88,10 @@ def _dotted(name: Column) -> Column:
 
 def _truncated(record: Column) -> Column:
     """The table that a TRUNCATE names; where it says no database, the one that the record is about."""
-    found = F.regexp_extract(statement(record), _TRUNCATE, 1)
-    bare = F.regexp_replace(found, r"\s*\.\s*", ".")
-    bare = F.regexp_replace(bare, r'[`"]', "")
+    found = statements.truncated(statement(record))
     around = F.substring_index(record["objectName"], ".", 1)
     return F.when(record["objectName"].contains("."), record["objectName"]).when(
-        bare != "", F.when(bare.contains("."), bare).otherwise(F.concat_ws(".", around, bare))
+        found != "", F.when(found.contains("."), found).otherwise(F.concat_ws(".", around, found))
     )
 
 

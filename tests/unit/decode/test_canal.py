@@ -51,6 +51,7 @@ def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(sp
         message("UPDATE", row): ("change", "update"),
         message("TRUNCATE", isDdl=True, sql="TRUNCATE TABLE items"): ("change", "truncate"),
         message("DDL", isDdl=True, sql="/* why */ truncate items"): ("change", "truncate"),
+        message("DDL", isDdl=True, sql="-- clear\n# all\nTRUNCATE TABLE items"): ("change", "truncate"),
         message("ALTER", isDdl=True): ("control", "ddl"),
         message("DDL", isDdl=True, sql="create table truncate_me (id int)"): ("control", "ddl"),
         message("QUERY", database="", table="", sql="INSERT INTO items"): ("control", "query"),
