@@ -17,6 +17,13 @@ FORMATS: Final = ("datastream-json", "rows")
 _FRACTION: Final = r"^-?[0-9]+\.[0-9]+(?:E-?[0-9]+)?$"
 _LONG: Final = "[0-9.]{17}"  # a double keeps fifteen digits for certain
 _CUT: Final = rf"(?:{_LONG}|[0-9.]+[eE][+-]?0*[0-9]{{1,3}}(?![0-9]))"
+_WHOLE: Final = "-?(?:0|[1-9][0-9]*+)"
+_EXPONENT: Final = "[eE][+-]?[0-9]++"
+_FAR: Final = "[eE][+-]?0*+(?:1[6-9]|[2-9][0-9]|[0-9]{3,})"  # an exponent that writes out no number of a bigint
+_DOUBTFUL: Final = (
+    rf"(?:(?=-?{_LONG}){_WHOLE}(?:\.[0-9]++(?:{_EXPONENT})?|{_EXPONENT})|{_WHOLE}(?:\.[0-9]++)?{_FAR})(?![0-9.])"
+)
+_BEFORE: Final = rf'(?>[^"0-9-]++|"(?:[^"\\]++|\\.)*+"|(?!{_DOUBTFUL})[-0-9][-+0-9.eE]*+)*+'  # strings among it
 
 
 def is_fraction(text: Column) -> Column:
@@ -46,6 +53,13 @@ def in_quotes(text: Column, names: Sequence[str]) -> Column:
     """The JSON text with fractions and powers of ten as strings in the named fields, wherever such a field stands."""
     number = r"(-?[0-9]+(?:\.[0-9]+(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+))(?=\s*[,}])"
     return F.regexp_replace(text, rf'"(?<!\\")({_listed(names)})"\s*:\s*{number}', '"$1":"$2"')
+
+
+def all_in_quotes(text: Column) -> Column:
+    """The JSON text with all numbers as strings that may be other ones as doubles."""
+    return F.when(text.rlike(_CUT), F.regexp_replace(text, rf"(?s)\G({_BEFORE})({_DOUBTFUL})", '$1"$2"')).otherwise(
+        text
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import position, shareplex_kinds, values
+from engine.decode import fractions, position, shareplex_kinds, values
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
@@ -46,8 +46,10 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
-    outer = lines.select("file", "line", "text", F.from_json(wrapped(F.col("text")), _LINE, CORRUPT).alias("_json"))
-    inner = F.from_json(wrapped(F.col("_json._line.value")), _INNER, CORRUPT)
+    """The line, and what its value holds; numbers of many digits as text, since rows are handed on as text."""
+    exact = wrapped(fractions.all_in_quotes(F.col("text")))
+    outer = lines.select("file", "line", "text", F.from_json(exact, _LINE, CORRUPT).alias("_json"))
+    inner = F.from_json(wrapped(fractions.all_in_quotes(F.col("_json._line.value"))), _INNER, CORRUPT)
     return outer.select("*", inner.alias("_inner"))
 
 

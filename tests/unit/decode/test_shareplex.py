@@ -98,6 +98,31 @@ def test_scns_are_numbers_and_one_change_without_lets_coordinates_order_all(spar
     assert [e.position for e in read(spark, texts, replace(SOURCE, order="coordinates"))] == by_line[:3]
 
 
+def test_numbers_keep_all_their_digits(spark: SparkSession) -> None:
+    odd = 'a "7": 1.00000000000000000001, {'  # no number of the row
+    numbers = ["12345678901234567.89", "-0.12345678901234567891", "2e23", "1234567890123456789012345", "1.10", "1e3"]
+    texts = [
+        operation("ins", {"id": "N"}),
+        operation("upd", {"a": "N"}, {"id": "N", "b": odd}),
+        operation("UPDATE BEFORE", {"id": "N", "b": odd}),
+        operation("UPDATE AFTER", {"id": "N", "a": "N"}),
+        json.dumps({"value": operation("del", {"id": "N"}), "partition": 0, "offset": 12345678901234567}),
+        '{"value": ' + operation("del", {"id": "N"}) + "}",
+    ]
+    written = [text.replace('\\"N\\"', number).replace('"N"', number) for number in numbers for text in texts]
+    found = [loaded(e.after_json or e.before_json) for e in read(spark, written) if e.kind == "change"]
+    for number in numbers:
+        told = number.replace("1.10", "1.1").replace("1e3", "1000.0")  # what a double does not change is told as ever
+        whole = {"id": told, "b": odd, "a": told}
+        rows, found = found[:5], found[5:]
+        assert [{k: str(v) for k, v in row.items()} for row in rows] == [
+            {"id": told},
+            whole,
+            whole,
+            *[{"id": told}] * 2,
+        ]
+
+
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
 def test_the_documented_samples(spark: SparkSession) -> None:
     table = replace(spec(keys=("MIO_LOG_ID",)), table="CL_BIZ1.MIO_LOG", source=SOURCE)
