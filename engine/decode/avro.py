@@ -42,8 +42,10 @@ LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
     ("long", "timestamp-nanos"): (T.TimestampType(), "nanos"),
     ("long", "local-timestamp-millis"): (T.TimestampNTZType(), "millis"),
     ("long", "local-timestamp-micros"): (T.TimestampNTZType(), "micros"),
+    ("long", "local-timestamp-nanos"): (T.TimestampNTZType(), "nanos"),
 }
 IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
+_OF_PARTS: Final = (T.StructType, T.ArrayType, T.MapType)
 _VARCHAR: Final = {"value", "length"}
 _INSTANT: Final = {"timestamp", "offset"}
 _NESTED: Final = "nestedArray"
@@ -132,14 +134,9 @@ def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told
 
 def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
     """Records that stand for one value; everything else that has parts is kept as JSON text."""
-    if isinstance(kind, Mapping) and kind["type"] == "record" and isinstance(read, T.StructType):
-        fields = {field["name"]: field["type"] for field in kind["fields"]}
-        if set(fields) == _VARCHAR:
-            return _column(fields["value"], read["value"].dataType, value["value"], named)
-        if set(fields) == _INSTANT:
-            return _column(fields["timestamp"], read["timestamp"].dataType, value["timestamp"], named)
-        if set(fields) == {_NESTED, _ELEMENT}:
-            return F.when(value.isNotNull(), _array_text(value, read)), T.StringType(), Encoding("text")
+    told = _of_one_value(kind, read, value, named)
+    if told is not None:
+        return told
     if isinstance(read, T.LongType):
         return value, read, Encoding("integer")
     if isinstance(read, T.DoubleType):
@@ -147,20 +144,78 @@ def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
     if isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in IN_ARRAYS:
         stored, encoding = PLAIN[only_type(kind["items"])]
         return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
-    if isinstance(read, T.StructType | T.ArrayType | T.MapType):
-        return F.to_json(value), T.StringType(), Encoding("text")
     if isinstance(read, T.BinaryType):  # as text, what is not UTF-8 would be lost
         return value, read, Encoding("base64")
-    return value.cast("string"), T.StringType(), Encoding("text")
+    text = _text(kind, read, value, named) if isinstance(read, _OF_PARTS) else value.cast("string")
+    return text, T.StringType(), Encoding("text")
 
 
-def _array_text(value: Column, read: T.StructType) -> Column:
+def _of_one_value(kind: Any, read: T.DataType, value: Column, named: Named) -> Told | None:
+    """A record that stands for one value; None for another one."""
+    if not (isinstance(kind, Mapping) and kind["type"] == "record" and isinstance(read, T.StructType)):
+        return None
+    fields = {field["name"]: field["type"] for field in kind["fields"]}
+    if set(fields) == {_NESTED, _ELEMENT}:
+        text = _array_text(fields[_ELEMENT], value, read, named)
+        return F.when(value.isNotNull(), text), T.StringType(), Encoding("text")
+    if set(fields) not in (_VARCHAR, _INSTANT):
+        return None
+    name = "value" if set(fields) == _VARCHAR else "timestamp"
+    return _column(fields[name], read[name].dataType, value[name], named)
+
+
+def _text(written: Any, read: T.DataType, value: Column, named: Named) -> Column:
+    """JSON text of what has parts; the text of any other value."""
+    kind, inside = type_of(written, named), _inside(written, read, value, named)
+    is_one = isinstance(kind, list) or _of_one_value(kind, read, value, named) is not None
+    return inside.cast("string") if is_one or not isinstance(read, _OF_PARTS) else F.to_json(inside, values.IN_JSON)
+
+
+def _inside(written: Any, read: T.DataType, value: Column, named: Named) -> Column:
+    """A value as JSON text around it tells it: numbers and times as what they mean, bytes as base64. Of a union of
+    several types, the text of the value."""
+    kind = type_of(written, named)
+    if isinstance(read, T.ArrayType):
+        item = read.elementType
+        return F.transform(value, lambda one: _inside(kind["items"], item, one, named))
+    if isinstance(read, T.MapType):
+        item = read.valueType
+        return F.transform_values(value, lambda _, one: _inside(kind["values"], item, one, named))
+    if isinstance(read, T.StructType) and isinstance(kind, list):
+        members = zip(kind, read.fields, strict=True)
+        return F.coalesce(*[_text(part, member.dataType, value[member.name], named) for part, member in members])
+    if isinstance(read, T.StructType) and _of_one_value(kind, read, value, named) is None:
+        types = {field["name"]: field["type"] for field in kind["fields"]}
+        fields = [_inside(types[f.name], f.dataType, value[f.name], named).alias(f.name) for f in read]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return _meant(*_column(kind, read, value, named))
+
+
+def _meant(value: Column, kind: T.DataType, encoding: Encoding) -> Column:
+    """A value of no parts; a count of time that is beyond the calendar stays a count."""
+    if encoding.kind == "decimal_base64":
+        digits, scale = F.hex(value), encoding.size or 0
+        if isinstance(kind, T.DecimalType):
+            return values.decimal_hex(digits, scale, kind)
+        return values.decimal_digits(digits, F.lit(scale))
+    if encoding.kind.startswith("time_"):
+        return values.time_of_day(value, encoding.kind.removeprefix("time_"))
+    if isinstance(kind, T.DateType):
+        return F.coalesce(values.days(value).cast("string"), value.cast("string"))
+    if isinstance(kind, T.TimestampType | T.TimestampNTZType):
+        form = values.IN_JSON["timestampFormat" if isinstance(kind, T.TimestampType) else "timestampNTZFormat"]
+        return F.coalesce(F.date_format(values.moment(value, encoding.kind), form), value.cast("string"))
+    return F.base64(value) if isinstance(kind, T.BinaryType) else value
+
+
+def _array_text(leaf: Any, value: Column, read: T.StructType, named: Named) -> Column:
     """An array of arrays, written as records that contain themselves, as the JSON array it stands for."""
-    leaf = F.coalesce(F.regexp_extract(F.to_json(F.array(value[_ELEMENT])), r"(?s)^\[(.*)\]$", 1), F.lit("null"))
+    element = F.array(_inside(leaf, read[_ELEMENT].dataType, value[_ELEMENT], named))
+    text = F.coalesce(F.regexp_extract(F.to_json(element, values.IN_JSON), r"(?s)^\[(.*)\]$", 1), F.lit("null"))
     inside = read[_NESTED].dataType if _NESTED in read.names else None
     if not isinstance(inside, T.ArrayType) or not isinstance(inside.elementType, T.StructType):
-        return leaf
-    element = inside.elementType
-    parts = F.transform(value[_NESTED], lambda part: F.coalesce(_array_text(part, element), F.lit("null")))
+        return text
+    part = inside.elementType
+    parts = F.transform(value[_NESTED], lambda one: F.coalesce(_array_text(leaf, one, part, named), F.lit("null")))
     joined = F.concat(F.lit("["), F.array_join(parts, ","), F.lit("]"))
-    return F.when(value[_NESTED].isNotNull(), joined).otherwise(leaf)
+    return F.when(value[_NESTED].isNotNull(), joined).otherwise(text)

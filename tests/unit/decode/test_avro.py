@@ -46,10 +46,11 @@ def read(
 def test_a_type_is_the_same_wherever_its_name_stands_for_it(spark: SparkSession, tmp_path: Path) -> None:
     inner = record("Inner", {"a": "Money", "b": "int"})  # in the namespace of the type around
     outer = record("Outer", {"first": MONEY, "again": ["null", "Money"], "inner": inner}, namespace="acme.types")
-    schema = record("R", {"outer": outer, "tax": "acme.types.Money"})
-    row = {"outer": {"first": CENTS, "again": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS}
+    nanos = {"type": "long", "logicalType": "local-timestamp-nanos"}
+    schema = record("R", {"outer": outer, "tax": "acme.types.Money", "at": nanos})
+    row = {"outer": {"first": CENTS, "again": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS, "at": 1}
     values, types = read(spark, tmp_path, schema, row)
-    assert types == {"outer": "string", "tax": "decimal(8,2)"}
+    assert types == {"outer": "string", "tax": "decimal(8,2)", "at": "timestamp_ntz"}
     assert values["tax"] == "AAAAxw=="
 
 
@@ -73,3 +74,48 @@ def test_a_type_that_is_defined_around_a_payload_counts_inside_it(spark: SparkSe
     values, types = read(spark, tmp_path, schema, {"uuid": "u", "clock": at, "payload": dict.fromkeys(columns, at)})
     assert types == dict.fromkeys(columns, "timestamp")
     assert values["payload"] == dict.fromkeys(columns, MICROS)
+
+
+def test_what_is_inside_a_value_is_told_as_what_it_means(spark: SparkSession, tmp_path: Path) -> None:
+    day, clock = {"type": "int", "logicalType": "date"}, {"type": "int", "logicalType": "time-millis"}
+    zoned = {"type": "long", "logicalType": "timestamp-micros"}
+    local = {"type": "long", "logicalType": "local-timestamp-millis"}
+    dates = {"type": "array", "items": ["null", day]}
+    parts = {"day": day, "clock": clock, "none": ["null", "long"], "data": "bytes", "price": MONEY}
+    columns: dict[str, tuple[Any, Any, Any]] = {
+        "days": (dates, [19_724, None, 2**31 - 1], ["2024-01-02", None, f"{2**31 - 1}"]),
+        "times": ({"type": "map", "values": zoned}, {"a": MICROS}, {"a": "2024-01-02T03:04:05.123456Z"}),
+        "local": ({"type": "array", "items": local}, [0], ["1970-01-01T00:00:00.000000"]),
+        "nested": (
+            {"type": "array", "items": record("Part", parts)},
+            [{"day": -1, "clock": 1, "none": None, "data": b"\xff", "price": CENTS}],
+            [{"day": "1969-12-31", "clock": "00:00:00.001000", "none": None, "data": "/w==", "price": 1.99}],
+        ),
+        "either": (["null", "string", "long"], 5, 5),
+        "other": (["string", {"type": "array", "items": day}], [0], ["1970-01-01"]),
+    }  # fmt: skip
+    schema = record("R", {name: kind for name, (kind, _, _) in columns.items()})
+    values, types = read(spark, tmp_path, schema, {name: value for name, (_, value, _) in columns.items()})
+    assert types == dict.fromkeys(columns, "string")
+    assert {name: json.loads(text) for name, text in values.items()} == {n: told for n, (_, _, told) in columns.items()}
+
+
+def test_arrays_of_postgresql_are_told_as_what_they_mean(spark: SparkSession, tmp_path: Path) -> None:
+    kinds = {
+        "n": {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2},
+        "t": {"type": "long", "logicalType": "timestamp-micros"},
+    }
+
+    def array(name: str) -> dict[str, Any]:
+        nested = ["null", {"type": "array", "items": f"multidimensionalArray_{name}"}]
+        return record(f"multidimensionalArray_{name}", {"nestedArray": nested, "elementValue": ["null", kinds[name]]})
+
+    def of(*elements: Any) -> dict[str, Any]:
+        parts = [e if isinstance(e, dict) else {"nestedArray": None, "elementValue": e} for e in elements]
+        return {"nestedArray": parts, "elementValue": None}
+
+    payload = record("payload", {name: array(name) for name in kinds}, namespace="ds")
+    row = {"n": of(b"\x00\x96", None, of(b"\xff\x1f")), "t": of(MICROS)}
+    values, types = read(spark, tmp_path, record("event", {"payload": payload}), {"payload": row})
+    assert types == {"n": "string", "t": "string"}
+    assert values["payload"] == {"n": "[1.50,null,[-2.25]]", "t": '["2024-01-02T03:04:05.123456Z"]'}
