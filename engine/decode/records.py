@@ -20,7 +20,6 @@ from engine.decode.avro_names import with_full_names
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
-from engine.json_text import exact_json
 from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY, apart
 
 Told = tuple[Column, T.DataType, Encoding]
@@ -155,7 +154,7 @@ def _told(value: Column, kind: T.DataType) -> Told:
         stored, encoding = _KINDS[type(kind.elementType)]
         return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
     nested = isinstance(kind, T.StructType | T.ArrayType | T.MapType)
-    return (exact_json(value, kind) if nested else value.cast("string")), T.StringType(), Encoding("text")
+    return (F.to_json(value, values.IN_JSON) if nested else value.cast("string")), T.StringType(), Encoding("text")
 
 
 def all_parts(parts: Sequence[DataFrame]) -> DataFrame:

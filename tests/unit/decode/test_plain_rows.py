@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from engine.decode import decode_rows, discover, envelopes
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding
+from engine.decode.records import row_records
 from engine.spec.model import ColumnSpec, SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec
@@ -245,3 +246,16 @@ def test_fields_are_rescued_however_their_colons_are_written(spark: SparkSession
     rows = decode_rows(changes, discover(changes, table_spec), table_spec).orderBy("line").collect()
     rescued = [json.loads(row.rescued or "{}") for row in rows]
     assert rescued == [{"extra": "2"}, {"extra": "2"}, {}, {}, {"extra": ":y"}]
+
+
+def test_what_is_inside_a_typed_value_keeps_its_microseconds_and_its_nulls(spark: SparkSession) -> None:
+    inside = (
+        "named_struct('t', timestamp'2024-01-02T03:04:05.123456Z', 'l', timestamp_ntz'2024-01-02T03:04:05', 'n', null)"
+    )
+    record = spark.sql(f"SELECT struct({inside} AS s, array({inside}.t) AS a, map('k', {inside}.l) AS m) AS record")
+    rows = record.selectExpr("'a' AS file", "0L AS start", "0L AS row", "record")
+    (row,) = row_records(rows, rows.schema["record"].dataType.json(), avro=False, malformed="_malformed").collect()
+    zoned, local = "2024-01-02T03:04:05.123456Z", "2024-01-02T03:04:05.000000"
+    assert {name: json.loads(text) for name, text in json.loads(row.text).items()} == {
+        "s": {"t": zoned, "l": local, "n": None}, "a": [zoned], "m": {"k": local},
+    }  # fmt: skip
