@@ -41,7 +41,7 @@ def messages(lines: DataFrame) -> DataFrame:
         F.from_json(wrapped(F.when(is_json, F.col("text"))), _LINE, CORRUPT).alias("_json"),
     )
     line = F.col("_json._line")
-    trimmed = F.trim("text")
+    trimmed = F.trim("text", F.lit(" \t\r"))  # a line can end in CRLF
     bare = F.when(trimmed.startswith('"'), F.trim(trimmed, F.lit('"'))).otherwise(trimmed)
     texts = parsed.select(
         *("file", "line", "text", "_is_json"),

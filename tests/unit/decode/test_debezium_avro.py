@@ -174,6 +174,7 @@ def test_control_events_and_what_is_broken_are_told(spark: SparkSession, tmp_pat
         (message(good, key + b"\x00"), ("reject", "the key: schema 1 does not fit the body")),
         (message(b"\x00\x00\x00", None), ("reject", "the value: a Confluent frame cut short")),
         (message(b"{}", None), ("reject", "the value: no Confluent frame, its first byte is 0x7B")),
+        (f'\t"{base64.b64encode(good).decode()}"\r', ("change", "insert")),
         ("{", ("reject", "not JSON")),
         ("not base64", ("reject", "the value is not base64")),
         (pair(*events()[0])[1], ("reject", "a JSON object without a value in base64")),
