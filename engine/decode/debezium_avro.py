@@ -11,16 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import connect_avro, debezium_json
 from engine.decode.images import Declared
 from engine.decode.messages import messages
 from engine.decode.records import KEEP_NULLS
-from engine.decode.wire import END, END_SIZE, end_field, ended, from_avro, readable
+from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable
 from engine.inputs.containers import without_logical_types
-from engine.inputs.registry import writer_schemas
+from engine.inputs.registry import NO_SCHEMA, Unusable, writer_schemas
 from engine.spec.model import SourceSpec
 
 FRAME: Final = 5
@@ -51,10 +51,13 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     framed = lines.transform(messages).transform(_framed)
     used = _numbers(framed)
     found = writer_schemas(source, sorted({number for numbers in used.values() for number in numbers}))
-    writers = {number: _writer(schema) for number, schema in found.items()}
+    told = {number: _writer(lines.sparkSession, schema) for number, schema in found.items()}
+    writers = {number: writer for number, writer in told.items() if isinstance(writer, Writer)}
+    unusable = {number: writer.reason for number, writer in told.items() if isinstance(writer, Unusable)}
     with readable():
         read = framed.transform(_read, writers, used)
-    return debezium_json.envelopes(read.transform(_unpacked).transform(_events, writers, used), source, declared)
+    events = read.transform(_unpacked).transform(_events, writers, used, unusable)
+    return debezium_json.envelopes(events, source, declared)
 
 
 def _numbers(framed: DataFrame) -> dict[str, list[int]]:
@@ -64,16 +67,17 @@ def _numbers(framed: DataFrame) -> dict[str, list[int]]:
     return {part: sorted(row.number for row in rows if row.part == part and row.number is not None) for part in _PARTS}
 
 
-def _writer(schema: Any) -> Writer:
-    return Writer(
-        {
-            "type": "record",
-            "name": "siltstone_body",
-            "fields": [{"name": "body", "type": without_logical_types(schema)}, end_field()],
-        },
-        connect_avro.row_schema(schema),
-        connect_avro.key_schema(schema),
-    )
+def _writer(spark: SparkSession, schema: Any) -> Writer | Unusable:
+    """What a schema says; why it says nothing."""
+    if isinstance(schema, Unusable):
+        return schema
+    try:
+        fields = [{"name": "body", "type": without_logical_types(schema)}, end_field()]
+        body = {"type": "record", "name": "siltstone_body", "fields": fields}
+        writer = Writer(body, connect_avro.row_schema(schema), connect_avro.key_schema(schema))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):  # what is anything but a schema
+        return Unusable(NO_SCHEMA)
+    return writer if can_read(spark, body) else Unusable("is none that Spark can read")
 
 
 def _framed(taken: DataFrame) -> DataFrame:
@@ -111,14 +115,18 @@ def _unpacked(read: DataFrame) -> DataFrame:
     return read.select("*", *bodies)
 
 
-def _events(unpacked: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]]) -> DataFrame:
+def _events(
+    unpacked: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]], unusable: Mapping[int, str]
+) -> DataFrame:
     """The events as lines of JSON, the reasons against those that are none, and what the schemas say of rows and keys.
 
     Gives: file, line, text, record, problem, row_schema, key_schema.
     """
     known = [number for number, writer in writers.items() if connect_avro.is_record(writer.schema["fields"][0]["type"])]
     problem = F.coalesce(
-        F.col("problem"), _problem("value", list(writers), known), _problem("key", list(writers), list(writers))
+        F.col("problem"),
+        _problem("value", list(writers), known, unusable),
+        _problem("key", list(writers), list(writers), unusable),
     )
     place = F.to_json(F.struct("topic", "partition", "offset"), KEEP_NULLS)
     nothing = F.lit("null")
@@ -169,7 +177,7 @@ def _by_number(number: str, values: Mapping[int, Any]) -> Column:
     return F.lit(None).cast("string") if found is None else found
 
 
-def _problem(part: str, known: list[int], records: list[int]) -> Column:
+def _problem(part: str, known: list[int], records: list[int], unusable: Mapping[int, str]) -> Column:
     """Why a frame could not be read; null where it could, or there is none."""
     data, number = F.col(part), F.col(f"{part}_number")
     first = F.hex(F.substring(data, 1, 1))
@@ -179,6 +187,7 @@ def _problem(part: str, known: list[int], records: list[int]) -> Column:
         .when(F.octet_length(data) == 0, f"the {part}: empty, where a Confluent frame should be")
         .when(first != "00", F.concat(F.lit(f"the {part}: no Confluent frame, its first byte is 0x"), first))
         .when(number.isNull(), f"the {part}: a Confluent frame cut short")
+        .when(number.isin(list(unusable)), F.concat(named, F.lit(" "), _by_number(f"{part}_number", unusable)))
         .when(~number.isin(known), F.concat(named, F.lit(" is not known")))
         .when(~number.isin(records), F.concat(named, F.lit(" describes no record")))
         .when(F.col(f"{part}_json").isNull(), F.concat(named, F.lit(" does not fit the body")))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from engine.errors import SourceError, SpecError
@@ -35,6 +35,21 @@ def from_avro(body: Column, schema: Any) -> Column:
     """A struct of the record's fields; a struct of nulls where the bytes do not fit the schema."""
     options = F.create_map(*[F.lit(text) for option in _PERMISSIVE.items() for text in option])
     return F.call_function("from_avro", body, F.lit(json.dumps(schema, separators=(",", ":"))), options)
+
+
+def can_read(spark: SparkSession, schema: Any) -> bool:
+    """Whether Spark knows a type for the schema; Avro's own words against one come as any of Java's errors.
+
+    Raises: SpecError: the session has no reader for Avro.
+    """
+    try:
+        with readable():
+            spark.range(1).select(from_avro(F.lit(bytearray()), schema))
+    except SpecError:
+        raise
+    except Exception:  # noqa: BLE001  # of Spark, of Avro's parser, or of Java
+        return False
+    return True
 
 
 @contextmanager

@@ -7,6 +7,7 @@ a source and no longer.
 import gzip
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,12 +29,20 @@ RETRIES: Final = Retry(
     raise_on_status=False,
 )
 AVRO: Final = "AVRO"
+NO_SCHEMA: Final = "is no Avro schema"
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """Stands where a number's schema should be: what is written in it cannot be read, and `reason` says why."""
+
+    reason: str
 
 
 def writer_schemas(source: SourceSpec, numbers: Sequence[int]) -> dict[int, Any]:
-    """The Avro schemas of these numbers; without those that are nowhere known.
+    """The Avro schemas of these numbers, `Unusable` in place of what is none; without those that are nowhere known.
 
-    Raises: SpecError: the place or the credentials are wrong. SourceError: the schemas cannot be had, or are none.
+    Raises: SpecError: the place or the credentials are wrong. SourceError: the schemas cannot be had.
     """
     if source.schemas is not None:
         found = schemas_in_file(source.schemas)
@@ -63,24 +72,23 @@ def schemas_in_file(path: str) -> dict[int, Any]:
         raise SourceError(f"Cannot read {path}: it is not JSON.", 'write it as {"1": {schema}}') from error
     if not isinstance(listed, Mapping) or not all(str(number).isdigit() for number in listed):
         raise SourceError(f"Cannot read {path}: it does not hold schemas by number.", 'write it as {"1": {schema}}')
-    return {int(number): parsed(schema, f"schema {number} of {path}") for number, schema in listed.items()}
+    return {int(number): parsed(schema) for number, schema in listed.items()}
 
 
-def parsed(schema: Any, where: str) -> Any:
-    """A schema, which may be JSON text of one, or an object around it as the registry gives it.
-
-    Raises: SourceError: it is no Avro schema.
-    """
+def parsed(schema: Any) -> Any:
+    """A schema, which may be JSON text of one, or an object around it as the registry gives it; `Unusable`: none."""
     if isinstance(schema, Mapping) and "schema" in schema and "fields" not in schema:
+        if schema.get("schemaType", AVRO) != AVRO:
+            return Unusable(f"is of type {schema['schemaType']}")
+        if schema.get("references"):
+            return Unusable("refers to other schemas, which is not supported")
         schema = schema["schema"]
     if isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"')):
         try:
             schema = json.loads(schema)
-        except ValueError as error:
-            raise SourceError(f"Cannot use {where}: it is not JSON.") from error
-    if not isinstance(schema, (Mapping, list, str)):
-        raise SourceError(f"Cannot use {where}: it is no Avro schema.")
-    return schema
+        except ValueError:
+            return Unusable("is not JSON")
+    return schema if isinstance(schema, (Mapping, list, str)) else Unusable(NO_SCHEMA)
 
 
 # --- a registry -----------------------------------------------------------------------------------------------------
@@ -100,7 +108,7 @@ def session_of(registry: RegistrySpec) -> requests.Session:
 
 
 def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any:
-    """The schema of a number; None where the registry does not know it.
+    """The schema of a number; `Unusable` where it is none of Avro's, None where the registry does not know it.
 
     Raises: SpecError, SourceError: as `writer_schemas`.
     """
@@ -117,13 +125,9 @@ def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any
         return None
     check_status(answer, registry, number)
     body = told(answer)
-    if body.get("schemaType", AVRO) != AVRO or body.get("references"):
-        kind = body.get("schemaType", AVRO)
-        why = f"it is of type {kind}" if kind != AVRO else "it refers to other schemas, which is not supported"
-        raise SourceError(f"Cannot use schema {number} of the registry: {why}.", "siltstone reads Avro schemas")
     if not isinstance(body.get("schema"), str):
         raise no_registry(registry, "the answer holds no schema")
-    return parsed(body["schema"], f"schema {number} of the registry")
+    return parsed(body)
 
 
 def check_status(answer: requests.Response, registry: RegistrySpec, number: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from engine.decode import connect_avro
 from engine.errors import SourceError
 from engine.inputs.containers import without_logical_types
-from engine.inputs.registry import writer_schemas
+from engine.inputs.registry import Unusable, writer_schemas
 from engine.recognise.messages import Message
 from engine.recognise.wire import UNREAD, body
 from engine.spec.model import RegistrySpec, SourceSpec
@@ -36,7 +36,7 @@ class SchemaPlace:
 
 @dataclass
 class Writers:
-    """The schemas of a place, each asked for once, with what each says of rows."""
+    """The schemas of a place, each asked for once, with what each says of rows; None for one that is none of Avro's."""
 
     place: SchemaPlace
     known: dict[int, tuple[Any, Any] | None] = field(default_factory=dict)
@@ -44,12 +44,12 @@ class Writers:
     def learn(self, numbers: Iterable[int]) -> None:
         """Ask for the schemas of these numbers.
 
-        Raises: SpecError, SourceError: they cannot be had, or one is none.
+        Raises: SpecError, SourceError: they cannot be had.
         """
         wanted = sorted(set(numbers) - self.known.keys())
         file = None if self.place.file is None else str(self.place.file)
         found = writer_schemas(SourceSpec("debezium-avro", "", registry=self.place.registry, schemas=file), wanted)
-        self.known |= {number: _writer(found[number], number) if number in found else None for number in wanted}
+        self.known |= {number: _writer(found.get(number)) for number in wanted}
 
     def read(self, data: bytes) -> Any:
         """The body of a frame, and the schema of its rows as Debezium's JSON has it; UNREAD where it cannot be."""
@@ -79,7 +79,7 @@ def events(
     missing = sorted(number for number in numbers if writers.known[number] is None)
     if missing:
         listed = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        told = f"schema {listed}" if len(missing) == 1 else f"schemas {listed}"
+        told = f"Avro schema {listed}" if len(missing) == 1 else f"Avro schemas {listed}"
         if len(missing) == len(numbers):
             raise SourceError(
                 f"Cannot look into {where}: {writers.place} has no {told}, in which its messages are written.",
@@ -105,16 +105,15 @@ def _event(message: Message | None, writers: Writers) -> Any:
     return event
 
 
-def _writer(schema: Any, number: int) -> tuple[Any, Any]:
-    """How a body is read, and what it says of rows.
-
-    Raises: SourceError: it is no Avro schema.
-    """
+def _writer(schema: Any) -> tuple[Any, Any] | None:
+    """How a body is read, and what it says of rows; None for what is no Avro schema."""
     import fastavro
 
+    if schema is None or isinstance(schema, Unusable):
+        return None
     try:
         parsed = fastavro.parse_schema(without_logical_types(schema))
-    except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, LookupError, TypeError) as error:
-        raise SourceError(f"Cannot use schema {number}: it is no Avro schema ({error}).") from error
+    except (fastavro.schema.SchemaParseException, fastavro.schema.UnknownType, LookupError, TypeError):
+        return None
     rows = connect_avro.row_schema(schema)
     return parsed, None if rows is None else loads(rows)

@@ -168,6 +168,9 @@ def test_control_events_and_what_is_broken_are_told(spark: SparkSession, tmp_pat
         (message(frame(9, HEARTBEAT, {"ts_ms": 1}), None), ("reject", "the value: schema 9 is not known")),
         (message(good, frame(8, KEY, {"id": 1})), ("reject", "the key: schema 8 is not known")),
         (message(frame(5, "string", "one"), None), ("reject", "the value: schema 5 describes no record")),
+        (message(frame(6, "string", "{}"), None), ("reject", "the value: schema 6 is of type JSON")),
+        (message(good, frame(7, KEY, {"id": 1})), ("reject", "the key: schema 7 is none that Spark can read")),
+        (message(frame(10, KEY, {"id": 1}), None), ("reject", "the value: schema 10 is no Avro schema")),
         (message(good[:-1], key), ("reject", "the value: schema 2 does not fit the body")),
         (message(good + b"\x00", key), ("reject", "the value: schema 2 does not fit the body")),
         (message(key[:5] + good[5:], key), ("reject", "the value: schema 1 does not fit the body")),
@@ -186,7 +189,8 @@ def test_control_events_and_what_is_broken_are_told(spark: SparkSession, tmp_pat
             "reject", "a streamed change without a position"
         )),
     ]  # fmt: skip
-    source = SourceSpec("debezium-avro", "x", schemas=schemas_file(tmp_path, SCHEMAS))
+    others = {6: {"schemaType": "JSON", "schema": "{}"}, 7: record("Key", {"id": "nothing"}), 10: {"type": "record"}}
+    source = SourceSpec("debezium-avro", "x", schemas=schemas_file(tmp_path, SCHEMAS | others))
     rows = envelopes(lines(spark, [text for text, _ in cases]), source).orderBy("line").collect()
     told = [(r.kind, {"change": r.op, "control": r.control_kind, "reject": r.reason}[r.kind]) for r in rows]
     assert [(n, got) for n, (got, (_, expected)) in enumerate(zip(told, cases, strict=True)) if got != expected] == []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.errors import SourceError, SpecError
-from engine.inputs.registry import writer_schemas
+from engine.inputs.registry import Unusable, writer_schemas
 from engine.spec.model import RegistrySpec, SourceSpec
 
 SCHEMA = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
@@ -104,20 +104,24 @@ REFUSED: list[tuple[tuple[int, Any], type[Exception], str]] = [
     ((500, {}), SourceError, "answers 500, again and again"),
     ((404, b"<html>no page</html>"), SpecError, "is no schema registry (it answers 404)"),
     ((200, b"hello"), SpecError, "is no schema registry (the answer holds no schema)"),
-    (answer(schemaType="PROTOBUF"), SourceError, "it is of type PROTOBUF"),
-    (answer(references=[{"name": "other"}]), SourceError, "it refers to other schemas"),
-    ((200, {"schema": "{"}), SourceError, "it is not JSON"),
 ]
 
 
 @pytest.mark.parametrize(("given", "error", "message"), REFUSED, ids=[message for _, _, message in REFUSED])
-def test_what_is_no_schema_ends_the_run(
+def test_what_is_no_registry_ends_the_run(
     registry: Registry, given: tuple[int, Any], error: type[Exception], message: str
 ) -> None:
     registry.answers = {"/schemas/ids/1": [given]}
     with pytest.raises(error) as caught:
         writer_schemas(source(registry), [1])
     assert message in str(caught.value)
+
+
+def test_what_is_no_avro_schema_is_told_in_its_place(registry: Registry) -> None:
+    given = [answer(schemaType="PROTOBUF"), answer(references=[{"name": "other"}]), (200, {"schema": "{"}), answer()]
+    registry.answers = {f"/schemas/ids/{number}": [found] for number, found in enumerate(given)}
+    reasons = ["is of type PROTOBUF", "refers to other schemas, which is not supported", "is not JSON"]
+    assert writer_schemas(source(registry), range(4)) == dict(enumerate([*map(Unusable, reasons), SCHEMA]))
 
 
 def test_a_registry_that_does_not_answer_is_named(registry: Registry) -> None:

@@ -228,9 +228,9 @@ def test_schemas_that_are_not_there_are_told(tmp_path: Path) -> None:
     some = SchemaPlace(Path(schemas_file(tmp_path, {number: SCHEMAS[number] for number in (1, 2)})))
     remarks: list[str] = []
     (table,) = find_tables([file], remarks.append, some)
-    assert (table.changes, [remark for remark in remarks if "has no schema 3" in remark]) == (2, remarks)
+    assert (table.changes, [remark for remark in remarks if "has no Avro schema 3" in remark]) == (2, remarks)
     none = SchemaPlace(Path(schemas_file(tmp_path, {9: KEY})))
-    with pytest.raises(SourceError, match="has no schemas 1, 2, 3"):
+    with pytest.raises(SourceError, match="has no Avro schemas 1, 2, 3"):
         find_tables([file], schemas=none)
     wrong = SchemaPlace(Path(schemas_file(tmp_path, {n: KEY if n == 1 else HEARTBEAT for n in SCHEMAS})))
     with pytest.raises(SourceError, match="in Confluent's frames that are no Debezium events"):
