@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.decode import fractions
 from engine.decode.cut import BEYOND_MICROS, can_be_cut
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
@@ -137,8 +138,12 @@ def rescued(shape: TableShape) -> Column:
 def _other_fields(shape: TableShape) -> Column:
     columns = [F.lit(column.name) for column in shape.columns]
     known = F.array(*columns, *[F.lit(name) for name in sorted(shape.dropped)])
-    fields = F.map_entries(F.from_json("_image_json", "map<string,string>"))
-    others = F.filter(fields, lambda entry: ~F.array_contains(known, entry["key"]))
+    fields, exact = (
+        F.from_json(image, "map<string,string>")
+        for image in (F.col("_image_json"), fractions.all_in_quotes(F.col("_image_json")))
+    )
+    texts = F.map_zip_with(fields, exact, lambda _, told, whole: F.when(fractions.is_cut(whole), whole).otherwise(told))
+    others = F.filter(F.map_entries(texts), lambda entry: ~F.array_contains(known, entry["key"]))
     # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long.
     there = F.when(F.col("_fields") != F.array(*columns), F.size(F.array_except("_fields", known)) > 0)
     return F.when(there, others)

@@ -240,12 +240,14 @@ def test_fields_are_rescued_however_their_colons_are_written(spark: SparkSession
     texts = [
         '{"id":"1","name":"x","extra" : "2"}', '{"id":"1","name":"x","extra"\t:"2"}', '{"id" : "1","name":"x"}',
         '{"id":"1" ,"name":"x"}', '{"id" : "1","name" : ":x","extra" : ":y"}',
+        '{"id":"1","name":"x","extra":12345678901234567.892,"j":{"d":0.5},"t":1.10}',
     ]  # fmt: skip
     changes = envelopes(lines(spark, texts), source).where(F.col("kind") == "change")
     table_spec = replace(spec({}), table="a.b", keys=("id",), columns=columns, source=source)
     rows = decode_rows(changes, discover(changes, table_spec), table_spec).orderBy("line").collect()
     rescued = [json.loads(row.rescued or "{}") for row in rows]
-    assert rescued == [{"extra": "2"}, {"extra": "2"}, {}, {}, {"extra": ":y"}]
+    digits = {"extra": "12345678901234567.892", "j": '{"d":0.5}', "t": "1.1"}
+    assert rescued == [{"extra": "2"}, {"extra": "2"}, {}, {}, {"extra": ":y"}, digits]
 
 
 def test_what_is_inside_a_typed_value_keeps_its_microseconds_and_its_nulls(spark: SparkSession) -> None:
