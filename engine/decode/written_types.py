@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.decode.natural import binary_encoding
 from engine.decode.shape import Encoding, EncodingKind
 from engine.spec.columns import ColumnType, Kind, SourceEncoding
 from engine.spec.model import SourceSpec
@@ -47,5 +48,5 @@ def _plain(said: SourceEncoding, source: SourceSpec) -> Encoding:
     if source.format == "dts-avro" and said.kind not in _KINDS:
         return Encoding("marked")
     if said.kind == "binary":
-        return Encoding("written_bytes") if source.format == "canal-json" else Encoding("base64")
+        return Encoding("written_bytes") if source.format == "canal-json" else binary_encoding(source)
     return Encoding(_KINDS.get(said.kind, "written_text"), said.precision if said.kind == "bits" else None)

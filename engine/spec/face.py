@@ -185,6 +185,8 @@ class SourceFace(_Section):
         fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
         fields.several_fits(self.format, self.several)
+        for epoch in self.epoch:
+            fields.epoch_fits(self.format, epoch.model_fields_set)
         if self.registry is not None and self.schemas is not None:
             fields.refuse(fields.ONE_PLACE)
         return self

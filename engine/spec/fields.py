@@ -28,12 +28,14 @@ FORMATS: Final = (
     "shareplex-json", "rows",
 )  # fmt: skip
 DEBEZIUM_AVRO: Final = "debezium-avro"
+DEBEZIUM_JSON: Final = "debezium-json"
+SHAREPLEX: Final = "shareplex-json"
 ONE_PLACE: Final = (
     "exactly one of source.registry and source.schemas is required for debezium-avro, if the project has no registry"
 )
 SETTING_OF: Final = {
     "images": ("canal-json",),
-    "order": ("shareplex-json", "debezium-json", "debezium-avro"),
+    "order": (SHAREPLEX, DEBEZIUM_JSON, DEBEZIUM_AVRO),
     "registry": (DEBEZIUM_AVRO,),
     "schemas": (DEBEZIUM_AVRO,),
 }
@@ -277,8 +279,15 @@ def settings_fit(form: str, said: Iterable[str]) -> None:
             refuse(f"{name} is a setting of {' and '.join(owners)}, not of {form}", f"leave {name} out.")
         if name in ("decimals", "times") and form == "debezium-avro":
             refuse(f"{name} is no setting of {form}: the schemas say it", f"leave {name} out.")
-        if name in ENCODINGS and form in WRITTEN_FORMATS:
+        if name in ENCODINGS and form in WRITTEN_FORMATS and (name, form) != ("binaries", SHAREPLEX):
             refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
+
+
+def epoch_fits(form: str, said: Iterable[str]) -> None:
+    """Refuses conditions of an epoch that no event of the format can meet."""
+    for name in ("server_id", "gtid"):
+        if name in said and form != DEBEZIUM_JSON:
+            refuse(f"an epoch's {name} is told by events of {DEBEZIUM_JSON}, not of {form}", "write until, or path.")
 
 
 def order_fits(form: str, order: str) -> None:

@@ -8,7 +8,9 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from engine.decode import discover, envelopes
+from engine.decode.declared import schemaless_encoding
 from engine.decode.rows import decode_rows
+from engine.spec.columns import parse_column_type
 from engine.spec.model import SourceSpec
 from tests.recordings import DATA
 from tests.unit.decode.given import changes_of, lines, spec
@@ -121,6 +123,11 @@ def test_numbers_keep_all_their_digits(spark: SparkSession) -> None:
             whole,
             *[{"id": told}] * 2,
         ]
+
+
+@pytest.mark.parametrize(("said", "kind"), [("bytes", "base64"), ("hex", "hex"), ("base64-url-safe", "base64_url")])
+def test_bytes_are_written_as_the_spec_says(said: Any, kind: str) -> None:
+    assert schemaless_encoding(parse_column_type("binary"), replace(SOURCE, binaries=said)).kind == kind
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
