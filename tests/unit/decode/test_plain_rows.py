@@ -13,8 +13,8 @@ from pyspark.sql import types as T
 
 from engine.decode import decode_rows, discover, envelopes
 from engine.decode.carried import carried_schema
-from engine.decode.shape import Encoding
 from engine.decode.records import row_records
+from engine.decode.shape import Encoding
 from engine.spec.model import ColumnSpec, SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec
