@@ -138,12 +138,14 @@ def rescued(shape: TableShape) -> Column:
 def _other_fields(shape: TableShape) -> Column:
     columns = [F.lit(column.name) for column in shape.columns]
     known = F.array(*columns, *[F.lit(name) for name in sorted(shape.dropped)])
-    fields, exact = (
-        F.from_json(image, "map<string,string>")
-        for image in (F.col("_image_json"), fractions.all_in_quotes(F.col("_image_json")))
-    )
-    texts = F.map_zip_with(fields, exact, lambda _, told, whole: F.when(fractions.is_cut(whole), whole).otherwise(told))
-    others = F.filter(F.map_entries(texts), lambda entry: ~F.array_contains(known, entry["key"]))
+    images = (F.col("_image_json"), fractions.all_in_quotes(F.col("_image_json")))
+    fields, exact = (F.map_entries(F.from_json(image, "map<string,string>")) for image in images)
+
+    def exactly(told: Column, whole: Column) -> Column:
+        value = F.when(fractions.is_cut(whole["value"]), whole["value"]).otherwise(told["value"])
+        return F.struct(told["key"].alias("key"), value.alias("value"))
+
+    others = F.filter(F.zip_with(fields, exact, exactly), lambda entry: ~F.array_contains(known, entry["key"]))
     # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long.
     there = F.when(F.col("_fields") != F.array(*columns), F.size(F.array_except("_fields", known)) > 0)
     return F.when(there, others)
