@@ -138,8 +138,9 @@ def _object(value: Any) -> Any:
         return value
 
 
-def other_than(source: SourceSpec, lines: Sequence[str]) -> str | None:
-    """The format that a source's records look like, as text, where it is another one than the spec says."""
-    form = looks_like(lines)
+def other_than(source: SourceSpec, lines: Sequence[str], container: Container = "json") -> str | None:
+    """The format that a source's records look like, as text, where it is another one than the spec says. `container`:
+    as `looks_like` has it."""
+    form = looks_like(lines, container)
     own = {source.format, *_SAME_TEXT.get(source.format, ())}
     return None if form in own else form

@@ -15,7 +15,7 @@ from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
-from engine.recognise import looks_like
+from engine.recognise import looks_like, other_than
 from engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
@@ -135,15 +135,15 @@ def scanned(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
 
 
 def typed_likeness(spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], catalog: str) -> str | None:
-    """The format that the records of a source's typed files look like; None where nothing is known."""
+    """The format that the records of a source's typed files look like; None where it is the source's, or not known."""
     typed = [file for file in files if kind_of(file.path, source) in WRITTEN_AS][:1]
-    return next(map(part_likeness, read_parts(spark, typed, source, catalog)), None)
+    return next((part_likeness(part, source) for part in read_parts(spark, typed, source, catalog)), None)
 
 
-def part_likeness(part: Part) -> str | None:
-    """The format that records of one description look like."""
+def part_likeness(part: Part, source: SourceSpec) -> str | None:
+    """The same of records of one description."""
     texts = part.rows.select(F.to_json("record", KEEP_NULLS).alias("text")).head(SAMPLE_RECORDS)
-    return looks_like([row["text"] for row in texts], "avro" if part.kind == "avro" else "json")
+    return other_than(source, [row["text"] for row in texts], "avro" if part.kind == "avro" else "json")
 
 
 def as_records(part: Part, source: SourceSpec) -> DataFrame:
@@ -152,7 +152,7 @@ def as_records(part: Part, source: SourceSpec) -> DataFrame:
         try:
             return message_records(part.rows)
         except SourceError as error:
-            form = part_likeness(part)
+            form = part_likeness(part, source)
             raise SourceError(
                 f"{error.message} They look like {form}." if form else error.message, error.hint
             ) from error

@@ -390,6 +390,7 @@ def test_lines_of_another_format_are_named() -> None:
     assert other_than(plain, [json.dumps(event_of_avro)]) == "datastream-avro"
     assert other_than(plain, [json.dumps(CANAL)]) == "canal-json"
     avro = spec(source=source(format="datastream-avro")).source
+    assert other_than(avro, [json.dumps(DATASTREAM)], "avro") is None
     assert other_than(avro, [json.dumps(DATASTREAM)]) is None  # as text its records are those of the other
 
 
