@@ -96,16 +96,16 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
     value = F.col("_value")
     source = value.getField("source")
     told = F.coalesce("row_schema", "_schema") if "row_schema" in picked.columns else F.col("_schema")
+    table = debezium_places.table(source, declared)
+    control = debezium_kinds.control_kind(value, F.col("text"), table.isin(*declared))
     return picked.select(
         "*",
         F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none
         _commit_ts(value).alias("commit_ts"),
         _ingest_ts(value).alias("ingest_ts"),
-        debezium_places.table(source, declared).alias("table"),
+        table.alias("table"),
         debezium_places.place(source, value.getField("op"), order).alias("position"),
-    ).withColumn(
-        "control_kind",
-        F.when(~F.col("_broken"), debezium_kinds.control_kind(value, F.col("text"), F.col("table").isin(*declared))),
+        F.when(~F.col("_broken"), control).alias("control_kind"),
     )
 
 

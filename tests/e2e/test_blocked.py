@@ -46,17 +46,13 @@ def test_what_is_held_back_is_published_by_nobody_until_its_checks_pass(shop: Sh
     assert (blocked.status, blocked.exit_code) == (BLOCKED, 5)
     assert "chain_break" in (blocked.error or "")
     assert names(shop) == ["Alice"]
-    assert run(shop).status == BLOCKED
     (again,) = rebuild(shop.project, [spec], shop.spark).tables
     assert (again.status, again.batch, names(shop)) == (REBUILT, 1, ["Alice"])
     (afresh,) = reread(shop.project, [spec], shop.spark).tables
     assert (afresh.status, names(shop), len(shop.rows(HISTORY))) == (REBUILT, ["Alice"], 1)
-    assert run(shop).status == BLOCKED
     shop.write("c.jsonl", [change(20, "Alice", "Alicia")])
     assert run(shop).status == OK
     assert (names(shop), len(shop.rows(HISTORY))) == (["Ally"], 3)
-    (whole,) = rebuild(shop.project, [spec], shop.spark).tables
-    assert (whole.status, names(shop)) == (REBUILT, ["Ally"])
 
 
 @pytest.mark.slow
