@@ -1,15 +1,18 @@
 """Values as JSON text, to the last digit of their times."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-MICROS = {
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+KEEP_NULLS: Final = {"ignoreNullFields": "false"}
+"""Absent is not null."""
+INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
+LOCAL: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+MICROS: Final = {"timestampFormat": INSTANT, "timestampNTZFormat": LOCAL}
+"""Times with all their digits."""
 
 
 def exact_json(value: Column, kind: T.DataType, options: Mapping[str, str] | None = None) -> Column:

@@ -17,6 +17,7 @@ from engine.decode import values
 from engine.decode.avro_names import Named
 from engine.decode.connect import decimal
 from engine.decode.shape import Encoding, EncodingKind
+from engine.json_text import INSTANT, KEEP_NULLS, LOCAL, MICROS
 from engine.names import apart
 
 Told = tuple[Column, T.DataType, Encoding]
@@ -168,7 +169,9 @@ def _text(written: Any, read: T.DataType, value: Column, named: Named) -> Column
     """JSON text of what has parts; the text of any other value."""
     kind, inside = type_of(written, named), _inside(written, read, value, named)
     is_one = isinstance(kind, list) or _of_one_value(kind, read, value, named) is not None
-    return inside.cast("string") if is_one or not isinstance(read, _OF_PARTS) else F.to_json(inside, values.IN_JSON)
+    return (
+        inside.cast("string") if is_one or not isinstance(read, _OF_PARTS) else F.to_json(inside, KEEP_NULLS | MICROS)
+    )
 
 
 def _inside(written: Any, read: T.DataType, value: Column, named: Named) -> Column:
@@ -203,7 +206,7 @@ def _meant(value: Column, kind: T.DataType, encoding: Encoding) -> Column:
     if isinstance(kind, T.DateType):
         return F.coalesce(values.days(value).cast("string"), value.cast("string"))
     if isinstance(kind, T.TimestampType | T.TimestampNTZType):
-        form = values.IN_JSON["timestampFormat" if isinstance(kind, T.TimestampType) else "timestampNTZFormat"]
+        form = INSTANT if isinstance(kind, T.TimestampType) else LOCAL
         return F.coalesce(F.date_format(values.moment(value, encoding.kind), form), value.cast("string"))
     return F.base64(value) if isinstance(kind, T.BinaryType) else value
 
@@ -211,7 +214,7 @@ def _meant(value: Column, kind: T.DataType, encoding: Encoding) -> Column:
 def _array_text(leaf: Any, value: Column, read: T.StructType, named: Named) -> Column:
     """An array of arrays, written as records that contain themselves, as the JSON array it stands for."""
     element = F.array(_inside(leaf, read[_ELEMENT].dataType, value[_ELEMENT], named))
-    text = F.coalesce(F.regexp_extract(F.to_json(element, values.IN_JSON), r"(?s)^\[(.*)\]$", 1), F.lit("null"))
+    text = F.coalesce(F.regexp_extract(F.to_json(element, KEEP_NULLS | MICROS), r"(?s)^\[(.*)\]$", 1), F.lit("null"))
     inside = read[_NESTED].dataType if _NESTED in read.names else None
     if not isinstance(inside, T.ArrayType) or not isinstance(inside.elementType, T.StructType):
         return text

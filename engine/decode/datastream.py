@@ -25,6 +25,7 @@ from engine import names
 from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import BEHIND, CORRUPT, is_unread, no_json_reason, whole, wrapped
+from engine.json_text import KEEP_NULLS
 from engine.spec.model import SourceSpec
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
@@ -242,7 +243,7 @@ def _key(found: Column, meta: Column) -> Column:
 
     nothing = F.lit(None).cast("string")
     entries = F.transform(listed, lambda name: F.struct(spelt(name).alias("key"), nothing.alias("value")))
-    named = F.to_json(F.map_from_entries(F.array_distinct(entries)), {"ignoreNullFields": "false"})
+    named = F.to_json(F.map_from_entries(F.array_distinct(entries)), KEEP_NULLS)
     row_id = F.to_json(F.struct(meta["row_id"].alias(_ROW_ID)))
     return F.coalesce(named, F.when((F.col("_kind") == ORACLE) & ~_blank(meta["row_id"]), row_id))
 

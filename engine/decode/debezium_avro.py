@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 from engine.decode import connect_avro, debezium_json
 from engine.decode.images import Declared
 from engine.decode.messages import messages
-from engine.decode.records import KEEP_NULLS
 from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable
 from engine.inputs.containers import without_logical_types
 from engine.inputs.registry import NO_SCHEMA, Unusable, writer_schemas
+from engine.json_text import KEEP_NULLS
 from engine.spec.model import SourceSpec
 
 FRAME: Final = 5

@@ -147,9 +147,8 @@ def _refuse_unknown_names(question: _Question, rows: RowsSpec) -> None:
 
 
 def _new_names(fields: Iterable[str], base: Collection[str]) -> list[str]:
-    """Fields that can become columns. The others are rescued: those called like one of siltstone's own
-    or of Iceberg's, and those that
-    differ from another one only in upper and lower case, which Spark and Iceberg do not tell apart.
+    """Fields that can become columns. The others are rescued: those called like one of siltstone's own or of Iceberg's,
+    and those that differ from another one only in upper and lower case, which Spark and Iceberg do not tell apart.
     """
     taken, found = {name.casefold() for name in base}, []
     for name in fields:

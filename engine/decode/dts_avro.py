@@ -18,8 +18,8 @@ from engine.decode.dts_schema import record_schema
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_SCHEMA, REJECT
 from engine.decode.images import Declared, declared_keys
 from engine.decode.messages import messages
-from engine.decode.records import KEEP_NULLS
 from engine.decode.wire import END, END_SIZE, ended, from_avro, readable
+from engine.json_text import KEEP_NULLS
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines, statements
+from engine.inputs.magic import AVRO
 from engine.schema import control_kinds
 
 FILLER_BYTES: Final = 48
@@ -98,9 +99,7 @@ def _truncated(record: Column) -> Column:
 def unread_reason(value: Column) -> Column:
     """Why bytes are no record."""
     return (
-        F.when(
-            F.substring(value, 1, 4) == F.lit(bytearray(b"Obj\x01")), "a whole Avro file, where one record should be"
-        )
+        F.when(F.substring(value, 1, 4) == F.lit(bytearray(AVRO)), "a whole Avro file, where one record should be")
         .when(
             F.substring(value, 1, 2) == F.lit(bytearray(2)),  # a zero, then a number of less than 24 bits
             "the bytes are no record of DTS; if they are Confluent frames, the format is debezium-avro",

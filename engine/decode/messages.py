@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.json_lines import BEHIND, CORRUPT, broken_reason, is_malformed, wrapped
+from engine.inputs.lines import BLANKS
 
 VALUE, KEY = "value", "key"
 IN_AVRO: Final = "_avro"
@@ -41,7 +42,7 @@ def messages(lines: DataFrame) -> DataFrame:
         F.from_json(wrapped(F.when(is_json, F.col("text"))), _LINE, CORRUPT).alias("_json"),
     )
     line = F.col("_json._line")
-    trimmed = F.trim("text", F.lit(" \t\r"))  # a line can end in CRLF
+    trimmed = F.trim("text", F.lit(BLANKS))
     bare = F.when(trimmed.startswith('"'), F.trim(trimmed, F.lit('"'))).otherwise(trimmed)
     texts = parsed.select(
         *("file", "line", "text", "_is_json"),

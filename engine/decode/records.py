@@ -20,11 +20,11 @@ from engine.decode.avro_names import with_full_names
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
+from engine.json_text import KEEP_NULLS, MICROS
 from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY, apart
 
 Told = tuple[Column, T.DataType, Encoding]
 
-KEEP_NULLS: Final = {"ignoreNullFields": "false"}
 _KINDS: Final[dict[type[T.DataType], tuple[T.DataType, EncodingKind]]] = {
     T.BooleanType: (T.BooleanType(), "boolean"),
     T.ByteType: (T.IntegerType(), "integer"),
@@ -154,7 +154,7 @@ def _told(value: Column, kind: T.DataType) -> Told:
         stored, encoding = _KINDS[type(kind.elementType)]
         return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
     nested = isinstance(kind, T.StructType | T.ArrayType | T.MapType)
-    return (F.to_json(value, values.IN_JSON) if nested else value.cast("string")), T.StringType(), Encoding("text")
+    return (F.to_json(value, KEEP_NULLS | MICROS) if nested else value.cast("string")), T.StringType(), Encoding("text")
 
 
 def all_parts(parts: Sequence[DataFrame]) -> DataFrame:

@@ -42,12 +42,6 @@ OUT_OF_CALENDAR: Final = (
 )
 """Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
 days that are none: months and days of zero, the 31st of a short month."""
-IN_JSON: Final = {
-    "ignoreNullFields": "false",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
-"""How JSON text tells what is inside a value: absent is not null, and times have all their digits."""
 A_COUNT: Final = r"^[+-]?[0-9]+$"
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError, SpecError
 from engine.frames import checkpointed
+from engine.inputs import magic
 from engine.inputs.globs import exactly
 from engine.inputs.lines import UNREADABLE, unreadable
 from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
@@ -36,7 +37,6 @@ EMPTY = "\x00siltstone empty"
 LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, where it is this one:
 CRLF = "\r\n"
 BYTES = "ISO-8859-1"  # in which every byte is a sign: so none is lost, whatever it is
-AVRO_MAGIC = b"Obj\x01"
 OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
@@ -332,9 +332,9 @@ def avro_schema(spark: SparkSession, file: InputFile) -> str:
 
 def avro_header(data: bytes) -> bytes | None:
     """`avro.schema` of the header's metadata; None where the data is no header, or ends before it."""
-    if not data.startswith(AVRO_MAGIC):
+    if not data.startswith(magic.AVRO):
         return None
-    stream = io.BytesIO(data[len(AVRO_MAGIC) :])
+    stream = io.BytesIO(data[len(magic.AVRO) :])
     found: dict[bytes, bytes] = {}
     try:
         while count := avro_long(stream):

@@ -7,10 +7,8 @@ from itertools import groupby
 
 from engine.errors import SourceError
 from engine.inputs.listing import InputFile, Look
+from engine.inputs.magic import CALLED
 from engine.names import CONTROL_OF
-
-BINARY = (b"Obj\x01", b"PAR1", b"\x1f\x8b\x08")
-"""How files of Avro, of Parquet and of gzip begin."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ def has_half_line(look: Look, file: InputFile) -> bool:
     """Whether the file ends inside a record: no line end, and no complete JSON value either. A file that is none of
     lines does not: what nobody will finish is not waited for."""
     tail = look.ends_in_half_line(file)
-    if tail is None or not tail.strip() or tail.startswith(BINARY):
+    if tail is None or not tail.strip() or tail.startswith(tuple(CALLED)):
         return False
     try:
         json.loads(tail)

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from engine.decode.schemas import MISSHAPEN
+from engine.inputs.magic import CALLED
 from engine.recognise import canal, datastream, debezium, dts, shareplex, spanner
 from engine.recognise.fact import Fact
 from engine.recognise.messages import are_fillers
 from engine.recognise.opening import carried
-from engine.recognise.sample import Container, Fraction, Sample, delimiter_of, parsed
+from engine.recognise.sample import Container, Fraction, Sample, delimiter_of, opened, parsed
 from engine.spec.model import SourceSpec
 
 MOST_LOOKED_AT: Final = 1_000
@@ -99,9 +100,8 @@ def looks_like(lines: Sequence[str], container: Container = "json") -> str | Non
     from pathlib import Path
 
     first = next(iter(lines), "")
-    binary = {"Obj\x01": "an Avro file", "PAR1": "a Parquet file", "\x1f\ufffd\x08": "a file packed by gzip"}
-    for magic, name in binary.items():
-        if first.startswith(magic):
+    for magic, name in CALLED.items():
+        if first.startswith(magic.decode("utf-8", "replace")):
             return name
     records = []
     for line in lines:
@@ -125,17 +125,8 @@ def looks_like(lines: Sequence[str], container: Container = "json") -> str | Non
 
 
 def _unfolded(record: Any) -> Any:
-    """A record with the objects that its texts hold in their place."""
-    return {name: _object(value) for name, value in record.items()} if isinstance(record, Mapping) else record
-
-
-def _object(value: Any) -> Any:
-    if not isinstance(value, str) or not value.startswith("{"):
-        return value
-    try:
-        return parsed(value)
-    except ValueError:
-        return value
+    """A record with what its texts hold in their place."""
+    return {name: opened(value) for name, value in record.items()} if isinstance(record, Mapping) else record
 
 
 def other_than(source: SourceSpec, lines: Sequence[str], container: Container = "json") -> str | None:

@@ -13,6 +13,7 @@ from typing import IO, Any, Literal
 
 from engine.errors import SourceError
 from engine.inputs.containers import without_logical_types
+from engine.inputs.magic import AVRO, PARQUET
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty", "frames", "dts"]
 
@@ -20,7 +21,7 @@ MOST_CHARACTERS = 64 << 20
 MOST_RECORDS = 100_000
 LOOKED_AT = 200
 ARROW_BATCH = 1_000
-GZIP, BZIP2, AVRO, PARQUET = b"\x1f\x8b", b"BZh", b"Obj\x01", b"PAR1"
+GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
 DELIMITERS = (",", ";", "\t", "|")
 ENCODING = "utf-8-sig"
 """Without the byte order mark that a text may begin with, as Spark reads it."""
@@ -81,6 +82,16 @@ def parsed(line: str) -> Any:
         return json.loads(line, parse_float=Fraction)
     except RecursionError as error:
         raise ValueError("values nested too deep") from error
+
+
+def opened(value: Any) -> Any:
+    """What JSON text holds; other values as they are."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parsed(value)
+        except ValueError:
+            return value
+    return value
 
 
 def _unpacked(path: Path, magic: bytes) -> IO[str]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from engine.decode.spanner_kinds import DATA_CHANGE, RECORDS
 from engine.recognise.fact import Fact
-from engine.recognise.sample import parsed
+from engine.recognise.sample import opened
 
 ORDER: Final = "commit time in nanoseconds, transaction, record in it"
 _KINDS: Final = {name: kind for kind, spelled in RECORDS.items() for name in spelled}
@@ -24,7 +24,7 @@ def facts(record: Any) -> Sequence[Fact] | None:
 
 def _records(record: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Every record with its kind, whatever is around it."""
-    record = _opened(record)
+    record = opened(record)
     if isinstance(record, list):
         for each in record:
             yield from _records(each)
@@ -34,37 +34,27 @@ def _records(record: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield DATA_CHANGE, record
         return
     for around in ("value", "change_record", "ChangeRecord"):
-        if isinstance(_opened(record.get(around)), list | dict):
+        if isinstance(opened(record.get(around)), list | dict):
             yield from _records(record[around])
     for name, kind in _KINDS.items():
-        several = _opened(record.get(name))
+        several = opened(record.get(name))
         for each in several if isinstance(several, list) else [several]:
-            inside = _opened(each)
+            inside = opened(each)
             if isinstance(inside, Mapping) and any(inside.values()):
                 yield kind, inside
 
 
 def _of_data(record: Mapping[str, Any]) -> Iterator[Fact]:
-    types = _opened(_spelt(record, "column_types", "columnTypes", "rowType"))
+    types = opened(_spelt(record, "column_types", "columnTypes", "rowType"))
     schema = {"column_types": types} if isinstance(types, list) else None
     table = _spelt(record, "table_name", "tableName")
     inserted = _spelt(record, "mod_type", "modType") == "INSERT"
-    for mod in _opened(_spelt(record, "mods")) or ():
-        opened = _opened(mod)
-        keys = _opened(_spelt(opened, "keys", "keysJson", "keys_json")) or {}
-        new = _opened(_spelt(opened, "new_values", "newValues", "newValuesJson", "new_values_json")) or {}
+    for mod in opened(_spelt(record, "mods")) or ():
+        row = opened(mod)
+        keys = opened(_spelt(row, "keys", "keysJson", "keys_json")) or {}
+        new = opened(_spelt(row, "new_values", "newValues", "newValuesJson", "new_values_json")) or {}
         yield Fact(table, tuple(keys), schema, {**keys, **new}, inserted)
 
 
 def _spelt(record: Any, *names: str) -> Any:
     return next((record[name] for name in names if record.get(name) is not None), None)
-
-
-def _opened(value: Any) -> Any:
-    """What JSON text holds; other values as they are."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return parsed(value)
-        except ValueError:
-            return value
-    return value

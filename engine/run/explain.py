@@ -14,7 +14,7 @@ from engine.frames import checkpointed
 from engine.history import judge
 from engine.history.rules import FoldRules
 from engine.history.timeline import interval, key_of
-from engine.json_text import exact_json
+from engine.json_text import KEEP_NULLS, exact_json
 from engine.names import PLACE, quoted
 from engine.ordering.chronology import chronology, sortable
 from engine.render import iso_timestamp
@@ -139,7 +139,7 @@ def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
     swapped = ~F.col("is_read") & ~F.col("position").eqNullSafe(F.col("own_position"))
     # A delete that `undo_key_swaps` moved stands before the insert whose place it took.
     turned = sortable(judged.withColumn("rank", F.when(swapped, -1).otherwise(F.col("rank"))))
-    row = exact_json(F.col("version"), judged.schema["version"].dataType, {"ignoreNullFields": "false"})
+    row = exact_json(F.col("version"), judged.schema["version"].dataType, KEEP_NULLS)
     return turned.select(
         F.col("batch").alias("id"),
         "outcome",

@@ -8,13 +8,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import FORMATS
-from engine.decode.records import KEEP_NULLS, all_parts, datastream_records, message_records, row_records
+from engine.decode.records import all_parts, datastream_records, message_records, row_records
 from engine.errors import SourceError
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
 from engine.inputs.lines import CountedFile, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
+from engine.json_text import KEEP_NULLS
 from engine.recognise import looks_like, other_than
 from engine.spec.model import SourceSpec
 
