@@ -10,12 +10,12 @@ from datetime import timedelta
 class FoldRules:
     """The settings of one table's fold.
 
-    `columns` are all of the table's columns, keys included, in order. `defaults` are of the columns' types, as they are
-    stored. `partial` are those that some change ever
-    lacked: only they are followed one by one; the others always travel together. `reads`, `swaps`, `truncates` and
-    `owing` say whether snapshot READs, deletes of key changes, truncates and key-change inserts that lack columns occur
-    at all, `guarded` whether READs without a position do: what cannot occur is not computed. In a
-    `keyless` table the whole row is the key, and equal rows are told apart by a number.
+    `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
+    lacked: only they are followed one by one; the others always travel together. `defaults` are of the columns' types,
+    as they are stored. `reads`, `swaps`, `truncates` and `owing` say whether snapshot READs, deletes of key changes,
+    truncates and key-change inserts that lack columns occur at all, `guarded` whether READs without a position do: what
+    cannot occur is not computed. In a `keyless` table the whole row is the key, and equal rows are told apart by a
+    number.
     """
 
     keys: tuple[str, ...]

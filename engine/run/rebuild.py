@@ -103,9 +103,9 @@ def rebuild_table(
         elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
             return rebuilt(spec, made_anew(project, spec, spark), began)
         work = open_folding(spark, project, spec)
-        if work is None or (work.folded == Folded() and (part is not None or is_checked_first(spec))):
+        if work is None or (work.folded == Folded() and (part is not None or spec.quality.blocks)):
             return TableReport(spec.table, NOTHING_NEW)
-        work.target = published(work.folded, work.target) if is_checked_first(spec) else work.target
+        work.target = to_publish(spec, work.folded, work.target)
         before = versions_before(work.rows.history)
         work.generation = uuid.uuid4().hex[:12]
         drop_stale_branches(spark, work.catalog, spec.target.history)
@@ -120,14 +120,9 @@ def rebuild_table(
     return rebuilt(spec, work, began)
 
 
-def is_checked_first(spec: TableSpec) -> bool:
-    """Whether no batch of a table is published before its checks have passed."""
-    return spec.quality.on_failure == "block"
-
-
-def published(folded: Folded, target: Folded) -> Folded:
-    """What there is to fold, no further than it was folded and published before."""
-    return replace(target, batch=folded.batch, control_batch=folded.control_batch)
+def to_publish(spec: TableSpec, folded: Folded, target: Folded) -> Folded:
+    """What there is to fold; where checks come before publishing, no further than was folded and published before."""
+    return replace(target, batch=folded.batch, control_batch=folded.control_batch) if spec.quality.blocks else target
 
 
 def rebuilt(spec: TableSpec, work: Folding, began: float) -> TableReport:
@@ -158,8 +153,7 @@ def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Fol
     is_there = exists(spark, catalog, history)
     before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
     work = open_anew(spark, project, spec)
-    if is_checked_first(spec):
-        work.target = published(marker_of(spark, catalog, history)[0] if is_there else Folded(), work.target)
+    work.target = to_publish(spec, marker_of(spark, catalog, history)[0] if is_there else Folded(), work.target)
     work.generation = uuid.uuid4().hex[:12]
     with light_planning(spark, work.is_small(), project.spark.conf):
         fold_anew(work)

@@ -182,7 +182,7 @@ class Run:
             latest = follow_latest(work, history)
         status = OK if history is not None or latest is not None or taking.changes or taking.rejected else NOTHING_NEW
         results: Sequence[CheckReport] | None = None
-        if spec.quality.on_failure == "block" and status == OK:
+        if spec.quality.blocks and status == OK:
             results = self.run_checks(work, taking, source, since, history, latest)
             if broken := failed_checks(results):
                 return self.block(work, taking, results, broken, history, latest)

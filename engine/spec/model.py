@@ -195,6 +195,11 @@ class ChecksSpec:
     grace: timedelta = timedelta(minutes=15)
     expectations: tuple[ExpectationSpec, ...] = ()
 
+    @property
+    def blocks(self) -> bool:
+        """Whether no batch is published before its checks have passed."""
+        return self.on_failure == "block"
+
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
