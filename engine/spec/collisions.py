@@ -9,11 +9,10 @@ from typing import Final
 from engine.errors import Violation
 from engine.names import LEDGER_TABLES
 from engine.spec.document import Document
+from engine.spec.fields import DEBEZIUM
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.spec.wording import Place, shown
 
-PLACED: Final = frozenset({"debezium-json", "debezium-avro"})
-"""The formats whose order decides where the windows of snapshots stand."""
 ONE: Final = "the windows of their snapshots are placed once for all tables: say the same in both specs."
 
 
@@ -46,7 +45,7 @@ def placed_otherwise(one: SourceSpec, other: SourceSpec) -> str | None:
     """
     if one.epochs != other.epochs:
         return "epoch"
-    return "order" if one.order != other.order and {one.format, other.format} <= PLACED else None
+    return "order" if one.order != other.order and {one.format, other.format} <= {*DEBEZIUM} else None
 
 
 def own_tables(namespace: str) -> dict[str, str]:

@@ -10,7 +10,6 @@ from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec import fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import parse_column_type
-from engine.spec.defaults import default_problem
 from engine.spec.kinds import (
     CheckName,
     Checks,
@@ -185,8 +184,7 @@ class SourceFace(_Section):
         fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
         fields.several_fits(self.format, self.several)
-        for epoch in self.epoch:
-            fields.epoch_fits(self.format, epoch.model_fields_set)
+        fields.epochs_fit(self.format, [epoch.model_fields_set for epoch in self.epoch])
         if self.registry is not None and self.schemas is not None:
             fields.refuse(fields.ONE_PLACE)
         return self
@@ -223,8 +221,7 @@ class ColumnFace(_Section):
             fields.refuse("a salt is for mask sha256 only")
         if self.default is not None and self.mask == "drop":
             fields.refuse("a column that is dropped has no default")
-        if problem := default_problem(self.default, parse_column_type(self.type)):
-            fields.refuse(problem)
+        fields.default_fits(self.default, self.type)
         return self
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, NoReturn
@@ -29,19 +29,21 @@ FORMATS: Final = (
 )  # fmt: skip
 DEBEZIUM_AVRO: Final = "debezium-avro"
 DEBEZIUM_JSON: Final = "debezium-json"
+DEBEZIUM: Final = (DEBEZIUM_JSON, DEBEZIUM_AVRO)
 SHAREPLEX: Final = "shareplex-json"
 ONE_PLACE: Final = (
     "exactly one of source.registry and source.schemas is required for debezium-avro, if the project has no registry"
 )
 SETTING_OF: Final = {
     "images": ("canal-json",),
-    "order": (SHAREPLEX, DEBEZIUM_JSON, DEBEZIUM_AVRO),
+    "order": (SHAREPLEX, *DEBEZIUM),
     "registry": (DEBEZIUM_AVRO,),
     "schemas": (DEBEZIUM_AVRO,),
 }
 UNNAMED_SOURCES: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json", "rows")
-WRITTEN_FORMATS: Final = ("canal-json", "spanner-json", "shareplex-json", "dts-avro")
-ENCODINGS: Final = ("decimals", "binaries", "times")
+_WRITTEN: Final = ("canal-json", "spanner-json", "dts-avro")
+ONE_WAY: Final = {"binaries": _WRITTEN} | dict.fromkeys(("decimals", "times"), (*_WRITTEN, SHAREPLEX))
+"""The formats that write such values in one way only."""
 HISTORY_KEEPS: Final = reserved.TAKEN_NAMES - {reserved.VALID_FROM, reserved.VALID_TO, reserved.IS_CURRENT}
 UNBOUNDED: Final = "unbounded"
 
@@ -108,12 +110,16 @@ def names_differ(called: Mapping[str, str]) -> None:
             refuse(f"calls {own} {name}, as another column of history is called", "take another name.")
 
 
+def default_fits(value: ColumnDefault, kind: str, time_zone: str = "UTC", of: str = "") -> None:
+    """Refuses a default that does not fit its type. `of`: whose it is, where the place does not say it."""
+    if problem := default_problem(value, parse_column_type(kind), time_zone):
+        refuse(f"{of}{problem}")
+
+
 def defaults_fit(told: Mapping[str, tuple[ColumnDefault, str]], time_zone: str) -> None:
     """Refuses defaults that do not fit their types once it is known what zone they are in."""
     for name, (value, kind) in told.items():
-        problem = default_problem(value, parse_column_type(kind), time_zone)
-        if problem is not None:
-            refuse(f"column {shown(name)}: {problem}")
+        default_fits(value, kind, time_zone, f"column {shown(name)}: ")
 
 
 def column_names(value: object) -> tuple[str, ...]:
@@ -279,20 +285,20 @@ def settings_fit(form: str, said: Iterable[str]) -> None:
             refuse(f"{name} is a setting of {' and '.join(owners)}, not of {form}", f"leave {name} out.")
         if name in ("decimals", "times") and form == "debezium-avro":
             refuse(f"{name} is no setting of {form}: the schemas say it", f"leave {name} out.")
-        if name in ENCODINGS and form in WRITTEN_FORMATS and (name, form) != ("binaries", SHAREPLEX):
+        if form in ONE_WAY.get(name, ()):
             refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
 
 
-def epoch_fits(form: str, said: Iterable[str]) -> None:
-    """Refuses conditions of an epoch that no event of the format can meet."""
+def epochs_fit(form: str, said: Iterable[Collection[str]]) -> None:
+    """Refuses conditions of epochs that no event of the format can meet. `said`: those of each epoch."""
     for name in ("server_id", "gtid"):
-        if name in said and form != DEBEZIUM_JSON:
-            refuse(f"an epoch's {name} is told by events of {DEBEZIUM_JSON}, not of {form}", "write until, or path.")
+        if form not in DEBEZIUM and any(name in conditions for conditions in said):
+            refuse(f"an epoch's {name} is told by events of Debezium, not of {form}", "write until, or path.")
 
 
 def order_fits(form: str, order: str) -> None:
     """Refuses coordinates as the order of a format whose changes all have a position."""
-    if form in ("debezium-json", "debezium-avro") and order == "coordinates":
+    if form in DEBEZIUM and order == "coordinates":
         refuse(
             "order: coordinates is for shareplex-json: Debezium's changes have positions", "write scn, or leave it out."
         )

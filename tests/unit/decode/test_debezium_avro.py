@@ -14,7 +14,7 @@ from pyspark.sql import Row, SparkSession
 from engine.decode import TableShape, connect_avro, discover, envelopes
 from engine.decode.connect import row_columns
 from engine.decode.rows import decode_rows
-from engine.spec.model import SourceSpec
+from engine.spec.model import EpochSpec, SourceSpec
 from tests.framed import CONNECT, decimal, envelope, frame, message, named, record, schemas_file
 from tests.unit.decode.given import SOURCE, changes_of, lines, spec
 
@@ -197,6 +197,22 @@ def test_control_events_and_what_is_broken_are_told(spark: SparkSession, tmp_pat
     assert [row.text for row in rows] == [text for text, _ in cases]
     assert (rows[0].table, rows[0].channel, rows[0].tx_id, rows[0].tx_order) == ("shop.items", "srv.shop.items", "7", 3)
     assert json.loads(rows[5].control_json) == {"ts_ms": 1}
+
+
+def test_events_of_another_server_are_of_another_epoch(spark: SparkSession, tmp_path: Path) -> None:
+    place = {"connector": "string", "name": "string", "db": "string", "table": "string", "ts_ms": "long"}
+    place |= {"server_id": "long", "gtid": ["null", "string"], "file": "string", "pos": "long", "row": "int"}
+    source = record("Source", place, "io.debezium.connector.mysql")
+    row = ["null", record("Value", {"id": "int"})]
+    schema = record("Envelope", {"op": "string", "after": row, "source": source, "ts_ms": "long"})
+    where = {"connector": "mysql", "name": "srv", "db": "shop", "table": "items", "ts_ms": 1_700_000_000_000}
+    told = [where | {"server_id": n, "gtid": None, "file": "bin.000001", "pos": 4, "row": 0} for n in (1, 2)]
+    texts = [message(frame(1, schema, {"op": "c", "after": {"id": 1}, "source": s, "ts_ms": s["ts_ms"]})) for s in told]
+    spec = SourceSpec(
+        "debezium-avro", "x", schemas=schemas_file(tmp_path, {1: schema}), epochs=(EpochSpec(server_id=1),)
+    )
+    rows = envelopes(lines(spark, texts), spec).orderBy("line").collect()
+    assert [row.position[:4] for row in rows] == ["0000", "0002"]
 
 
 @pytest.mark.parametrize("name", ["before", "after"])

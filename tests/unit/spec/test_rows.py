@@ -62,7 +62,6 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "is no setting of Datastream",
     ),
     ({"source": source(format="canal-json", epoch=[{"gtid": "a"}])}, "$.source", "not of canal-json"),
-    ({"source": source(format="debezium-avro", epoch=[{"server_id": 1}])}, "$.source", "not of debezium-avro"),
     ({"source": source(format="shareplex-json", times="connect")}, "$.source", "in one way only"),
 ]
 
