@@ -8,11 +8,17 @@ OK = "ok"
 NOTHING_NEW = "nothing new"
 FAILED = "failed"
 BLOCKED = "blocked"
+INTERRUPTED = "interrupted"
 REBUILT = "rebuilt"
 PLANNED = "planned"
 EQUAL = "equal"
 DIFFERENT = "different"
 NOTHING_FOLDED = "nothing folded"
+NOT_WELL = (FAILED, BLOCKED, INTERRUPTED)
+INTERRUPTION = (
+    "The run did not come to its end: it was stopped or killed, or its machine was. What it had published is whole; the"
+    " runs after it take the rest."
+)
 
 
 @dataclass(frozen=True)

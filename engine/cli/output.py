@@ -23,6 +23,7 @@ STYLES = {
     "nothing folded": "dim",
     "failed": "bold red",
     "blocked": "bold yellow",
+    "interrupted": "bold red",
     "passed": "green",
     "open": "bold red",
     "healed": "green",

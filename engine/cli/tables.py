@@ -143,9 +143,13 @@ def runs(
     project: ProjectOption = None,
 ) -> None:
     """The ledger: what each run did to each table, the newest first."""
+    from engine.at_work import read_note
     from engine.look import load_table, open_catalog
 
     found_project = open_project(project)
+    if noted := read_note(found_project):
+        told = "did not come to its end; the next one writes it down" if noted.is_dead() else "is noted as at work"
+        note(f"The run that began at {noted.at:%Y-%m-%dT%H:%M:%SZ} {told} (process {noted.process} on {noted.host}).")
     ledger = load_table(open_catalog(found_project.catalog), f"{found_project.namespace}.{RUNS}")
     found = ledger.scan().to_arrow().sort_by([("started_at", "descending"), ("table", "ascending")])
     if json:

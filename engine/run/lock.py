@@ -2,21 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from engine.at_work import lock_file
 from engine.errors import LockedError
-from engine.session import sqlite_file
 from engine.spec.model import ProjectSpec
-
-
-def lock_file(project: ProjectSpec) -> Path:
-    """Beside the embedded catalog, so that projects that share it exclude each other; else in the project."""
-    database = sqlite_file(project.catalog)
-    if database is not None:
-        return database.with_name(database.name + ".run.lock")
-    return project.root / ".siltstone" / "run.lock"
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -20,6 +19,7 @@ from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
+from engine.run.begun import begun_run
 from engine.run.decoding import decoded_otherwise
 from engine.run.effort import light_planning
 from engine.run.fold import (
@@ -40,7 +40,6 @@ from engine.run.folding import (
     open_folding,
     refuse_other_axis,
 )
-from engine.run.lock import one_run
 from engine.run.part import Part
 from engine.run.refold import (
     all_rows_of,
@@ -83,10 +82,9 @@ def rebuild(
         raise SpecError(f"Cannot rebuild a part of {len(specs)} tables: a key belongs to one.", "name one spec")
     set_fold_conf(spark)
     tell = progress or silent
-    started_at, began = datetime.now(UTC), time.monotonic()
-    with one_run(project, wait):
+    with begun_run(spark, project, specs, wait) as begun:
         tables = tuple(rebuild_table(project, spec, spark, tell, part) for spec in specs)
-        return written_down(spark, project, uuid.uuid4().hex[:16], started_at, began, (), tables)
+        return written_down(spark, project, begun, (), tables)
 
 
 def rebuild_table(

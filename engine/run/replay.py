@@ -18,6 +18,7 @@ from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.arrival import arrivals, reached_before, told_before
+from engine.run.begun import begun_run
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
 from engine.run.folding import (
@@ -28,7 +29,6 @@ from engine.run.folding import (
     other_settings,
     refuse_other_axis,
 )
-from engine.run.lock import one_run
 from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
@@ -70,8 +70,8 @@ def replay(
     Raises: LockedError: another run is at work.
     """
     set_fold_conf(spark)
-    with one_run(project, wait):
-        return Replay(with_tables(project, specs), specs, spark, progress or silent, None, checks).execute()
+    with begun_run(spark, project, specs, wait) as begun:
+        return Replay(begun, with_tables(project, specs), specs, spark, progress or silent, None, checks).execute()
 
 
 class Replay(Run):
@@ -88,7 +88,7 @@ class Replay(Run):
                 return
             report = replace(source_report(found, specs), out_of_reach=found.out_of_reach)
             self.sources.append(report)
-            replay_control(self.spark, self.project, found, self.run_id)
+            replay_control(self.spark, self.project, found, self.begun.run_id)
             sessions = self.sessions(len(specs))
             self.tables += self.run_tables(sessions, found, specs, report, time.monotonic() - began)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
@@ -98,7 +98,7 @@ class Replay(Run):
         """Take one table's rejects, fold and publish. The mended spec may need all changes to be folded again."""
         assert isinstance(delivery, Rejected)
         self.progress(spec.table, "replaying")
-        taking = replay_table(spark, self.project, delivery, spec, self.run_id)
+        taking = replay_table(spark, self.project, delivery, spec, self.begun.run_id)
         report = self.folded(spark, spec, taking, source)
         return replace(report, rejected=taking.rejected)
 

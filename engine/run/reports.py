@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from engine import names
 from engine.errors import SiltstoneError
 from engine.report import FAILED, RunReport, SourceReport, TableReport
+from engine.run.begun import Begun
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.ledger import append_rows
 
@@ -34,17 +35,15 @@ def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
 def written_down(
     spark: SparkSession,
     project: ProjectSpec,
-    run_id: str,
-    started_at: datetime,
-    began: float,
+    begun: Begun,
     sources: Sequence[SourceReport],
     tables: Sequence[TableReport],
 ) -> RunReport:
-    """The report of a run that ends now, in the ledger, too. `began`: when it did, by the monotonic clock."""
+    """The report of a run that ends now, in the ledger, too."""
     exit_code = next((table.exit_code for table in tables if table.exit_code), 0)
-    started = started_at.isoformat(timespec="seconds")
-    report = RunReport(run_id, started, time.monotonic() - began, tuple(sources), tuple(tables), exit_code)
-    append_rows(spark, project, names.RUNS, run_rows(report, started_at))
+    started = begun.started_at.isoformat(timespec="seconds")
+    report = RunReport(begun.run_id, started, time.monotonic() - begun.began, tuple(sources), tuple(tables), exit_code)
+    append_rows(spark, project, names.RUNS, run_rows(report, begun.started_at))
     return report
 
 

@@ -6,10 +6,8 @@ that dies in between is completed by the next one. Before that commit nothing of
 """
 
 import time
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -23,6 +21,7 @@ from engine.inputs.pending import PendingFile
 from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.arrival import arrivals, reached_before
+from engine.run.begun import begun_run
 from engine.run.delivery import (
     Consumer,
     classes_of,
@@ -37,7 +36,6 @@ from engine.run.delivery import (
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_other_axis
-from engine.run.lock import one_run
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
@@ -80,12 +78,11 @@ def reread(
     Raises: LockedError: another run is at work.
     """
     set_fold_conf(spark)
-    started_at, began = datetime.now(UTC), time.monotonic()
-    with one_run(project, wait):
-        run = Rereading(with_tables(project, specs), spark, progress or silent)
+    with begun_run(spark, project, specs, wait) as begun:
+        run = Rereading(with_tables(project, specs), spark, progress or silent, begun.run_id)
         for source, of_source in by_source(specs).items():
             run.read_source(source, of_source)
-        return written_down(spark, project, run.run_id, started_at, began, run.sources, run.tables)
+        return written_down(spark, project, begun, run.sources, run.tables)
 
 
 @dataclass(frozen=True)
@@ -101,11 +98,11 @@ class Again:
 class Rereading:
     """One reading of several tables' inputs."""
 
-    def __init__(self, project: ProjectSpec, spark: SparkSession, progress: Progress) -> None:
+    def __init__(self, project: ProjectSpec, spark: SparkSession, progress: Progress, run_id: str) -> None:
         self.project = project
         self.spark = spark
         self.progress = progress
-        self.run_id = uuid.uuid4().hex[:16]
+        self.run_id = run_id
         self.sources: list[SourceReport] = []
         self.tables: list[TableReport] = []
 

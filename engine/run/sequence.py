@@ -2,22 +2,21 @@
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from queue import SimpleQueue
 
 from pyspark.sql import SparkSession
 
 from engine.errors import QualityError
 from engine.report import BLOCKED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
+from engine.run.begun import Begun, begun_run
 from engine.run.delivery import Delivery, list_delivery, read_delivery, source_report
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
-from engine.run.lock import one_run
 from engine.run.rebuild import rebuild_table
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
@@ -50,8 +49,8 @@ def catch_up(
     Raises: LockedError: another run is at work. SourceError and others concern one table and are reported, not raised.
     """
     set_fold_conf(spark)
-    with one_run(project, wait):
-        return Run(with_tables(project, specs), specs, spark, progress or silent, until, checks).execute()
+    with begun_run(spark, project, specs, wait) as begun:
+        return Run(begun, with_tables(project, specs), specs, spark, progress or silent, until, checks).execute()
 
 
 class Run:
@@ -59,6 +58,7 @@ class Run:
 
     def __init__(
         self,
+        begun: Begun,
         project: ProjectSpec,
         specs: Sequence[TableSpec],
         spark: SparkSession,
@@ -66,22 +66,21 @@ class Run:
         until: datetime | None,
         checks: Checks | None,
     ) -> None:
+        self.begun = begun
         self.project = project
         self.specs = specs
         self.spark = spark
         self.progress = progress
         self.until_ms = None if until is None else int(until.timestamp() * 1000)
         self.checks = checks
-        self.run_id = uuid.uuid4().hex[:16]
         self.sources: list[SourceReport] = []
         self.tables: list[TableReport] = []
 
     def execute(self) -> RunReport:
         """All sources, one after the other."""
-        started_at, began = datetime.now(UTC), time.monotonic()
         for source, specs in by_source(self.specs).items():
             self.run_source(source, specs)
-        return written_down(self.spark, self.project, self.run_id, started_at, began, self.sources, self.tables)
+        return written_down(self.spark, self.project, self.begun, self.sources, self.tables)
 
     def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
         """Read a source once, then each of its tables by itself."""
@@ -215,7 +214,7 @@ class Run:
             sums["batches"] = work.target.batch - work.folded.batch  # more than its own: a run died before it folded
         branches = [None if branch is None else branch.name for branch in (history, latest)]
         with work.phase("checks"):
-            return self.checks(work.spark, self.project, work.spec, self.run_id, since, sums, *branches)
+            return self.checks(work.spark, self.project, work.spec, self.begun.run_id, since, sums, *branches)
 
     def block(
         self,

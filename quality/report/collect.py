@@ -7,10 +7,12 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from engine import names
+from engine.at_work import dead_run
 from engine.look import Reader, TableNames, load_table, table_names
 from engine.look.gaps import gaps_of
 from engine.look.rejects import grouped, of_no_table
 from engine.moments import EPOCH
+from engine.report import INTERRUPTED, INTERRUPTION
 from engine.schema.gap import HEALED, Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
@@ -122,6 +124,10 @@ def runs_of(
             row["exit_code"] or 0,
         )
         found.setdefault(row["table"], []).append(fact)
+    if died := dead_run(project):  # the next run writes it into the ledger
+        fact = RunFact(died.run_id, died.at, 0.0, INTERRUPTED, error=INTERRUPTION)
+        for table in died.tables:
+            found.setdefault(table, []).append(fact)
     return {table: runs[-RUNS_SHOWN:] for table, runs in found.items()}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 
-from engine.report import BLOCKED, FAILED, NOTHING_NEW
+from engine.report import NOT_WELL, NOTHING_NEW
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
 from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from quality.report.pictures import OUTCOMES, drawn, duration
@@ -214,7 +214,7 @@ def bars(counts: Sequence[tuple[str, int]]) -> tuple[Bar, ...]:
 
 def kind_of(run: RunFact) -> str:
     """How a run looks in the strip."""
-    if run.status in (FAILED, BLOCKED) or run.exit_code:
+    if run.status in NOT_WELL or run.exit_code:
         return "bad"
     if run.rejected:
         return "look"
@@ -223,7 +223,7 @@ def kind_of(run: RunFact) -> str:
 
 def strip_word(run: RunFact) -> str:
     """A run in one line."""
-    why = ", checks failed" if run.exit_code and run.status not in (FAILED, BLOCKED) else ""
+    why = ", checks failed" if run.exit_code and run.status not in NOT_WELL else ""
     return f"{moment(run.at)}: {run.status}{why}, {counted(run.changes, 'change')}"
 
 

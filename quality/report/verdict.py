@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from statistics import median_low
 
-from engine.report import BLOCKED, FAILED
+from engine.report import BLOCKED, INTERRUPTED, NOT_WELL
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
 from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
 
@@ -110,7 +110,7 @@ def of_run(table: TableFacts) -> list[Trouble]:
         return []
     run = table.runs[-1]
     found = []
-    if run.status in (FAILED, BLOCKED):
+    if run.status in NOT_WELL:
         text, _, do = error_of(run).partition(" Hint: ")
         found.append(Trouble(table.table, Level.BAD, f"the last run {verb(run)}", text, do or None, since=run.at))
     if run.rejected:
@@ -123,7 +123,7 @@ def of_run(table: TableFacts) -> list[Trouble]:
 
 def verb(run: RunFact) -> str:
     """What became of a run that did not go well."""
-    return "was blocked" if run.status == BLOCKED else "failed"
+    return {BLOCKED: "was blocked", INTERRUPTED: "was interrupted"}.get(run.status, "failed")
 
 
 def error_of(run: RunFact) -> str:

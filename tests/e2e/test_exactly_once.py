@@ -10,12 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine import names
+from engine.at_work import read_note
 from engine.errors import LockedError
 from engine.inputs.listing import InputFile
 from engine.look import open_catalog
 from engine.look.rejects import Reject, rejects
 from engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
 from engine.run import delivery, plan, sequence, take
+from engine.run.begun import Begun
 from engine.run.lock import one_run
 from engine.run.reports import silent
 from engine.spec.model import CatalogSpec, ProjectSpec
@@ -140,6 +142,8 @@ def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
     (planned,) = plan(shop.project, [shop.spec(rejects=0.5)], spark)
     assert (planned.status, len(planned.sql)) == (PLANNED, 1), planned  # latest has still to follow
     assert shop.taken(shop.spec(rejects=0.5)).exit_code == 0
+    assert [run["status"] for run in shop.rows("runs")].count("interrupted") == len(crashes)
+    assert read_note(shop.project) is None
     assert everything(shop) == everything(clean)
     assert max(branches(shop).values()) <= 2  # main, and what the last crash left until the table is written again
 
@@ -303,12 +307,12 @@ def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to
         monkeypatch.setattr(place, step, original)
         found = original(*given) if step == "take_table" else None
         shop.write("c.jsonl", [update(3, row(1, "Cy"))])
-        other = sequence.Run(shop.project, [spec], shop.spark, silent, None, None).execute()
+        other = sequence.Run(Begun.now(), shop.project, [spec], shop.spark, silent, None, None).execute()
         assert other.exit_code == 0
         return original(*given) if found is None else found
 
     monkeypatch.setattr(place, step, overtaken)
-    (table,) = sequence.Run(shop.project, [spec], shop.spark, silent, None, None).execute().tables
+    (table,) = sequence.Run(Begun.now(), shop.project, [spec], shop.spark, silent, None, None).execute().tables
     assert table.exit_code in (0, 75), table.error
     assert step == "take_table" or "another run has committed to it since this one looked" in str(table.error)
     monkeypatch.setattr(place, step, original)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, StringType
 
+from engine.at_work import new_note, write_note
 from engine.cli import main
 from engine.doctor import tables
 from engine.schema.gap import HEALED, OPEN
@@ -22,7 +24,7 @@ from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from quality.report import collect
 from quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
 from quality.report.stream import commits_of, log_of
-from quality.report.verdict import Level, level_of
+from quality.report.verdict import Level, level_of, troubles
 from quality.report.write import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,6 +66,15 @@ class Lake:
         self.catalog = SqlCatalog("lake", uri=f"sqlite:///{root}/catalog.db", warehouse=f"file://{root}/warehouse")
         for namespace in ("silt", "shop"):
             self.catalog.create_namespace(namespace)
+
+    def project_file(self) -> Path:
+        """What commands are told the project by."""
+        file = self.root / "siltstone.yaml"
+        file.write_text(
+            f"catalog: {{name: lake, type: jdbc, uri: 'jdbc:sqlite:{self.root}/catalog.db',"
+            f" warehouse: 'file://{self.root}/warehouse'}}\nnamespace: silt\n"
+        )
+        return file
 
     @property
     def project(self) -> ProjectSpec:
@@ -322,11 +333,7 @@ def test_a_project_that_was_moved_is_told_by_every_command_and_found_by_doctor(
 
 def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     filled(lake)
-    file = lake.root / "siltstone.yaml"
-    file.write_text(
-        f"catalog: {{name: lake, type: jdbc, uri: 'jdbc:sqlite:{lake.root}/catalog.db',"
-        f" warehouse: 'file://{lake.root}/warehouse'}}\nnamespace: silt\n"
-    )
+    file = lake.project_file()
 
     def report(*options: str, ends: int = 0) -> str:
         with pytest.raises(SystemExit) as ended:
@@ -344,3 +351,27 @@ def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: 
     assert report("--markdown").startswith("## ")
     assert report("--json", "--markdown", ends=2) == ""
     assert [path.name for path in page.parent.iterdir()] == ["index.html"]
+
+
+def gone_process() -> int:
+    """The number of a process that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+def test_a_run_that_was_killed_is_told_before_the_next_one_writes_it_down(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled(lake)
+    note = new_note("died", NOW, ("shop.orders",))
+    write_note(lake.project, note)
+    assert [run.status for run in orders(lake).runs] == ["ok"] * 3  # it is at work
+    write_note(lake.project, replace(note, process=gone_process()))
+    assert [run.status for run in orders(lake).runs] == ["ok"] * 3 + ["interrupted"]
+    found = troubles(orders(lake))[0]
+    assert (found.level, found.what) == (Level.BAD, "the last run was interrupted")
+    file = lake.project_file()
+    with pytest.raises(SystemExit):
+        main(["runs", "--json", "--project", str(file)])
+    assert "began at 2026-02-10T00:00:00Z did not come to its end" in capsys.readouterr().err

@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.history",),
     ("engine.table",),
     ("engine.look", "engine.recognise"),
-    ("engine.doctor",),
+    ("engine.at_work", "engine.doctor"),
     ("engine.run",),
     ("quality",),
     ("engine.cli",),  # where commands meet the checks
