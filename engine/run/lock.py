@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
 
-from engine.at_work import lock_file
+from engine.at_work import lock_file, read_note
 from engine.errors import LockedError
 from engine.spec.model import ProjectSpec
 
@@ -22,8 +22,10 @@ def one_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
     try:
         lock.acquire(timeout=wait_seconds)
     except Timeout as error:
+        note = read_note(project)
+        who = f", process {note.process} on {note.host} since {note.at:%Y-%m-%dT%H:%M:%SZ}" if note else ""
         raise LockedError(
-            f"Cannot start: another run is at work on this catalog (lock {path}, waited {wait_seconds:g} s).",
+            f"Cannot start: another run is at work on this catalog (lock {path}{who}; waited {wait_seconds:g} s).",
             "run again later, or wait for it with --wait",
         ) from error
     try:

@@ -1,5 +1,6 @@
 """Exactly once: whatever is delivered again, cut, crashed or late, the tables are those of one clean run."""
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,8 +18,7 @@ from engine.look import open_catalog
 from engine.look.rejects import Reject, rejects
 from engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
 from engine.run import delivery, plan, sequence, take
-from engine.run.begun import Begun
-from engine.run.lock import one_run
+from engine.run.begun import Begun, begun_run
 from engine.run.reports import silent
 from engine.spec.model import CatalogSpec, ProjectSpec
 from engine.table.commit import Branch
@@ -219,12 +219,13 @@ def test_a_failing_table_does_not_stop_the_other_of_the_same_files(shop: Shop) -
 
 def test_a_second_run_at_the_same_time_is_told_to_come_back(shop: Shop) -> None:
     with (
-        one_run(shop.project, 0),
+        begun_run(shop.spark, shop.project, [shop.spec()], 0),
         pytest.raises(LockedError, match="another run is at work on this catalog") as refused,
     ):
         shop.run()
     assert refused.value.exit_code == 75
     assert "run again later, or wait for it with --wait" in str(refused.value)
+    assert f"process {os.getpid()} on " in str(refused.value)
 
 
 class Killed(BaseException):
