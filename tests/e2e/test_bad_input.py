@@ -132,6 +132,7 @@ def test_half_a_line_is_taken_once_when_it_is_complete(mixed: Mixed) -> None:
     assert places == [(1, 1), (7, 1), (8, 2), (9, 2)]
 
 
+@pytest.mark.slow
 def test_records_of_no_table_are_told_by_the_check_of_each_table_and_in_the_report(shop: Shop) -> None:
     other = event("c", 5, None, row(1, "Otto"), "shop.others")
     file = shop.write("a.jsonl", [other, *GOOD, "{not JSON\n", "{neither\n", HALF[:60]])
@@ -225,6 +226,7 @@ def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     patch.setattr(take, "decode_table", decoding)
 
 
+@pytest.mark.slow
 def test_a_reject_of_a_file_that_grows_meanwhile_has_its_own_text(shop: Shop) -> None:
     lines = [insert(1, row(1, "Alice")), insert(2, row(2, "Bob", "two")), insert(3, row(3, "Carl", "three"))]
     more, spec = [insert(n, row(n, f"{n}" * 99, "x")) for n in range(4, 400)], shop.spec(rejects=1.0)

@@ -124,6 +124,7 @@ def in_files(
     return reports, sorted(known, key=repr)
 
 
+@pytest.mark.slow
 def test_what_was_taken_before_it_was_known_to_be_sent_again_is_withdrawn(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path_factory: Any
 ) -> None:

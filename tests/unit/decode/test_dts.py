@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from pyspark.sql import Row, SparkSession
 
 from engine.decode import envelopes
@@ -308,6 +309,7 @@ def test_other_sources_count_nanoseconds_and_number_types_their_own_way(spark: S
     assert json.loads(nanos.rescued) == {"old": "-0044-03-14 16:00:00Z"}
 
 
+@pytest.mark.slow
 def test_a_column_that_held_nulls_only_takes_the_type_that_its_values_bring(spark: SparkSession) -> None:
     types = {"id": 8, "blob": 252, "price": 246, "n": 246}
     nulls = line(record("INSERT", types, None, [integer(1), None, None, None]))
