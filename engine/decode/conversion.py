@@ -318,6 +318,8 @@ def _of_text(text: Column, kind: T.DataType) -> Column:
         return values.decimal(text, kind)
     if isinstance(kind, T.TimestampType):  # a cast would give a time of day the day on which it is read
         return values.zoned_moment(text)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        return values.floating(text, kind)
     return F.lit(None).cast(kind) if isinstance(kind, T.ArrayType) else text.try_cast(kind)
 
 

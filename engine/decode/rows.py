@@ -26,7 +26,7 @@ from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
-from engine.decode.values import let
+from engine.decode.values import is_infinite, let
 from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
 
@@ -139,7 +139,10 @@ def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
 
 def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
     """Structs of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
-    refused = F.col("_read")[names.REFUSED].isNotNull()
+    floating = [c.name for c in shape.columns if isinstance(read_type(c), T.FloatType | T.DoubleType)]
+    # What is too large for the type is read as infinite; its text tells it from what is.
+    endless = outcome.some(is_infinite(F.col("_read")[name]) for name in floating)
+    refused = F.col("_read")[names.REFUSED].isNotNull() | F.coalesce(endless, F.lit(False))
     image = F.when(refused, _from_texts(F.col("_image_json"), shape.columns)).otherwise(
         _ready(F.col("_read"), shape.columns)
     )

@@ -6,6 +6,7 @@ text of an array or object. No function raises, whatever comes in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -74,6 +75,17 @@ def unsigned(number: Column) -> Column:
 def decimal(text: Column, kind: T.DataType) -> Column:
     """The decimal that is nearest; null where it has no room. Spark's own cast fails on exponents of many digits."""
     return F.when(~text.rlike(ENDLESS), text).try_cast(kind)
+
+
+def is_infinite(number: Column) -> Column:
+    """Whether a float or double is one of the infinities; null of null."""
+    return F.abs(number) == F.lit(math.inf)
+
+
+def floating(text: Column, kind: T.DataType) -> Column:
+    """The number of a float or double; null where the text is none, or one that is too large: it would be infinite."""
+    number = text.try_cast(kind)
+    return F.when(is_infinite(number) & text.rlike("[0-9]"), None).otherwise(number)
 
 
 def decimal_text(text: Column, kind: T.DecimalType) -> Column:

@@ -136,6 +136,8 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
         "day": "date",
         "n": "decimal(7,2)",
         "u": "bigint unsigned",
+        "f": "float",
+        "d": "double",
     }
     odd = [
         {"day": "2026-13-01"},
@@ -152,6 +154,9 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
         {"u": 2**64},
         {"id": "y"},
         {"id": 10.5},
+        {"f": 1e300},
+        {"f": "-3.5e38"},
+        {"d": "1e999"},
     ]
     texts = [event("c", after={"id": 1} | change) for change in odd]
     rows = decoded(spark, texts, spec(columns, decimals="string"))
@@ -162,6 +167,9 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
     written = [{"day": "2024-02-29"}, {"day": 19782}, {"day": "2024-02-29T00:00:00Z"}]
     days = decoded(spark, [event("c", after={"id": 1} | change) for change in written], spec(columns))
     assert [row.row.day for row in days] == [date(2024, 2, 29)] * 3
+    endless = {"id": 1, "f": "-Infinity", "d": "Infinity"}
+    (most,) = decoded(spark, [event("c", after=endless)], spec({"id": "int", "f": "float", "d": "double"}))
+    assert (most.reason, most.row.f, most.row.d) == (None, float("-inf"), float("inf"))
     (whole,) = decoded(spark, [event("c", after={"id": 10.0, "u": "-7.00"})], spec({"id": "int", "u": "bigint"}))
     assert (whole.reason, whole.row.id, whole.row.u) == (None, 10, -7)
 
