@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 # Nothing in them is tried a second way: comments that somebody repeats a thousand times cost no more than their length.
 _BLANKS: Final = r"\s++|/\*.*?\*/|(?:--|#)[^\n]*+"
 _GAP: Final = rf"(?>{_BLANKS})++"
-_NAME: Final = r'(`[^`]+`|"[^"]+"|[^\s.,;`"/-]+)'
+_NAME: Final = r'(`[^`]+`|"[^"]+"|\[[^\]]+\]|[^\s.,;`"\[/-]+)'
+_QUOTES: Final = r'^[`"\[]|[`"\]]$'
 _POINT: Final = rf"(?:{_GAP})?\.(?:{_GAP})?"
 _PARTS: Final = 3
 _OPENING: Final = rf"(?is)^(?>{_BLANKS})*+TRUNCATE\b"
@@ -29,5 +30,5 @@ def is_truncate(text: Column) -> Column:
 def truncated(text: Column) -> Column:
     r"""The only table that it names, a dot inside a part of its name as `\u002E`; empty where it is not told."""
     parts = [F.regexp_extract(text, _TRUNCATE, group) for group in range(1, _PARTS + 1)]
-    bare = [F.replace(F.translate(part, '`"', ""), F.lit("."), F.lit("\\u002E")) for part in parts]
+    bare = [F.replace(F.regexp_replace(part, _QUOTES, ""), F.lit("."), F.lit("\\u002E")) for part in parts]
     return F.concat_ws(".", *[F.nullif(part, F.lit("")) for part in bare])

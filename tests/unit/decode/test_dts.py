@@ -68,6 +68,7 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
     (ddl("-- clear\n#all\r\nTRUNCATE/**/TABLE--x\nitems"), ("change", "truncate", "shop.items")),
     (ddl("truncate table items/* app */ cascade; -- done"), ("change", "truncate", "shop.items")),
     (ddl("/* a */" * 3000 + "truncate table items, others"), ("reject", "a TRUNCATE whose table is not told", None)),
+    (ddl("truncate table [dbo].[my items];"), ("change", "truncate", "dbo.my items")),
     (ddl("truncate items, others"), ("reject", "a TRUNCATE whose table is not told", None)),
     (ddl("create table truncated (id int)"), ("control", "ddl", None)),
     (line(record("BEGIN", position="0@0", objectName=None)), ("control", "transaction_begin", None)),
