@@ -21,8 +21,6 @@ from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
 from engine.table.withdrawn import withdrawn_of
 
-MAX_LINKS = 100
-
 
 def keys_to_refold(keys: DataFrame, everything: DataFrame, rules: FoldRules) -> DataFrame:
     """The late keys, and those linked with them by key changes that carry values over.
@@ -37,13 +35,12 @@ def keys_to_refold(keys: DataFrame, everything: DataFrame, rules: FoldRules) -> 
     if links.isEmpty():
         return keys
     size = keys.count()
-    for _ in range(MAX_LINKS):
+    while True:
         keys = linked_keys(keys, links).transform(checkpointed)
         grown = keys.count()
         if grown == size:
-            break
+            return keys
         size = grown
-    return keys
 
 
 def refold(
@@ -109,10 +106,11 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
     Raises: InvariantViolation: it does not settle.
     """
     judged = reconcile(None, rows, rules).transform(checkpointed)
-    if not rules.followed or owing_inserts(rows).isEmpty():
+    links = owing_inserts(rows).count() if rules.followed else 0
+    if not links:
         return judged
     settled = None
-    for _ in range(MAX_LINKS):
+    for _ in range(links + 2):  # each round hands over along one link more, and the last one finds that it is done
         filled = carry_over(rows, judged, rules)
         known = owing_inserts(filled).agg(F.bit_xor(F.xxhash64("key", "position", "row", "present"))).first()
         handed = known[0] if known is not None else None
@@ -121,7 +119,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
         settled = handed
         judged = reconcile(None, filled, rules).transform(checkpointed)
     raise InvariantViolation(
-        f"Cannot fold key changes: values carried over do not settle after {MAX_LINKS} rounds.",
+        f"Cannot fold key changes: values carried over along {links} links do not settle.",
         "report this with the changes table",
     )
 
