@@ -91,6 +91,7 @@ LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, D
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
 SUMMARY_BATCH: Final = "siltstone.batch"
+MARKER_TAG: Final = "siltstone"  # of a table: the newest snapshot that carries a marker
 SUMMARY_ATTEMPT: Final = "siltstone.attempt"  # which of the attempts at a batch made it
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
 SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from engine.look.reading import Reader, load_table
-from engine.names import CONTROL, CONTROL_OF, SUMMARY_ATTEMPT, SUMMARY_BATCH
+from engine.names import CONTROL, CONTROL_OF, MARKER_TAG, SUMMARY_ATTEMPT, SUMMARY_BATCH
 
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec, TableSpec
@@ -55,13 +55,15 @@ class Claims:
         if not self._catalog.table_exists(name):
             return
         table = load_table(self._catalog, name)
-        snapshot = table.current_snapshot()
+        snapshot, tagged = table.current_snapshot(), table.snapshot_by_name(MARKER_TAG)  # see `table.commit.summaries`
         while snapshot is not None:
             summary = snapshot.summary.additional_properties if snapshot.summary else {}
             if SUMMARY_BATCH in summary:
                 yield int(summary[SUMMARY_BATCH]), summary.get(SUMMARY_ATTEMPT, "")
-            parent = snapshot.parent_snapshot_id
+            parent, last = snapshot.parent_snapshot_id, snapshot
             snapshot = None if parent is None else table.snapshot_by_id(parent)
+            if snapshot is None and parent is not None and tagged is not None:
+                snapshot = tagged if (tagged.sequence_number or 0) < (last.sequence_number or 0) else None
 
 
 def _attempt(row: Row) -> str:

@@ -129,18 +129,27 @@ class Branch:
             # snapshot: the fast-forward alone would then let it pass behind the batch of that run.
             if snapshot_id(java) != self.base:
                 raise overtaken(self.table)
+            written = java.snapshot(self.name)
+            if written is None:
+                raise overtaken(self.table)
             with one_boundary(self.table):
-                java.manageSnapshots().fastForwardBranch(MAIN, self.name).commit()
+                manage = java.manageSnapshots().fastForwardBranch(MAIN, self.name)
+                kept(manage, java, written.snapshotId()).removeBranch(self.name).commit()
         except CommitConflictError:
             self.drop()
             raise
-        self.drop()
 
     def drop(self) -> None:
         """Let the branch go; its files are removed by maintenance."""
         java = load(self.spark, self.catalog, self.table)
         if self.name in java.refs():
             remove_branch(java, self.table, self.name)
+
+
+def kept(manage: Any, java: Any, snapshot: int) -> Any:
+    """A change of a table's references that also tags a snapshot: so no expiry takes the marker with it."""
+    tag = manage.replaceTag if names.MARKER_TAG in java.refs() else manage.createTag
+    return tag(names.MARKER_TAG, snapshot)
 
 
 def remove_branch(java: Any, table: str, name: str) -> None:
@@ -179,13 +188,18 @@ def attempt_of(spark: SparkSession, catalog: str, table: str, batch: int) -> str
 
 
 def summaries(spark: SparkSession, catalog: str, table: str) -> Iterator[dict[str, str]]:
-    """The summaries of main's snapshots, as far as they are not expired, the newest first."""
+    """The summaries of main's snapshots, as far as they are not expired, the newest first.
+
+    Where what is left of main was all written by others, the tag still holds what siltstone wrote last.
+    """
     java = load(spark, catalog, table)
-    snapshot = java.currentSnapshot()
+    snapshot, tagged = java.currentSnapshot(), java.snapshot(names.MARKER_TAG)
     while snapshot is not None:
         yield dict(plain(spark, snapshot.summary()))
-        parent = snapshot.parentId()
+        parent, last = snapshot.parentId(), snapshot
         snapshot = None if parent is None else java.snapshot(parent)
+        if snapshot is None and parent is not None and tagged is not None:
+            snapshot = tagged if tagged.sequenceNumber() < last.sequenceNumber() else None
 
 
 @contextmanager

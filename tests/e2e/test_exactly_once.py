@@ -1,5 +1,6 @@
 """Exactly once: whatever is delivered again, cut, crashed or late, the tables are those of one clean run."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -148,6 +149,7 @@ def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
     assert max(branches(shop).values()) <= 2  # main, and what the last crash left until the table is written again
 
 
+FUTURE = "TIMESTAMP '2999-01-01 00:00:00'"
 LATER = (delete(118, row(1, "Alice")), delete(190, row(2, "as it was")))
 
 
@@ -274,7 +276,7 @@ def branches(shop: Shop) -> dict[str, int]:
     """How many branches each table has that is written on branches, main among them."""
     prefix = f"{shop.project.catalog.name}.{shop.project.namespace}"
     tables = ("shop_things_changes", "shop_things_h", "shop_things", "control")
-    return {table: shop.spark.table(f"{prefix}.{table}.refs").count() for table in tables}
+    return {table: shop.spark.table(f"{prefix}.{table}.refs").where("type = 'BRANCH'").count() for table in tables}
 
 
 def tiled(shop: Shop) -> list[int]:
@@ -289,6 +291,47 @@ def tiled(shop: Shop) -> list[int]:
         assert [v["_is_current"] for v in versions[:-1]] == [False] * (len(versions) - 1)
         assert versions[-1]["_is_current"] == (versions[-1]["_op"] != names.OP_DELETE)
     return sorted(by_key)
+
+
+def moved(second: int, old: int, new: int) -> list[str]:
+    """A key change that leaves the name under the old key."""
+    gone = {"value": json.loads(delete(second, {"id": old, "name": None, "n": None}))}
+    come = {"value": json.loads(insert(second, row(new, "__debezium_unavailable_value")))}
+    gone["headers"], come["headers"] = {"__debezium.newkey": {"id": new}}, {"__debezium.oldkey": {"id": old}}
+    return [json.dumps(gone) + "\n", json.dumps(come) + "\n"]
+
+
+@pytest.mark.slow
+def test_a_value_is_carried_along_however_often_its_key_changes(shop: Shop) -> None:
+    many = 103
+    shop.write(
+        "a.jsonl", [insert(1, row(1, "Alice")), *[line for n in range(1, many) for line in moved(n + 1, n, n + 1)]]
+    )
+    shop.taken()
+    assert shop.latest() == [(many, "Alice", 0)]
+
+
+@pytest.mark.slow
+def test_what_others_compact_and_expire_is_taken_and_folded_on_from_where_it_was(
+    shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+) -> None:
+    clean = Shop.open(spark, catalog, tmp_path / "clean", "clean")
+    clean.project.root.mkdir()
+    for each in (clean, shop):
+        each.write("a.jsonl", FIRST)
+        each.taken(each.spec(rejects=0.5))
+        each.write("b.jsonl", SECOND)
+        each.taken(each.spec(rejects=0.5))
+    system = f"CALL {shop.project.catalog.name}.system"
+    for table in ("shop_things_changes", "shop_things_h", "shop_things", "control"):
+        named = f"table => '{shop.project.namespace}.{table}'"
+        spark.sql(f"{system}.rewrite_data_files({named}, options => map('rewrite-all', 'true'))")
+        spark.sql(f"{system}.expire_snapshots({named}, older_than => {FUTURE}, retain_last => 1)")
+    for each in (clean, shop):
+        (each.events / "a.jsonl").unlink()  # what was taken once is asked for never again
+        each.write("c.jsonl", LATER)
+        each.taken(each.spec(rejects=0.5))
+    assert everything(shop) == everything(clean)
 
 
 @pytest.mark.slow

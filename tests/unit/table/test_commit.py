@@ -8,9 +8,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from engine.errors import CommitConflictError
+from engine.names import SUMMARY_BATCH
 from engine.spec.model import ProjectSpec
 from engine.table.catalog import create, load
-from engine.table.commit import Branch, drop_stale_branches
+from engine.table.commit import Branch, drop_stale_branches, newest_summary
 
 STEPS: tuple[Callable[[Branch], object], ...] = (
     lambda branch: branch.append(branch.spark.range(1)),
@@ -41,4 +42,18 @@ def test_nothing_is_written_on_a_branch_that_another_run_has_dropped(spark: Spar
     with pytest.raises(CommitConflictError, match="another writer was faster"):
         dropped.publish()
     assert spark.table(f"{catalog}.{name}").count() == 1
-    assert [found["name"] for found in spark.table(f"{catalog}.{name}.refs").collect()] == ["main"]
+    assert {found["name"] for found in spark.table(f"{catalog}.{name}.refs").collect()} == {"main", "siltstone"}
+
+
+def test_the_marker_outlives_what_others_do_to_the_table(spark: SparkSession, project: ProjectSpec) -> None:
+    catalog, name = project.catalog.name, f"{project.namespace}.kept"
+    create(spark, catalog, name, T.StructType([T.StructField("id", T.LongType())]))
+    for batch in ("1", "2"):
+        branch = Branch.start(spark, catalog, name, {SUMMARY_BATCH: batch})
+        branch.append(spark.range(1))
+        branch.publish()
+    spark.range(1).writeTo(f"{catalog}.{name}").append()
+    expire = f"CALL {catalog}.system.expire_snapshots(table => '{name}', older_than => TIMESTAMP '2999-01-01 00:00:00'"
+    spark.sql(f"{expire}, retain_last => 1)")
+    assert spark.table(f"{catalog}.{name}.snapshots").count() == 2  # theirs, and the one with the newest marker
+    assert newest_summary(spark, catalog, name)[SUMMARY_BATCH] == "2"
