@@ -124,12 +124,12 @@ def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told
     logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
     if isinstance(name, str) and (name, logical) in LOGICAL:
         stored, encoding = LOGICAL[name, logical]
-        return value, stored, Encoding(encoding)
+        return value, stored, Encoding.of(stored, encoding)
     if logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:  # without it, Avro reads bytes
         return (value, *decimal(int(kind.get("scale", 0)), int(kind["precision"])))
     if isinstance(name, str) and name in PLAIN:
         stored, encoding = PLAIN[name]
-        return value, stored, Encoding(encoding)
+        return value, stored, Encoding.of(stored, encoding)
     return _made_of(kind, read, value, named)
 
 
@@ -144,7 +144,7 @@ def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
         return value, read, Encoding("floating")
     if isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in IN_ARRAYS:
         stored, encoding = PLAIN[only_type(kind["items"])]
-        return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
+        return value, T.ArrayType(stored), Encoding("array", items=Encoding.of(stored, encoding))
     if isinstance(read, T.BinaryType):  # as text, what is not UTF-8 would be lost
         return value, read, Encoding("base64")
     text = _text(kind, read, value, named) if isinstance(read, _OF_PARTS) else value.cast("string")

@@ -74,7 +74,7 @@ def typed(field: Field) -> Typed:
         items, encoding = typed(field["items"])
         return T.ArrayType(items), Encoding("array", items=encoding)
     kind, encoding_kind = _NAMED.get(str(name)) or _PLAIN[field["type"]]
-    return kind, Encoding(encoding_kind)
+    return kind, Encoding.of(kind, encoding_kind)
 
 
 def decimal(scale: int, precision: int) -> Typed:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import values, written
-from engine.decode.shape import ColumnShape, Encoding, EncodingKind
+from engine.decode.shape import SINGLE, ColumnShape, Encoding, EncodingKind
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
 ROOM: Final = 18
@@ -74,7 +74,8 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
     if encoding.kind == "integer":
         return kind if isinstance(kind, T.IntegerType | T.LongType) else T.LongType()
     if encoding.kind == "floating":
-        return kind if isinstance(kind, T.FloatType | T.DoubleType) else T.DoubleType()
+        single = encoding.size == SINGLE or isinstance(kind, T.FloatType)
+        return T.FloatType() if single else T.DoubleType()
     return _READ.get(encoding.kind, T.StringType())
 
 
@@ -183,6 +184,8 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
             return _as(written.enum_label(text, encoding.labels), kind, T.StringType)
         case "written_set":
             return _as(written.set_labels(text, encoding.labels), kind, T.StringType)
+        case "written_floating" if encoding.size == SINGLE:
+            return _as(values.of_text(text, T.FloatType()), kind, T.FloatType)
         case "written_moment":
             return _written_moment(text, kind, given)
     return _as(text, kind, T.StringType)
@@ -308,19 +311,9 @@ def _as(value: Column, kind: T.DataType, natural: type[T.DataType]) -> Column:
     if isinstance(kind, natural) and natural is not T.DecimalType:
         return value
     if natural is T.StringType:
-        return _of_text(value, kind)
+        return values.of_text(value, kind)
     alike = any(issubclass(natural, family) and isinstance(kind, family) for family in _FAMILIES)
     return value.try_cast(kind) if alike or isinstance(kind, T.StringType) else F.lit(None).cast(kind)
-
-
-def _of_text(text: Column, kind: T.DataType) -> Column:
-    if isinstance(kind, T.DecimalType):
-        return values.decimal(text, kind)
-    if isinstance(kind, T.TimestampType):  # a cast would give a time of day the day on which it is read
-        return values.zoned_moment(text)
-    if isinstance(kind, T.FloatType | T.DoubleType):
-        return values.floating(text, kind)
-    return F.lit(None).cast(kind) if isinstance(kind, T.ArrayType) else text.try_cast(kind)
 
 
 def _time(value: Column, encoding: Encoding, given: Circumstances) -> Column:

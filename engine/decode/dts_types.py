@@ -26,7 +26,7 @@ _BYTES: Final[Typed] = (T.BinaryType(), Encoding("marked"))
 
 
 def _plain(kind: T.DataType, encoding: EncodingKind) -> Typed:
-    return kind, Encoding(encoding)
+    return kind, Encoding.of(kind, encoding)
 
 
 _INT, _LONG = _plain(T.IntegerType(), "written_integer"), _plain(T.LongType(), "written_integer")

@@ -54,7 +54,8 @@ def _decimal(inside: str) -> Typed:
 
 def _float(inside: str) -> Typed:
     double = "," not in inside and (_size(inside) or 0) > _SINGLE_DIGITS
-    return (T.DoubleType() if double else T.FloatType()), Encoding("written_floating")
+    kind = T.DoubleType() if double else T.FloatType()
+    return kind, Encoding.of(kind, "written_floating")
 
 
 def _size(inside: str) -> int | None:

@@ -102,19 +102,33 @@ def content_hash(shape: TableShape) -> Column:
     """
     parts = []
     for column in sorted(shape.columns, key=lambda column: column.name):
-        value = _widest(F.col("_stored")[column.name], column.type)
+        value = _widest(F.col("_stored")[column.name], column.type, _carries_floats(column))
         parts += [F.when(value.isNotNull(), F.lit(crc32(column.name.encode()))), value]
     return F.xxhash64(F.col("op"), *parts)
 
 
-def _widest(value: Column, kind: T.DataType) -> Column:
-    """The value as it would be decoded if the column had the widest type that it can get without being written anew."""
+def _carries_floats(column: ColumnShape) -> Column | None:
+    """Whether the event carries what is stored as a double as a float; None where no event does."""
+    singles = {number: encoding.is_single for number, encoding in column.encodings}
+    if not any(singles.values()):
+        return None
+    usual = singles.get(None, False)
+    others = [number for number, single in singles.items() if number is not None and single != usual]
+    listed = F.coalesce(F.col("schema_hash").isin(others), F.lit(False))
+    return ~listed if usual else listed
+
+
+def _widest(value: Column, kind: T.DataType, as_float: Column | None = None) -> Column:
+    """The value as it would be decoded if the column had the widest type that it can get without being written anew; of
+    a float its digits: 0.1, and not the double that is nearest to it."""
     if isinstance(kind, T.DecimalType):
         return value.cast(T.DecimalType(MAX_DIGITS, kind.scale))
     if isinstance(kind, T.ArrayType) and not isinstance(kind.elementType, T.StringType):
-        return F.transform(value, lambda element: _widest(element, kind.elementType))
+        return F.transform(value, lambda element: _widest(element, kind.elementType, as_float))
     if isinstance(kind, T.FloatType):
-        return value.cast("string").cast("double")  # 0.1, and not the double that is nearest to the float
+        return value.cast("string").cast("double")
+    if isinstance(kind, T.DoubleType) and as_float is not None:
+        return F.when(as_float, value.cast("float").cast("string").cast("double")).otherwise(value)
     return value.cast("bigint") if isinstance(kind, T.IntegerType) else value
 
 

@@ -143,7 +143,7 @@ def _told(value: Column, kind: T.DataType) -> Told:
     """A value of Spark's as JSON carries it, the type it is stored as, and the encoding between them."""
     if type(kind) in _KINDS:
         stored, encoding = _KINDS[type(kind)]
-        return value, stored, Encoding(encoding)
+        return value, stored, Encoding.of(stored, encoding)
     if isinstance(kind, T.DecimalType):
         return value.cast("string"), kind, Encoding("decimal_text")  # the JSON reader makes doubles of fractions
     if isinstance(kind, T.TimestampType):
@@ -152,7 +152,7 @@ def _told(value: Column, kind: T.DataType) -> Told:
         return value.cast("string"), kind, Encoding("local_text")
     if isinstance(kind, T.ArrayType) and isinstance(kind.elementType, _IN_ARRAYS):
         stored, encoding = _KINDS[type(kind.elementType)]
-        return value, T.ArrayType(stored), Encoding("array", items=Encoding(encoding))
+        return value, T.ArrayType(stored), Encoding("array", items=Encoding.of(stored, encoding))
     nested = isinstance(kind, T.StructType | T.ArrayType | T.MapType)
     return (F.to_json(value, KEEP_NULLS | MICROS) if nested else value.cast("string")), T.StringType(), Encoding("text")
 

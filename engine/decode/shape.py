@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from pyspark.sql import types as T
 
@@ -54,6 +54,9 @@ EncodingKind = Literal[
 ]
 
 
+SINGLE: Final = 32  # bits
+
+
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """How an event carries a value. `labels`: of an enum or a set, in their order.
@@ -65,6 +68,17 @@ class Encoding:
     size: int | None = None
     items: Encoding | None = None
     labels: tuple[str, ...] = ()
+
+    @property
+    def is_single(self) -> bool:
+        """Whether values, or those of an array, are floats."""
+        floating = self.kind in ("floating", "written_floating") and self.size == SINGLE
+        return floating or (self.items is not None and self.items.is_single)
+
+    @classmethod
+    def of(cls, kind: T.DataType, encoding: EncodingKind) -> Encoding:
+        """How values of a source's type are carried: what was a float stays one, also in a column that became wider."""
+        return cls(encoding, SINGLE if isinstance(kind, T.FloatType) else None)
 
 
 @dataclass(frozen=True, slots=True)

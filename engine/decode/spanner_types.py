@@ -17,7 +17,7 @@ _CODES: Final[dict[str, Typed]] = {
     "INT64": (T.LongType(), Encoding("written_integer")),
     "INT": (T.LongType(), Encoding("written_integer")),  # as Google's own examples write INT64
     "ENUM": (T.LongType(), Encoding("written_integer")),
-    "FLOAT32": (T.FloatType(), Encoding("written_floating")),
+    "FLOAT32": (T.FloatType(), Encoding.of(T.FloatType(), "written_floating")),
     "FLOAT64": (T.DoubleType(), Encoding("written_floating")),
     "NUMERIC": (T.DecimalType(38, 9), Encoding("decimal_text")),
     "BYTES": (T.BinaryType(), Encoding("base64")),

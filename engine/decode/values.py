@@ -347,3 +347,14 @@ def _has_calendar_date(text: Column) -> Column:
     """
     begins, ends = (F.substring(text, at, 1).between("0", "9") for at in (1, 10))
     return (F.substring(text, 5, 1) == "-") & (F.substring(text, 8, 1) == "-") & begins & ends & (text >= "0001")
+
+
+def of_text(text: Column, kind: T.DataType) -> Column:
+    """The value of a type that a text is, as it stands; null where it is none."""
+    if isinstance(kind, T.DecimalType):
+        return decimal(text, kind)
+    if isinstance(kind, T.TimestampType):  # a cast would give a time of day the day on which it is read
+        return zoned_moment(text)
+    if isinstance(kind, T.FloatType | T.DoubleType):
+        return floating(text, kind)
+    return F.lit(None).cast(kind) if isinstance(kind, T.ArrayType) else text.try_cast(kind)
