@@ -21,13 +21,16 @@ _PAYLOAD: Final = ", ".join(f"{name} array<{_CHILD}>" for name in CHILDREN)
 
 
 def children(payload: Column) -> Column:
-    """The children that a record names: an array of (token, parents); null where it names none."""
+    """The children that a record names: an array of (token, parents); null where it names none.
+
+    The first query of a stream names its partitions with one parent that is null: they have none.
+    """
     told = F.from_json(payload, _PAYLOAD)
     named = F.coalesce(*[told[name] for name in CHILDREN])
 
     def child(one: Column) -> Column:
         parents = F.coalesce(*[one[name] for name in PARENTS])
-        return F.struct(one["token"].alias("token"), parents.alias("parents"))
+        return F.struct(one["token"].alias("token"), F.array_compact(parents).alias("parents"))
 
     return F.transform(named, child)
 

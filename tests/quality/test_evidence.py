@@ -101,7 +101,7 @@ def heartbeat(token: str, second: int) -> dict[str, Any]:
     return {"heartbeat_record": {"timestamp": moment(second)}, "partition_token": token}
 
 
-def children(token: str, second: int, *named: tuple[str, list[str]]) -> dict[str, Any]:
+def children(token: str, second: int, *named: tuple[str, Sequence[str | None]]) -> dict[str, Any]:
     listed = [{"token": child, "parent_partition_tokens": parents} for child, parents in named]
     told = {"start_timestamp": moment(second), "record_sequence": "00000001", "child_partitions": listed}
     return {"child_partitions_record": told, "partition_token": token}
@@ -111,6 +111,7 @@ def test_partitions_that_go_on_and_follow_their_parents_have_no_finding(spark: S
     child = ("child-0003", ["parent-001", "parent-002"])
     values = [heartbeat("parent-001", 5), heartbeat("parent-002", 5)]
     values += [children("parent-001", 6, child), children("parent-002", 7, child)]
+    values += [children("", 4, ("parent-001", [None]), ("parent-002", [None]))]  # as the first query answers
     values += [record(partition_token="child-0003", commit_timestamp=moment(30)), heartbeat("child-0003", 40)]
     assert messages(stalled_partitions(spanner(spark, values), None, GRACE, T.StructType())) == []
 
