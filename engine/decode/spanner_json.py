@@ -263,9 +263,9 @@ def _mods(judged: DataFrame) -> DataFrame:
         F.when(is_change, F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod"))))
     )
     opened = judged.select("*", is_change.alias("_is_change"), mod.alias("_mod"))
-    named = opened.select("*", "_mod.mod.*", F.col("_mod.at").alias("_at"))
-    keys = F.coalesce("keys", F.lit("{}"))
-    new, old = (F.when(F.col(name).startswith("{"), F.col(name)) for name in ("new_values", "old_values"))
+    images = [spanner_kinds.image(F.col("_mod.mod")[name]).alias(name) for name in _MOD_FIELDS]
+    named = opened.select("*", *images, F.col("_mod.at").alias("_at"))
+    keys, new, old = F.coalesce("keys", F.lit("{}")), F.col("new_values"), F.col("old_values")
     return named.select(
         "*",
         F.when(new.isNotNull(), joined(keys, new)).otherwise(keys).alias("_after"),
@@ -278,7 +278,8 @@ def _completed(mods: DataFrame) -> DataFrame:
     """The columns of every envelope."""
     record, is_change, control = F.col("_record"), F.col("_is_change"), F.col("control_kind")
     op = F.when(is_change, spanner_kinds.op(record["mod_type"]))
-    types = F.when(is_change & record["column_types"].startswith("["), record["column_types"])
+    listed = F.ltrim(record["column_types"], F.lit(_BLANKS))
+    types = F.when(is_change & listed.startswith("["), listed)
     schema = F.concat(F.lit('{"column_types":'), types, F.lit("}"))
     whole_before = (record["value_capture_type"] == _CAPTURES_ROW_AND_OLD) & ~F.col("_old").rlike(r"^\{\s*\}$")
     before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(

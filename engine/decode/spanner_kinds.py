@@ -54,7 +54,18 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
     )
 
 
+def image(part: Column) -> Column:
+    """A part of a mod without the blanks that JSON has around it where it came as a text; null for an empty one."""
+    return F.nullif(F.trim(part, F.lit(" \t\r\n")), F.lit(""))
+
+
 def _some_is_no_object(mod: Column) -> Column:
     """Whether some of a mod's parts is neither an object nor absent, which an empty text counts as."""
-    texts = [mod[name] for name in ("keys", "new_values", "old_values")]
-    return outcome.some(F.coalesce((text != "") & ~text.startswith("{"), F.lit(False)) for text in texts)
+    images = [image(mod[name]) for name in ("keys", "new_values", "old_values")]
+    return outcome.some(F.coalesce(~_is_object(text), F.lit(False)) for text in images)
+
+
+def _is_object(text: Column) -> Column:
+    """Whether the text is an object and nothing else: parts are joined by their braces."""
+    whole = F.when(F.instr(text, "}") < F.length(text), json_lines.whole(text).isNotNull()).otherwise(F.lit(True))
+    return text.startswith("{") & text.endswith("}") & whole

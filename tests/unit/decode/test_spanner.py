@@ -94,6 +94,10 @@ def test_one_record_is_the_same_in_every_shape(spark: SparkSession) -> None:
         {"value": "\n" + json.dumps([{"data_change_record": [plain], **unused}])},
         record(mods=json.dumps(MODS), column_types=json.dumps(TYPES), partition_token="p"),
         *[record(mods=[renamed(mod, names) for mod in MODS]) for names in SPELLINGS],
+        record(
+            mods=[{n: f" {json.dumps(p)}\n" for n, p in mod.items()} for mod in MODS],
+            column_types=f" {json.dumps(TYPES)}",
+        ),
         record(mods=[json.dumps(MODS[0]), MODS[1]], column_types=[json.dumps(column) for column in TYPES]),
         {"data_change_record": {("rowType" if k == "column_types" else k): v for k, v in plain.items()}},
         tool,
@@ -130,7 +134,10 @@ def test_control_events_and_rejects_are_told(spark: SparkSession) -> None:
         (record(mods=[]), "reject", WITHOUT_MODS),
         *[(record(mods=[MODS[0], mod]), "reject", NO_OBJECT) for mod in BAD_MODS],
         *[(record(mods=[MODS[0], mod]), "reject", WITHOUT_MODS) for mod in ("x", '["keys"]', '{"keys": {}', "{} {}")],
-        (camel(record(mods=[{"keysJson": '{"a":"1"}', "newValuesJson": "[1]"}])), "reject", NO_OBJECT),
+        *[
+            (camel(record(mods=[{"keysJson": keys, "newValuesJson": new}])), "reject", NO_OBJECT)
+            for keys, new in (('{"a":"1"}', "[1]"), ('{"a":"1"}}', '{"v":"w"}'), ('{"a":"1"}', '{"v":"w"'))
+        ],
         ({"change_record": []}, "reject", "neither a data change, a heartbeat nor a partition record of Spanner"),
         ('{"data_change_record": {', "reject", "not JSON"),
         ("3", "reject", "neither a JSON object nor an array of them"),
