@@ -1,4 +1,4 @@
-"""Change records of Spanner change streams as JSON lines, in all the shapes in which they are handed on.
+"""Change records of Spanner change streams as JSON lines, in the shapes in which queries and connectors hand them on.
 
 An array of change records, each with arrays of data, heartbeat and partition records (GoogleSQL); an object with one of
 the kinds (PostgreSQL); a data record alone; any of them under `value`, and with the names of other tools (camelCase,

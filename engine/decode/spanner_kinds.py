@@ -21,6 +21,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     control_kinds.PARTITION_EVENT: ("partition_event_record", "partitionEventRecord"),
 }
 OPS: Final = {"INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "DELETE": names.OP_DELETE}
+OF_MESSAGE: Final = "a data record of the message ChangeStreamRecord (columnMetadata): this shape is not read"
 NOTHING_IN_IT: Final = r'^\{(?:\s*"[^"]*"\s*:\s*(?:null|\[\s*\]|\{\s*\}|"")\s*,?)*\s*\}$'
 
 
@@ -39,7 +40,10 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
     """Why a data record cannot be changes; why a line holds no record."""
     mod_type = record["mod_type"]
     data = (
-        F.when(record["table_name"].isNull(), "table_name is missing")
+        F.when(
+            record["table_name"].isNull(),
+            F.when(F.exists(mods, _is_of_message), OF_MESSAGE).otherwise("table_name is missing"),
+        )
         .when(record["commit_timestamp"].isNull(), "commit_timestamp is missing")
         .when(moment.isNull(), "commit_timestamp is no timestamp")
         .when(record["server_transaction_id"].isNull(), "server_transaction_id is missing")
@@ -51,6 +55,13 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
     )
     return F.when(kind.isNull(), "neither a data change, a heartbeat nor a partition record of Spanner").when(
         kind == DATA_CHANGE, data
+    )
+
+
+def _is_of_message(mod: Column) -> Column:
+    """Whether a mod is of the message of protobuf: its values are lists, which name their columns by a number."""
+    return F.concat_ws("", mod["keys"], mod["new_values"], mod["old_values"]).rlike(
+        '"column(?:_m|M)etadata(?:_i|I)ndex"'
     )
 
 

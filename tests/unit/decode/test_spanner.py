@@ -11,6 +11,7 @@ from pyspark.sql import Row, SparkSession
 from engine.decode import discover, envelopes
 from engine.decode.rows import decode_rows
 from engine.decode.schemas import key_columns, row_columns
+from engine.decode.spanner_kinds import OF_MESSAGE
 from engine.spec.model import SourceSpec
 from tests.unit.decode.given import changes_of, lines, spec
 
@@ -26,6 +27,13 @@ MODS = [
 ]
 WITHOUT_MODS = "a data change record without mods"
 NO_OBJECT = "keys, new_values or old_values in mods is not an object"
+MESSAGE = {
+    "commit_timestamp": "2023-02-24T17:17:00Z",
+    "table": "T",
+    "column_metadata": [{"name": "a", "type": {"code": "INT64"}, "is_primary_key": True, "ordinal_position": 1}],
+    "mods": [{"keys": [{"column_metadata_index": 0, "value": "1"}], "new_values": [], "old_values": []}],
+    "mod_type": "INSERT",
+}
 BAD_MODS = [
     MODS[0] | part
     for part in ({"new_values": [1]}, {"new_values": "x"}, {"old_values": 3}, {"keys": "1"}, {"keys": [1]})
@@ -58,6 +66,13 @@ def camel(value: dict[str, Any]) -> dict[str, Any]:
         return first + "".join(part.capitalize() for part in others)
 
     return {turned(name): part for name, part in value.items()}
+
+
+def all_camel(value: Any) -> Any:
+    """The same of every object inside."""
+    if isinstance(value, list):
+        return [all_camel(one) for one in value]
+    return camel({name: all_camel(part) for name, part in value.items()}) if isinstance(value, dict) else value
 
 
 SPELLINGS = [
@@ -128,6 +143,7 @@ def test_control_events_and_rejects_are_told(spark: SparkSession) -> None:
         ({"partition_event_record": {"commit_timestamp": "2023-01-01T00:00:00Z"}}, "control", "partition_event"),
         (record(mod_type="UPSERT"), "reject", 'unknown mod_type "UPSERT"'),
         (record(table_name=None), "reject", "table_name is missing"),
+        *[(spelled({"data_change_record": MESSAGE}), "reject", OF_MESSAGE) for spelled in (dict, all_camel)],
         (record(commit_timestamp="yesterday"), "reject", "commit_timestamp is no timestamp"),
         (record(server_transaction_id=None), "reject", "server_transaction_id is missing"),
         (record(record_sequence="x"), "reject", "record_sequence is missing, or no number"),
