@@ -1,6 +1,8 @@
 """init: from events to specs that run."""
 
+import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +28,9 @@ def add_commands(app: typer.Typer) -> None:
 
 def init(
     events: Annotated[list[Path], typer.Argument(help="Files or folders with events.", show_default=False)],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The folder for the specs.")] = Path("specs"),
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The folder for the specs; else specs/ of the project.")
+    ] = None,
     schemas: Annotated[
         Path | None,
         typer.Option("--schemas", help="debezium-avro: a JSON file of schemas by their numbers.", exists=True),
@@ -47,13 +51,14 @@ def init(
 ) -> None:
     """Look into events and write specs for their tables, and a project file where there is none."""
     from engine.recognise import find_tables, project_root, write_specs, written_specs
-    from engine.spec.load import PROJECT_FILE
+    from engine.spec.load import PROJECT_FILE, SPECS_FOLDER
 
-    root, has_project = project_root(output)
+    folder = output or Path(os.path.relpath(_root_here() / SPECS_FOLDER))
+    root, has_project = project_root(folder)
     said = {"url": registry, "user": registry_user, "password": registry_password, "token": registry_token}
     told = {name: value for name, value in said.items() if value is not None}
     place = _schema_place(schemas, told, root if has_project else None)
-    specs = written_specs(find_tables(events, note, place), output, root, events, place)
+    specs = written_specs(find_tables(events, note, place), folder, root, events, place)
     project_file = None if has_project else root / PROJECT_FILE
     write_specs(specs, project_file, force)
     if json:
@@ -69,9 +74,31 @@ def init(
         note(f"{project_file} was written, too")
     asked = [spec for spec in specs if spec.open_questions]
     if asked:
-        write_line(f"{len(asked)} of {len(specs)} specs need a decision: `siltstone validate` says which.")
+        write_line(
+            f"{len(asked)} of {len(specs)} specs need a decision: `{_command('validate', folder, root)}` says which."
+        )
     else:
-        write_line("The specs run as they are: `siltstone catch-up`.")
+        write_line(f"The specs run as they are: `{_command('catch-up', folder, root)}`.")
+
+
+def _command(name: str, folder: Path, root: Path) -> str:
+    """The command for the specs of a folder, as it is typed in the working directory."""
+    from engine.spec.load import SPECS_FOLDER
+
+    words = ["siltstone", name]
+    if folder.resolve() != root.resolve() / SPECS_FOLDER:
+        words.append(str(folder))
+    if _root_here().resolve() != root.resolve():
+        words += ["--project", os.path.relpath(root)]
+    return shlex.join(words)
+
+
+def _root_here() -> Path:
+    """The folder of the project around the working directory; that itself where there is none."""
+    from engine.spec.load import project_file
+
+    file = project_file(None, Path.cwd())
+    return Path.cwd() if file is None else file.parent
 
 
 def _schema_place(schemas: Path | None, registry: Mapping[str, str], root: Path | None) -> "SchemaPlace | None":

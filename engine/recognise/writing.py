@@ -107,7 +107,7 @@ def write_specs(specs: Iterable[WrittenSpec], project_file: Path | None, force: 
 
 def project_root(folder: Path) -> tuple[Path, bool]:
     """The project's folder: that of the project file found upward, else the one above the specs. Is there a file?"""
-    begin = folder.absolute()
+    begin = Path(os.path.normpath(folder.absolute()))
     for place in (begin, *begin.parents):
         if (place / PROJECT_FILE).is_file():
             return place, True

@@ -34,7 +34,7 @@ def load_project(path: Path | None = None, start: Path | None = None) -> Project
     Raises: SpecError with every violation of the file.
     """
     begin = (start or Path.cwd()).resolve()
-    file = _project_file(path, begin)
+    file = project_file(path, begin)
     if file is None:
         return project_values(ProjectFace(), begin, None)
     document = read_document(file)
@@ -136,7 +136,8 @@ def _face(document: Document, model: type[_Face], root: Path) -> _Face | None:
     return None if document.violations else face
 
 
-def _project_file(path: Path | None, begin: Path) -> Path | None:
+def project_file(path: Path | None, begin: Path) -> Path | None:
+    """The project file of a file or folder, or the one found upward from `begin`; None where there is none."""
     if path is not None:
         file = Path(path).resolve()
         return file / PROJECT_FILE if file.is_dir() else file

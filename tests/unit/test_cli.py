@@ -1,6 +1,7 @@
 """The command line: what it accepts, how it fails, how it prints."""
 
 import json
+import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -210,6 +211,43 @@ def test_the_report_of_a_run_tells_what_was_read_and_what_failed(capsys: pytest.
     out = capsys.readouterr().out
     for words in ("1,234,567", "60", "a.d: Cannot fold a.d: no keys.", "run r1: 2 tables in 3.2 s"):
         assert words in out
+
+
+@pytest.mark.parametrize(
+    ("here", "output", "specs", "command"),
+    [
+        (".", (), "specs", "catch-up"),
+        ("landing", (), "specs", "catch-up"),
+        ("specs", (), "specs", "catch-up"),
+        (".", ("-o", "specs"), "specs", "catch-up"),
+        (".", ("-o", "other ones"), "other ones", "catch-up 'other ones'"),
+        ("landing", ("-o", "specs"), "landing/specs", "catch-up specs"),
+        ("landing", ("-o", "../specs"), "specs", "catch-up"),
+        ("../next", ("-o", "../p/specs"), "specs", "catch-up --project ../p"),
+    ],
+)
+def test_init_writes_where_runs_look_and_says_what_runs_the_rest(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    here: str,
+    output: tuple[str, ...],
+    specs: str,
+    command: str,
+) -> None:
+    root = tmp_path / "p"
+    for folder in ("landing", "specs", "../next"):
+        (root / folder).mkdir(parents=True)
+    (tmp_path / "siltstone.yaml").rename(root / "siltstone.yaml")
+    line = {"op": "c", "before": None, "after": {"id": 1}, "source": {"connector": "postgresql", "lsn": 1}}
+    line["source"] |= {"db": "d", "schema": "s", "table": "t", "ts_ms": 1}
+    (root / "landing" / "pg.jsonl").write_text(json.dumps({"key": {"id": 1}, "value": line}) + "\n")
+    monkeypatch.chdir(root / here)
+    code, out, err = run("init", str(root / "landing" / "pg.jsonl"), *output)
+    assert (code, out.splitlines()[-1]) == (0, f"The specs run as they are: `siltstone {command}`."), err
+    (file,) = root.rglob("s.t.yaml")
+    assert (file.parent, "path: landing/pg.jsonl" in file.read_text()) == (root / specs, True)
+    assert run("validate", *shlex.split(command)[1:])[0] == 0
 
 
 def test_inputs_are_not_read_again_for_a_part_of_the_keys(run: Run, tmp_path: Path) -> None:
