@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from engine.cli import folds, gaps, machine, rejects, report, run, specs, start, tables
+from engine.cli import folds, gaps, machine, rejects, report, run, specs, standard_output, start, tables
 from engine.cli.output import print_error
 from engine.errors import SiltstoneError, SpecError
 
@@ -32,8 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises: SystemExit; with SILTSTONE_DEBUG=1 the error itself.
     """
     gc.set_threshold(GC_THRESHOLD)
+    standard_output.install()
     try:
-        app(args=arguments)
+        try:
+            app(args=arguments)
+        finally:
+            standard_output.finish()
     except SiltstoneError as error:
         if debugging():
             raise

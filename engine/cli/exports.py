@@ -3,16 +3,21 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from engine.cli.options import ExportFormat
+from engine.cli.standard_output import NO_ROOM, is_read, no_room
 from engine.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+OTHER_FILE: Final = "name another file with -o"
 
 
 def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Path | None) -> int:
@@ -20,11 +25,12 @@ def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Pat
     if form is ExportFormat.parquet and output is None and sys.stdout.isatty():
         raise SpecError("Cannot write Parquet to a terminal.", hint="Name a file with -o, or pipe the output.")
     write = {ExportFormat.jsonl: _jsonl, ExportFormat.csv: _csv, ExportFormat.parquet: _parquet}[form]
+    wanted = batches if output else takewhile(lambda _: is_read(), batches)
     with _whole_file(output) if output else _standard_output() as out:
-        return write(batches, out)
+        return write(batches.schema, wanted, out)
 
 
-def _jsonl(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
+def _jsonl(_: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -> int:
     from engine.render import json_line, rows
 
     written = 0
@@ -34,10 +40,10 @@ def _jsonl(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
     return written
 
 
-def _csv(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
+def _csv(schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -> int:
     from engine.render import csv_line, rows
 
-    out.write(f"{csv_line(batches.schema.names)}\n".encode())
+    out.write(f"{csv_line(schema.names)}\n".encode())
     written = 0
     for batch in batches:
         out.writelines(f"{csv_line(row.values())}\n".encode() for row in rows(batch))
@@ -45,11 +51,11 @@ def _csv(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
     return written
 
 
-def _parquet(batches: "pa.RecordBatchReader", out: BinaryIO) -> int:
+def _parquet(schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -> int:
     import pyarrow.parquet as pq
 
     written = 0
-    with pq.ParquetWriter(out, batches.schema) as writer:
+    with pq.ParquetWriter(out, schema) as writer:
         for batch in batches:
             writer.write_batch(batch)
             written += batch.num_rows
@@ -64,14 +70,26 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file beside the goal that takes its name at the end; after an error nothing is left."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    """A file beside the goal that takes its name at the end; after an error nothing is left.
+
+    Raises: SpecError: it cannot be written.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise SpecError(f"Cannot write {path}: it is {'a folder' if path.is_dir() else 'no file'}.", OTHER_FILE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise SpecError(f"Cannot write {path}: {error.strerror}.", OTHER_FILE) from error
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as out:
             yield out
         part.chmod(0o644)
         part.replace(path)
+    except OSError as error:
+        if error.errno not in NO_ROOM:  # reading fails, too
+            raise
+        raise no_room(str(path), error) from error
     finally:
         part.unlink(missing_ok=True)

@@ -53,10 +53,11 @@ def parse_time(text: str) -> datetime:
     if text == "now":
         return datetime.now(UTC)
     try:
-        moment = datetime.fromisoformat(text)
+        return in_utc(datetime.fromisoformat(text))
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is no time; write 2026-01-31, 2026-01-31T12:00:00Z or now") from error
-    return in_utc(moment)
+    except OverflowError as error:
+        raise typer.BadParameter(f"{text!r} is outside of the years 1 to 9999 in UTC") from error
 
 
 def parse_keys(pairs: Iterable[str]) -> dict[str, str]:

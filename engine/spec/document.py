@@ -19,6 +19,8 @@ from engine.spec.wording import Place, place_text
 Mark = tuple[int, int]
 
 _TAG = "tag:yaml.org,2002:"
+_DEEPEST = 50
+_TOO_DEEP = "the values are nested too deeply"
 
 
 class _Loader(yaml.SafeLoader):
@@ -80,6 +82,8 @@ def read_document(file: Path) -> Document:
         document.violations.append(Violation("$", f"the file cannot be read ({error.strerror})", None, file))
     except UnicodeDecodeError:
         document.violations.append(Violation("$", "the file is not UTF-8 text", "save it as UTF-8.", file))
+    except RecursionError:
+        document.violations.append(Violation("$", _TOO_DEEP, None, file))
     except yaml.YAMLError as error:
         document.violations.append(_syntax_violation(file, error))
     else:
@@ -115,6 +119,9 @@ def _value(document: Document, node: yaml.Node, place: Place, around: tuple[int,
     document.marks.setdefault(place, _mark(node))
     if id(node) in around:
         document.violations.append(document.violation(place, "the value contains itself"))
+        return None
+    if len(place) > _DEEPEST:
+        document.violations.append(document.violation(place[:1], _TOO_DEEP))
         return None
     inside = (*around, id(node))
     if isinstance(node, yaml.MappingNode):

@@ -43,6 +43,8 @@ WRONG = {
     "1: a\n": ("the key 1 is not a text", 1, 1),
     "a: !!binary x\n": ("the tag", 1, 1),
     "a: &x [*x]\n": ("the value contains itself", 1, 4),
+    f"a:\n  {'[' * 60}{']' * 60}\n": ("the values are nested too deeply", 1, 1),
+    f"a: {'[' * 2000}{']' * 2000}\n": ("the values are nested too deeply", None, None),
     "a: 1\n---\nb: 1\n": ("more than one document", None, None),
     "": ("the file is empty", None, None),
     "# nothing\n~\n": ("the file is empty", None, None),
