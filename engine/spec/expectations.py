@@ -37,11 +37,15 @@ def known() -> Mapping[str, Arguments]:
     return {name: Arguments(tuple(one["required"]), tuple(one["optional"])) for name, one in listed.items()}
 
 
-def expectations(value: object) -> tuple[ExpectationSpec, ...]:
-    """A list of expectations, each with a label of its own."""
+def some_list(value: object) -> object:
+    """A list; what stands in it is checked one by one."""
     if not isinstance(value, (list, tuple)):
         refuse(f"must be a list of expectations, not {shown(value)}", _EXAMPLE)
-    found = [expectation(item) for item in value]
+    return value
+
+
+def labelled(found: tuple[ExpectationSpec, ...]) -> tuple[ExpectationSpec, ...]:
+    """The expectations, each with a label of its own."""
     labels = [one.label for one in found]
     times = [labels[: index + 1].count(label) for index, label in enumerate(labels)]
     return tuple(

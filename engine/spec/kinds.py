@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
 from engine.spec import expectations, fields
 from engine.spec.checks import CHECK_NAMES
@@ -110,9 +110,11 @@ Track = Annotated[TrackSpec, PlainValidator(fields.track), _schema({"enum": ["al
 Checks = Annotated[tuple[str, ...], PlainValidator(fields.check_names), _schema({"enum": ["all"]}, _CHECKS)]
 CheckName = Annotated[str, PlainValidator(fields.word_check(CHECK_NAMES)), _schema({"enum": list(CHECK_NAMES)})]
 Truth = Annotated[bool, PlainValidator(fields.truth), _schema({"type": "boolean"}, _REFERENCE)]
+_Expectation = Annotated[ExpectationSpec, PlainValidator(expectations.expectation), _schema(_EXPECTATION)]
 Expectations = Annotated[
-    tuple[ExpectationSpec, ...],
-    PlainValidator(expectations.expectations),
+    tuple[_Expectation, ...],
+    BeforeValidator(expectations.some_list),
+    AfterValidator(expectations.labelled),
     _schema({"type": "array", "items": _EXPECTATION}),
 ]
 SomeColumns = Annotated[tuple[str, ...], PlainValidator(fields.some_columns), _schema(_TEXT, _ROW_COLUMNS)]

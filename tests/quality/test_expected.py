@@ -14,7 +14,7 @@ from quality.gx_names import described
 from quality.validate import run_checks
 from tests.quality.stage import Stage, change
 from tests.quality.test_validate import write
-from tests.unit.spec.cases import spec, violation
+from tests.unit.spec.cases import spec, violation, violations
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
 LIST = Path(__file__).parents[2] / "engine" / "spec" / "expectations.json"
@@ -101,8 +101,16 @@ WRONG = [
 @pytest.mark.parametrize(("given", "hint"), WRONG)
 def test_an_expectation_that_is_not_known_or_not_whole_is_a_violation(given: Any, hint: str | None) -> None:
     found = violation(quality={"expectations": [given]})
-    assert found.path == "$.quality.expectations"
+    assert found.path == "$.quality.expectations[0]"
     assert hint is None or hint in str(found)
+
+
+def test_every_expectation_that_is_wrong_is_told_with_its_place() -> None:
+    given = [WRONG[0][0], named("column_to_exist", column="a"), *(wrong for wrong, _ in WRONG[1:])]
+    paths = [found.path for found in violations(quality={"expectations": given, "on_failure": "stop"})]
+    places = [0, *range(2, len(given))]
+    assert paths == ["$.quality.on_failure", *(f"$.quality.expectations[{place}]" for place in places)]
+    assert violation(quality={"expectations": {}}).path == "$.quality.expectations"
 
 
 def test_arguments_are_handed_on_as_they_are_written() -> None:
