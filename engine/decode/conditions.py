@@ -14,12 +14,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine.decode.position import number_segment
-from engine.decode.values import let, plain_digits
+from engine.decode.values import BLANKS, let, plain_digits
 from engine.spec.predicates import MOST_DIGITS, All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
 TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
-_NUMBER: Final = rf"^[+-]?[0-9]{{1,{MOST_DIGITS}}}(?:\.[0-9]+)?$"
+_NUMBER: Final = rf"^[+-]?[0-9]{{1,{MOST_DIGITS}}}(?:\.[0-9]+)?\z"
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
+_ANY_NUMBER: Final = rf"^{BLANKS}[+-]?(?=\.?[0-9])[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?{BLANKS}$"
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -41,9 +42,23 @@ def holds(predicate: Predicate, row: Looked) -> Column:
 
 
 def plain_number(text: Column) -> Column:
-    """The digits of a number; null where it is none."""
-    scientific = F.when(text.rlike(_SCIENTIFIC), let(text, plain_digits))
-    return F.when(text.rlike(_NUMBER), text).otherwise(
+    """The digits of a number, with one at least on each side of its point; null where it is none.
+
+    It may be written .5 or 5. or 5e-1, with blanks around it.
+    """
+    odd = F.when(text.rlike(_ANY_NUMBER), _with_digits(text))
+    return F.when(text.rlike(_NUMBER), text).otherwise(let(odd, _written_out))
+
+
+def _with_digits(number: Column) -> Column:
+    """A number without the blanks around it, with a digit on each side of its point."""
+    led = F.regexp_replace(F.regexp_replace(number, BLANKS, ""), r"^([+-]?)\.", "$10.")
+    return F.regexp_replace(led, r"\.(?![0-9])", "")
+
+
+def _written_out(number: Column) -> Column:
+    scientific = F.when(number.rlike(_SCIENTIFIC), plain_digits(number))
+    return F.when(number.rlike(_NUMBER), number).otherwise(
         let(scientific, lambda digits: F.when(digits.rlike(_NUMBER), digits))
     )
 
@@ -71,16 +86,10 @@ def _compared(row: Looked, name: str, sign: str, value: Literal) -> Column:
         found = compare(text.try_cast("boolean"), F.lit(value))
     elif isinstance(value, Decimal):
         # No decimal of Spark's holds every number that a text can be, and doubles make different ones equal.
-        found = compare(number_segment(plain_number(_with_digits(text))), number_segment(F.lit(f"{value:f}")))
+        found = compare(number_segment(plain_number(text)), number_segment(F.lit(f"{value:f}")))
     else:
         found = compare(text, F.lit(value))
         if re.match(TIME, value):
             as_times = compare(row.time(name, text), row.time(name, F.lit(value)))
             found = F.when(row.is_time(name), as_times).otherwise(found)
     return found
-
-
-def _with_digits(text: Column) -> Column:
-    """A number as it may be written, with blanks around it, with a digit on each side of its point: .5 and 5. have."""
-    led = F.regexp_replace(F.trim(text), r"^([+-]?)\.(?=[0-9])", "$10.")
-    return F.regexp_replace(led, r"(?<=[0-9])\.$", "")

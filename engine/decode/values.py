@@ -30,6 +30,8 @@ MOST_BITS: Final = 2**20
 """That a value is filled up to. PostgreSQL's `bit varying` without a length is said to have 2^31 - 1."""
 WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each needs one limb more at most
 
+BLANKS: Final = r"[\x00-\x20]*"
+"""Around a number they say nothing: Spark's casts take them away."""
 NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 _ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"

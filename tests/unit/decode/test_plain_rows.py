@@ -64,6 +64,12 @@ def test_numbers_come_before_times_before_texts_each_in_their_order(spark: Spark
 def test_equal_values_have_one_place_however_they_are_written(spark: SparkSession) -> None:
     same = ['{"n": 10}', '{"n": "10"}', '{"n": 10.0}', '{"n": 1e1}', '{"n": "+010.00"}']
     assert len({row.position for row in found(spark, same)}) == 1
+    half = [".5", "0.5", "+.50", " 0.5", "\t.5\r\n", "5e-1", "5.e-1", " .05e1 "]
+    assert len({row.position for row in found(spark, [{"n": n} for n in half], sequence_by=(("n", "number"),))}) == 1
+    ordered = ["-5.", "-.5", "-.05", " .0", ".5", "1", "5.", " 7", "7.5\n", "10 ", ".", "+", "1.2.", "7 7"]
+    places = [row.position for row in found(spark, [{"n": n} for n in ordered], time_by="t")]
+    assert places[:-4] == sorted({*places[:-4]})
+    assert [place[5] for place in places] == [*"AAABBBBBBB", *"DDDD"]
     zones = ['{"n": "2024-01-01T00:00:00Z"}', '{"n": "2024-01-01 01:00:00"}', '{"n": "2024-01-01T02:00:00+02:00"}']
     assert len({row.position for row in found(spark, zones, zone="+01:00")}) == 1
 
