@@ -379,7 +379,7 @@ def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column
     """A number, but not one of the widest decimals, nor of those with more places."""
     scale = F.lit(encoding.size or 0)
     if encoding.kind in ("decimal_text", "decimal_number"):
-        exact = F.when(text.rlike(values.NUMBER), text)
+        exact = F.nullif(F.regexp_extract(text, values.NUMBER, 1), F.lit(""))
     else:
         fixed = values.decimal_digits(F.hex(F.try_to_binary(text, F.lit("base64"))), scale)
         exact = fixed if encoding.kind == "decimal_base64" else values.variable_scale_digits(text)

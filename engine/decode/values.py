@@ -32,7 +32,7 @@ WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each 
 
 BLANKS: Final = r"[\x00-\x20]*"
 """Around a number they say nothing: Spark's casts take them away."""
-NUMBER: Final = r"^[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|NaN|Infinity)$"
+NUMBER: Final = rf"^{BLANKS}([+-]?(?:(?=\.?[0-9])[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?|NaN|Infinity)){BLANKS}$"
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 _ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"
 """To Spark, what stands behind the seconds is a zone: +09, -9:30, UTC, GMT+9, Europe/Berlin, perhaps behind blanks."""
@@ -91,9 +91,9 @@ def floating(text: Column, kind: T.DataType) -> Column:
 
 
 def decimal_text(text: Column, kind: T.DecimalType) -> Column:
-    """Plain or scientific digits. Null where digits would be lost, at either end."""
+    """Plain or scientific digits, perhaps with blanks around them. Null where digits would be lost, at either end."""
     value = decimal(text, kind)
-    plain = text.rlike(rf"^[+-]?[0-9]+(?:\.[0-9]{{0,{kind.scale}}}0*)?$")
+    plain = text.rlike(rf"^{BLANKS}[+-]?(?=\.?[0-9])[0-9]*+(?:\.[0-9]{{0,{kind.scale}}}0*)?{BLANKS}$")
     scientific = text.rlike("[eE]") & (value.cast("double") == text.try_cast("double"))
     return F.when(plain | scientific, value)
 
@@ -137,7 +137,7 @@ def extent(text: Column) -> tuple[Column, Column]:
     written = F.when(text.rlike("[eE]"), plain_digits(F.when(~text.rlike(ENDLESS), text))).otherwise(
         F.translate(text, "+", "")
     )
-    number = F.when(written.rlike(r"^-?[0-9]"), written)
+    number = F.when(written.rlike(r"^-?\.?[0-9]"), written)
     whole, fraction = (F.split_part(number, F.lit("."), F.lit(part)) for part in (1, 2))  # of none, a part is empty
     return F.length(F.ltrim(whole, F.lit("-0"))), F.length(F.rtrim(fraction, F.lit("0")))
 

@@ -152,6 +152,8 @@ def test_what_no_source_holds_is_rejected_and_not_made_null(spark: SparkSession)
         {"at": True},
         {"n": "1.005"},
         {"n": "123456.78"},
+        {"n": ".005"},
+        {"n": " -123456.7 "},
         {"u": 2**64},
         {"id": "y"},
         {"id": 10.5},

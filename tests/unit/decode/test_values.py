@@ -119,7 +119,8 @@ def test_decimal_text_keeps_every_digit_or_nothing(spark: SparkSession) -> None:
     cases = {
         "123.45": "123.45", "-0.10": "-0.10", "+7": "7.00", "1.50000": "1.50", "1.23456789E7": "12345678.90",
         "1e2": "100.00", "1.005": None, "12345678901.00": None, "NaN": None, "Infinity": None, "": None, "x": None,
-        "1.2.3": None, "0x10": None, " 1": None, "0.1e-5": None,
+        "1.2.3": None, "0x10": None, "0.1e-5": None, ".50": "0.50", "-.5": "-0.50", "+.05000": "0.05", "5.": "5.00",
+        ".5e1": "5.00", " 1": "1.00", "\t1.5 \n": "1.50", ".005": None, ".": None, "-.": None, "1 .5": None, " ": None,
     }  # fmt: skip
     kind = T.DecimalType(12, 2)
     found = applied(spark, "string", list(cases), lambda c: values.decimal_text(c, kind))
