@@ -27,13 +27,9 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
     "decimal_base64": T.BinaryType(),
     "base64": T.BinaryType(),
     "days": T.IntegerType(),
-    "millis": T.LongType(),
-    "micros": T.LongType(),
-    "nanos": T.LongType(),
-    "time_millis": T.LongType(),
-    "time_micros": T.LongType(),
-    "time_nanos": T.LongType(),
-}
+    "millis": T.LongType(), "micros": T.LongType(), "nanos": T.LongType(),
+    "time_millis": T.LongType(), "time_micros": T.LongType(), "time_nanos": T.LongType(),
+}  # fmt: skip
 _CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "instant", "zoned_text", "local_text", "written_moment"}
 )
@@ -170,8 +166,6 @@ def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circums
 def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     """Values that are text whatever their type."""
     match encoding.kind:
-        case "written_text":
-            return _as(text, kind, T.StringType)
         case "written_boolean":
             return _as(values.boolean(text), kind, T.BooleanType)
         case "written_bits":
@@ -317,15 +311,18 @@ def _as(value: Column, kind: T.DataType, natural: type[T.DataType]) -> Column:
 
 
 def _time(value: Column, encoding: Encoding, given: Circumstances) -> Column:
-    """Numbers become HH:MM:SS.ffffff; text stays as it is."""
-    if encoding.kind != "time":
+    """Numbers become HH:MM:SS.ffffff. Text does where no connector wrote it (`time_either`), else stays as it is; what
+    is neither a number nor a clock has no value, but in a column of texts (`time_text`)."""
+    if encoding.kind in _COUNTS:
         return values.time_of_day(value, encoding.kind.removeprefix("time_"))
     unit = unit_of(MICROS_DIGITS if encoding.size is None else encoding.size)
     number = value.try_cast("bigint")
     clock = values.time_of_day(number, unit)
     if unit == "millis":  # MySQL's TIME counts microseconds whatever its digits
         clock = F.when(given.mysql, values.time_of_day(number, "micros")).otherwise(clock)
-    return F.when(value.contains(":"), value).otherwise(clock)
+    shown = value if encoding.kind == "time" else written.clock_or_text(value)
+    told = F.when(value.contains(":"), shown).otherwise(clock)
+    return F.coalesce(told, value) if encoding.kind == "time_text" else told
 
 
 def _array(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:

@@ -6,7 +6,7 @@ from pyspark.sql import types as T
 
 from engine.decode import written_types
 from engine.decode.conversion import unit_of
-from engine.decode.natural import NATURAL_FORMATS, binary_encoding, natural_encoding
+from engine.decode.natural import NATURAL_FORMATS, binary_encoding, clock_encoding, natural_encoding
 from engine.decode.shape import Encoding, EncodingKind
 from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
@@ -88,6 +88,8 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
         return Encoding("moment", said.precision)
     if said.kind == "date" and carried.kind in ("text", "integer"):
         return Encoding("date")
+    if said.kind == "time" and carried.kind in ("text", "integer") and source.format in NATURAL_FORMATS:
+        return clock_encoding("time_text" if carried.kind == "text" else "time_either", said, source)
     return carried
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from engine.decode.shape import Encoding, EncodingKind
-from engine.spec.columns import ColumnType
+from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
 
 NATURAL_FORMATS: Final = ("rows", "datastream-json", "datastream-avro")
@@ -27,10 +27,15 @@ def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
     if said.kind in ("timestamp", "timestamp_ntz"):
         return Encoding("instant", said.precision)
     if said.kind == "time":
-        return Encoding("time", None if source.format in _OF_DATASTREAM else said.precision)
+        return clock_encoding("time_either", said, source)
     if said.kind == "bits":
         return Encoding("bits", said.precision)
     return Encoding(_KINDS.get(said.kind, "text"))
+
+
+def clock_encoding(kind: EncodingKind, said: SourceEncoding, source: SourceSpec) -> Encoding:
+    """A time of day, counted or written."""
+    return Encoding(kind, None if source.format in _OF_DATASTREAM else said.precision)
 
 
 def binary_encoding(source: SourceSpec) -> Encoding:

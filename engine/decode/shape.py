@@ -38,6 +38,8 @@ EncodingKind = Literal[
     "time_micros",
     "time_nanos",
     "time",
+    "time_either",
+    "time_text",
     "array",
     "written_text",
     "written_integer",

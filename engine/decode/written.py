@@ -14,6 +14,8 @@ from pyspark.sql import functions as F
 from engine.decode.values import let
 
 _CLOCK: Final = r"^(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?$"
+_PLAIN_CLOCK: Final = r"^-?[0-9]{1,3}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?$"
+_WITHOUT_SECONDS: Final = "^[^:]*:[^:]*$"
 _ORDINAL: Final = "^[0-9]{1,18}$"
 _MASK: Final = "^[0-9]{1,20}$"  # of 64 bits
 _LATIN: Final = r"^[\x00-\xFF]*$"
@@ -25,6 +27,12 @@ def time_of_day(text: Column) -> Column:
     hours = F.lpad(parts[1], F.greatest(F.length(parts[1]), F.lit(2)), F.lit("0"))
     clock = F.concat(parts[0], hours, F.lit(":"), parts[2], F.lit(":"), parts[3], F.lit("."), F.rpad(parts[4], 6, "0"))
     return F.when(text.rlike(_CLOCK), clock)
+
+
+def clock_or_text(text: Column) -> Column:
+    """The same of 5:00, too; what is not plainly a time of day, or has a zone or more digits, as it stands."""
+    whole = F.when(text.rlike(_WITHOUT_SECONDS), F.concat(text, F.lit(":00"))).otherwise(text)
+    return F.when(text.rlike(_PLAIN_CLOCK), time_of_day(whole)).otherwise(text)
 
 
 def bits(text: Column, size: int | None) -> Column:

@@ -15,9 +15,12 @@ from pyspark.sql import types as T
 
 from engine.decode import values
 from engine.decode.conversion import Circumstances, convert
+from engine.decode.declared import corrected_encoding, schemaless_encoding
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 from engine.decode.written import bits as bits_of_text
 from engine.decode.written import set_labels
+from engine.spec.columns import parse_column_type
+from engine.spec.model import SourceSpec
 
 RANDOM = random.Random(7)
 EXACT = Context(prec=200)
@@ -272,6 +275,32 @@ def test_times_of_day_may_be_negative_or_longer_than_a_day(spark: SparkSession) 
     assert applied(spark, "bigint", given, lambda c: values.time_of_day(c, "micros")) == expected
     assert applied(spark, "bigint", [86_399_999], lambda c: values.time_of_day(c, "millis")) == ["23:59:59.999000"]
     assert applied(spark, "bigint", [1_999], lambda c: values.time_of_day(c, "nanos")) == ["00:00:00.000001"]
+
+
+def test_a_written_time_of_day_is_stored_like_a_counted_one_and_other_text_as_it_stands(spark: SparkSession) -> None:
+    clocks = {
+        "18000000000": "05:00:00.000000", "05:00:00": "05:00:00.000000", "5:00": "05:00:00.000000",
+        "05:00:00.5": "05:00:00.500000", "-838:59:59": "-838:59:59.000000", "24:00:00.000000": "24:00:00.000000",
+    }  # fmt: skip
+    others = ["12:00:00Z", "12:00:00.5+02", "12:00 PM", "05:00:00.1234567", "05:60", "05:00:00 BC", "::", " 05:00"]
+    words = ["", "noon", "0.5"]
+    texts = [*clocks, *others, *words]
+    given = Circumstances("UTC", F.lit(None).cast("bigint"), F.lit(False))
+
+    def told(kind: EncodingKind) -> list[Any]:
+        column = ColumnShape("a", T.StringType(), ((None, Encoding(kind, 6)),))
+        return applied(spark, "string", texts, lambda c: convert(c, column, given))
+
+    assert told("time_either") == [*clocks.values(), *others, *[None] * len(words)]
+    assert told("time_text") == [*clocks.values(), *others, *words]
+    of_connector = ["05:00:00.000000", *list(clocks)[1:], *others, *[None] * len(words)]
+    assert told("time") == of_connector
+    said = parse_column_type("time(6)").source_encoding
+    rows, debezium = SourceSpec("rows", "x"), SourceSpec("debezium-json", "x")
+    assert schemaless_encoding(parse_column_type("time(6)"), rows) == Encoding("time_either", 6)
+    assert corrected_encoding(Encoding("text"), said, rows) == Encoding("time_text", 6)
+    assert corrected_encoding(Encoding("integer"), said, rows) == Encoding("time_either", 6)
+    assert corrected_encoding(Encoding("text"), said, debezium) == Encoding("text")
 
 
 def test_what_would_take_forever_or_overflow_is_no_value(spark: SparkSession) -> None:
