@@ -1,6 +1,6 @@
 """plan, explain, verify and rebuild: what a fold would do, did, should have done, and the same again."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Annotated
@@ -13,16 +13,18 @@ from engine.cli.options import (
     SpecArguments,
     TableArgument,
     WaitOption,
+    open_project,
     parse_keys,
     parse_ranges,
     parse_time,
 )
 from engine.cli.output import NULL, console, grid, number, print_json, print_rows, print_styled, write_line
-from engine.cli.work import spark_work
+from engine.cli.work import spark_work, started_spark
 from engine.errors import SpecError
 
 if TYPE_CHECKING:
     from engine.report import ExplainedChange, Explanation, RunReport, TablePlan, Verification
+    from engine.spec.model import ProjectSpec, TableSpec
 
 KeyOption = Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")]
 OUTCOMES = ("opened", "updated", "absorbed", "superseded", "redelivered", "healed")
@@ -64,23 +66,38 @@ def explain(
     table: TableArgument, key: KeyOption = None, json: JsonOption = False, project: ProjectOption = None
 ) -> None:
     """Tell which event made each version of a key, and what was not applied and why."""
-    keys = parse_keys(key or ())
-    with spark_work(None, project) as (found_project, specs, spark, progress):
-        from engine.look import find_spec
+    keys, found_project = parse_keys(key or ()), open_project(project)
+    spec = _spec_of(table, keys, found_project)
+    with started_spark(found_project) as (spark, progress):
         from engine.run import explain as run_explain
 
-        spec = find_spec(table, specs)
-        if spec is None:
-            raise SpecError(
-                f"Cannot explain {table}: no spec is of this name.",
-                hint=f"There are: {', '.join(found.target.latest for found in specs)}.",
-            )
         progress(spec.table, "folding the key")
         found = run_explain(found_project, spec, spark, keys)
     if json:
         print_json(asdict(found))
     else:
         print_explanation(found)
+
+
+def _spec_of(table: str, keys: Mapping[str, str], project: "ProjectSpec") -> "TableSpec":
+    """The spec of the table to explain; what it tells of the key is asked for before Spark starts."""
+    from engine.look import find_spec
+    from engine.spec import load_specs
+
+    specs = load_specs(None, project)
+    spec = find_spec(table, specs)
+    if spec is None:
+        raise SpecError(
+            f"Cannot explain {table}: no spec is of this name.",
+            hint=f"There are: {', '.join(found.target.latest for found in specs)}.",
+        )
+    if spec.keys is None and not keys:
+        raise SpecError(f"Cannot explain {spec.table}: no key is named.", "name every key column: --key COLUMN=VALUE")
+    if spec.keys:
+        from engine.run.part import Part
+
+        Part(keys).whole_key(spec.keys, spec.table)
+    return spec
 
 
 def verify(

@@ -29,11 +29,18 @@ def spark_work(
 
     found_project = open_project(project)
     found_specs = load_specs(specs, found_project)
+    with started_spark(found_project) as (spark, progress):
+        yield found_project, found_specs, spark, progress
+
+
+@contextmanager
+def started_spark(project: "ProjectSpec") -> "Iterator[tuple[SparkSession, Progress]]":
+    """A session of the project, for a command that has read what it needs to know before."""
     with progress_line() as progress:
         progress("", "starting Spark")
         from engine.session import spark_session
 
-        yield found_project, found_specs, spark_session(found_project), progress
+        yield spark_session(project), progress
 
 
 @contextmanager

@@ -252,6 +252,24 @@ def test_init_writes_where_runs_look_and_says_what_runs_the_rest(
     assert run("validate", *shlex.split(command)[1:])[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("keys", "given", "words"),
+    [
+        ("", (), "Cannot explain inventory.customers: no key is named."),
+        ("keys: [a, b]\n", (), "no value is given for a, b."),
+        ("keys: [a, b]\n", ("--key", "a=1"), "no value is given for b."),
+    ],
+)
+def test_a_key_that_is_not_named_is_asked_for_before_spark_starts(
+    run: Run, tmp_path: Path, keys: str, given: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "specs" / "customers.yaml").write_text(SPEC + keys)
+    code, out, err = run("explain", "customers", *given)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "starting Spark" not in err
+
+
 def test_inputs_are_not_read_again_for_a_part_of_the_keys(run: Run, tmp_path: Path) -> None:
     (tmp_path / "specs" / "customers.yaml").write_text(SPEC)
     code, out, err = run("rebuild", "--reread", "--key", "id=1")
