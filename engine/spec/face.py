@@ -11,6 +11,7 @@ from engine.spec import fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import parse_column_type
 from engine.spec.kinds import (
+    CatalogName,
     CheckName,
     Checks,
     ColumnName,
@@ -355,13 +356,11 @@ class TableFace(_Section):
 class CatalogFace(_Section):
     """The Iceberg catalog."""
 
-    name: Text = Field(default="lake", description="The catalog's name in Spark.")
+    name: CatalogName = Field(default="lake", description="The catalog's name in Spark.")
     type: Annotated[str, *words("jdbc", "rest", "glue", "hive", "hadoop")] = Field(
         default="jdbc", description="jdbc on SQLite is embedded; the others pass through."
     )
-    uri: Text | None = Field(
-        default=None, description="Where the catalog is. Default for jdbc: under the project's folder."
-    )
+    uri: Text | None = Field(default=None, description="Where it is. Default for jdbc: under the project's folder.")
     warehouse: Text | None = Field(default=None, description="Where tables are stored. Default for jdbc: as above.")
     properties: dict[Text, Setting] = Field(default_factory=dict, description="Handed to Iceberg as they are.")
 

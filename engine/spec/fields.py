@@ -70,8 +70,16 @@ def text(value: object) -> str:
 def dotted_name(value: object) -> str:
     """A name of parts with dots between them, such as `inventory.customers`."""
     name = text(value)
-    if any(not part or part != part.strip() for part in name.split(".")):
+    if "\0" in name or any(not part or part != part.strip() for part in name.split(".")):
         refuse(f"{shown(name)} is not a name of parts with dots between them", "write it like inventory.customers.")
+    return name
+
+
+def catalog_name(value: object) -> str:
+    """A text without a dot: Spark takes no other name of a catalog."""
+    name = text(value)
+    if "." in name:
+        refuse(f"{shown(name)} has a dot in it, which Spark takes in no catalog's name")
     return name
 
 

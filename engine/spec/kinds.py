@@ -73,6 +73,7 @@ def exactly(value: object, why_not: Callable[[object], None]) -> PlainValidator:
 
 Text = Annotated[str, PlainValidator(fields.text), _schema(_TEXT)]
 DottedName = Annotated[str, PlainValidator(fields.dotted_name), _schema(_TEXT)]
+CatalogName = Annotated[str, PlainValidator(fields.catalog_name), _schema({**_TEXT, "pattern": "^[^.]+$"})]
 SourceTable = Annotated[
     str, PlainValidator(fields.dotted_name), _schema({**_TEXT, "examples": ["inventory.customers", "Singers"]})
 ]

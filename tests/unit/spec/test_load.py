@@ -67,6 +67,14 @@ def test_a_catalog_says_what_its_type_needs(tmp_path: Path, type_: str, missing:
         load_project(start=tmp_path)
 
 
+def test_a_catalogs_name_is_one_that_spark_takes(tmp_path: Path) -> None:
+    (tmp_path / "siltstone.yaml").write_text("catalog: {name: a.b}\n", encoding="utf-8")
+    with pytest.raises(SpecError, match=r"catalog\.name: 'a\.b' has a dot in it"):
+        load_project(start=tmp_path)
+    (tmp_path / "siltstone.yaml").write_text("catalog: {name: my lake}\n", encoding="utf-8")
+    assert load_project(start=tmp_path).catalog.name == "my lake"
+
+
 def test_a_project_file_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read"):
         load_project(tmp_path / "other.yaml")

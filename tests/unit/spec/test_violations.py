@@ -16,6 +16,7 @@ def avro(**settings: Any) -> dict[str, Any]:
 CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"table": "customers"}, "$.table", "does not say where the table is", "inventory.customers"),
     ({"table": "a..b"}, "$.table", "not a name of parts", None),
+    ({"table": "a.b\0"}, "$.table", "not a name of parts", None),
     ({"source": "events"}, "$.source", "must be a mapping, not 'events'", None),
     ({"source": {"format": "debezium-json"}}, "$.source.path", "is required", None),
     ({"source": source(path="")}, "$.source.path", "must not be empty", None),
