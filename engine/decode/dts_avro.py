@@ -41,8 +41,8 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
         read = lines.transform(messages).transform(_read)
     return (
         read.transform(_judged)
-        .transform(_imaged)
-        .transform(_checked, declared)
+        .transform(_imaged, declared)
+        .transform(_checked)
         .transform(_halves)
         .transform(_completed)
     )
@@ -77,8 +77,8 @@ def _judged(read: DataFrame) -> DataFrame:
     )
 
 
-def _imaged(judged: DataFrame) -> DataFrame:
-    """The texts of the values, where the record tells of a row as it should."""
+def _imaged(judged: DataFrame, declared: Declared) -> DataFrame:
+    """The texts of the values, where the record tells of a row as it should; the key columns of what is updated."""
     record = F.col("_record")
     reason = F.coalesce(
         F.col("problem"),
@@ -94,16 +94,22 @@ def _imaged(judged: DataFrame) -> DataFrame:
     nanos = ~kind.isin(*_IN_MICROS) | record["sourcePosition"].contains("<->")
     is_row = F.col("_reason").isNull() & F.col("control_kind").isNull() & (F.col("_op") != names.OP_TRUNCATE)
     fields = F.when(is_row, dts_kinds.fields(record))
-    images = {"_old": dts_kinds.before(record), "_new": dts_kinds.after(record)}
+    is_update, old, new = F.col("_op") == names.OP_UPDATE, dts_kinds.before(record), dts_kinds.after(record)
+    keys = F.when(is_update, F.coalesce(declared_keys(F.col("table"), declared), _told_keys()))
+    lacking = is_update & old.isNotNull() & dts_values.is_partial(new)
+    keyed = F.when(lacking, dts_values.with_keys(keys, dts_kinds.fields(record), old, new)).otherwise(new)
+    images = {"_old": old, "_new": keyed}
     opened = told.select(
-        "*", fields.alias("_fields"), nanos.alias("_nanos"), *[F.when(is_row, v).alias(n) for n, v in images.items()]
+        "*",
+        *(fields.alias("_fields"), nanos.alias("_nanos"), keys.alias("_keys")),
+        *[F.when(is_row, v).alias(n) for n, v in images.items()],
     )
     return opened.select(
         "*", *[dts_values.texts(F.col("_fields"), F.col(n), F.col("_nanos")).alias(f"{n}_texts") for n in images]
     )
 
 
-def _checked(imaged: DataFrame, declared: Declared) -> DataFrame:
+def _checked(imaged: DataFrame) -> DataFrame:
     """The images as JSON; the reason against values that cannot be read; whether the key changes."""
     fields, is_update = F.col("_fields"), F.col("_op") == names.OP_UPDATE
     unread = [dts_values.unread(F.col(image), F.col(f"{image}_texts")) for image in ("_old", "_new")]
@@ -114,8 +120,7 @@ def _checked(imaged: DataFrame, declared: Declared) -> DataFrame:
         f"{image}_json": dts_values.image_json(fields, F.col(image), F.col(f"{image}_texts"))
         for image in ("_old", "_new")
     }
-    keys = F.coalesce(declared_keys(F.col("table"), declared), _told_keys())
-    moved = F.when(is_update, _differ(keys, fields["name"])).otherwise(False)
+    moved = F.when(is_update, _differ(F.col("_keys"), fields["name"])).otherwise(False)
     before = F.when(is_update | (F.col("_op") == names.OP_DELETE), F.col("_old"))
     after = F.when(F.col("_op") != names.OP_DELETE, F.col("_new"))
     return imaged.select(

@@ -45,6 +45,17 @@ def is_partial(image: Column) -> Column:
     return F.coalesce(F.exists(image, _is_absent), F.lit(False))
 
 
+def with_keys(keys: Column, fields: Column, before: Column, after: Column) -> Column:
+    """The image after, with those of its key columns that it lacks as they were before: an update left them alone."""
+    zipped = F.arrays_zip(fields["name"].alias("name"), before.alias("old"), after.alias("new"))
+
+    def kept(entry: Column) -> Column:
+        lacks = _is_absent(entry["new"]) & F.array_contains(keys, entry["name"])
+        return F.when(lacks, F.coalesce(entry["old"], entry["new"])).otherwise(entry["new"])
+
+    return F.transform(zipped, kept)
+
+
 def image_json(fields: Column, image: Column, read: Column) -> Column:
     """The row as a JSON object of texts: null is there, and absent is not."""
     zipped = F.arrays_zip(fields["name"].alias("key"), read.alias("value"), image.alias("from"))
