@@ -95,14 +95,15 @@ def before(shape: TableShape) -> Column:
     return F.when(whole_delete, F.col("_stored")).when(whole_update, masked_struct("_before", shape.columns))
 
 
-def content_hash(shape: TableShape) -> Column:
+def content_hash(shape: TableShape, row: str = "_stored") -> Column:
     """A hash of the op and of the row's values with their names; a column without a value adds nothing.
 
     So it stays what it is when the table gets a column, or one that is wider: a redelivery may come after that.
     """
     parts = []
     for column in sorted(shape.columns, key=lambda column: column.name):
-        value = _widest(F.col("_stored")[column.name], column.type, _carries_floats(column))
+        as_float = _carries_floats(column) if row == "_stored" else None
+        value = _widest(F.col(row)[column.name], column.type, as_float)
         parts += [F.when(value.isNotNull(), F.lit(crc32(column.name.encode()))), value]
     return F.xxhash64(F.col("op"), *parts)
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes
+from engine.decode.key_changes import is_untold
 from engine.decode.look import tell_types
 from engine.decode.outcome import some
 from engine.errors import SourceError, SpecError
@@ -210,7 +211,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     delivery.known_again = found.where(is_again) if form.withdraws else None
     of_new = [entry for entry in counted if entry.pending not in context]
     delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, delivery.records, of_new)}
-    delivery.classes = classes_of(delivery.records, form.fans_out)
+    delivery.classes = classes_of(delivery.records, form.fans_out, is_untold(delivery.source.format, delivery.declared))
 
 
 def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedFile]) -> list[CountedFile]:
@@ -272,14 +273,15 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
     return found
 
 
-def classes_of(records: DataFrame, fans_out: bool) -> list[Row]:
+def classes_of(records: DataFrame, fans_out: bool, moves: Column | None = None) -> list[Row]:
     """The records counted by kind, table and file, with their greatest commit time, whether any tells its types, and
-    what `evidence` asks of them."""
+    what `evidence` asks of them. `moves`: which are updates that change a key; whether any does is told."""
     number = F.count_distinct("line") if fans_out else F.count("*")
     greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
     types = F.max(tell_types()).alias("tell_types")
-    counted = records.groupBy("kind", "table", "file").agg(number.alias("records"), greatest, types, *evidence_counts())
-    return counted.collect()
+    moved = [] if moves is None else [F.max(moves).alias("moves")]
+    told = [number.alias("records"), greatest, types, *moved, *evidence_counts()]
+    return records.groupBy("kind", "table", "file").agg(*told).collect()
 
 
 def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:

@@ -12,7 +12,7 @@ from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import CHANGE, REJECT, decode_rows, discover
+from engine.decode import CHANGE, REJECT, decode_rows, discover, key_changes
 from engine.decode.keyless import keyless_changes, refuse_new_columns
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
@@ -158,9 +158,10 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
         raise no_events(spark, spec, delivery, project.catalog.name)
     refuse_mixed(spark, project.catalog.name, spec, mine)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
-    tell_types = any(row["tell_types"] for row in delivery.classes if row["table"] == spec.table)
+    told = [row for row in delivery.classes if row["table"] == spec.table]
+    tell_types, moves = (any(row[name] for row in told) for name in ("tell_types", "moves"))
     try:
-        found = decode_records(spark, project, mine, spec, known, tell_types)
+        found = decode_records(spark, project, mine, spec, known, tell_types, moves)
     except SpecError as error:
         raise behind(error, spec, mine, again) from error
     return replace(found, again=again)
@@ -173,9 +174,11 @@ def decode_records(
     spec: TableSpec,
     known: T.StructType | None,
     tell_types: bool = True,
+    moves: bool = True,
 ) -> Decoded:
     """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has;
-    `tell_types`: false where it is known that no record says anything of its columns' types.
+    `tell_types`: false where it is known that no record says anything of its columns' types; `moves`: that none changes
+    a key which only the spec names.
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
         SpecError: nobody says the key, or a column is called what the spec calls one of history.
@@ -186,14 +189,19 @@ def decode_records(
     known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
     shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
     refuse_taken_names(spec, shape.row_type)
-    rows = decode_rows(events, shape, spec).transform(hold_filters)
+    splits = moves and bool(spec.keys) and spec.source.format in key_changes.FORMATS
+    told = key_changes.with_old_keys(events, shape.keys) if splits else events
+    rows = decode_rows(told, shape, spec).transform(hold_filters)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)
         rows = keyless_changes(rows, shape, spec)
+    if splits:
+        rows = key_changes.split_key_changes(rows, shape)
+    fans_out = splits or spec.keys == ()
     if spec.source.several != SHARDS:
-        return Decoded(shape, records, rows, shape.key_type, shape.row_type, spec.keys == ())
+        return Decoded(shape, records, rows, shape.key_type, shape.row_type, fans_out)
     key, row = with_source(shape.key_type), with_source(shape.row_type)
-    return Decoded(shape, records, sharded(rows), key, row, spec.keys == ())
+    return Decoded(shape, records, sharded(rows), key, row, fans_out)
 
 
 def keyed(shape: TableShape, spec: TableSpec, known: tuple[str, ...] | None) -> TableShape:
