@@ -14,7 +14,8 @@ from engine.errors import SchemaEvolutionError
 from engine.spec.model import TableSpec
 
 UNORDERED: Final = ("datastream-json", "datastream-avro")
-"""Formats whose files are in no order: what stands at one position need not stand together."""
+"""Formats whose files are in no order: what stands at one position need not stand together, nor in one file. Their
+streamed events have ids that stay when they are delivered again; those of READs do not."""
 
 
 def refuse_new_columns(spec: TableSpec, shape: TableShape, known: T.StructType | None) -> None:
@@ -110,6 +111,8 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
         11    5         A         2
         90    5         A         1   delivered again
         91    5         A         2
+
+    Streamed events of the formats that are in no order are told apart by their ids, where they have them.
     """
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
     lane = F.struct("channel", F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file")))
@@ -118,12 +121,16 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
     beside = F.struct("position", F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at"))
     steps = F.when(beside.eqNullSafe(F.lag(beside).over(in_turn)), 0).otherwise(1)
     placed = changes.select("*", lane.alias("_lane"), at.alias("_at"))
+    has_id = F.lit(False)
     if spec.source.format in UNORDERED:
-        runs = placed.withColumn("_run", F.lit(0))
+        has_id = (F.col("origin") == names.ORIGIN_STREAM) & (F.coalesce("event_id", F.lit("")) != "")
+        runs = placed.withColumn("_run", has_id.cast("int"))
     else:
         runs = placed.withColumn("_step", steps).withColumn("_run", F.sum("_step").over(in_turn))
     read_at = F.when(F.col("position").isNull(), F.col("commit_ts"))
     equal = Window.partitionBy("_lane", "_run", "position", read_at, "op", "key").orderBy("_at")
     values = [F.col("row")[name] for name in sorted(column.name for column in shape.columns)]
-    hashed = F.xxhash64(F.col("op"), F.dense_rank().over(equal), *values, *[value.isNull() for value in values])
+    image = [*values, *[value.isNull() for value in values]]
+    counted = F.xxhash64(F.col("op"), F.dense_rank().over(equal), *image)
+    hashed = F.when(has_id, F.xxhash64(F.col("op"), F.col("event_id"), *image)).otherwise(counted)
     return runs.select(*[hashed.alias(name) if name == "content_hash" else F.col(name) for name in changes.columns])

@@ -1,0 +1,67 @@
+"""Equal rows at one place of a table without a key: which are the same change once more, and which another one."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine.decode import decode_rows, discover, envelopes
+from engine.decode.keyless import keyless_changes
+from engine.spec.model import SourceSpec
+from tests.unit.decode.given import SOURCE, TABLE, changes_of, event, spec
+
+A = {"id": 1, "v": "x"}
+COLUMNS = {"id": "int", "v": "string"}
+
+
+def datastream(uuid: str | None, change: str | None = "INSERT", pos: int = 10) -> str:
+    meta = {"database": "shop", "table": "items", "primary_keys": [], "change_type": change}
+    place = {"log_file": "b.000001" if pos else "", "log_position": pos}
+    stamps = {"source_timestamp": "2024-01-01T00:00:00Z", "read_timestamp": "2024-01-01T00:00:09Z"}
+    return json.dumps({"uuid": uuid, "source_metadata": meta | place, "payload": A} | stamps)
+
+
+def hashes(spark: SparkSession, form: str, *placed: tuple[str, str]) -> list[Any]:
+    """The content hashes of the changes of lines, (file, text) each, in their order."""
+    source = SourceSpec(form, "x")  # type: ignore[arg-type]
+    rows = [(file, number, text) for number, (file, text) in enumerate(placed, 1)]
+    lines = spark.createDataFrame(rows, "file string, line bigint, text string").coalesce(1)
+    table = replace(spec(COLUMNS, keys=()), source=source)
+    changes = changes_of(envelopes(lines, source, {TABLE: ()}).localCheckpoint())
+    shape = discover(changes, table)
+    found = keyless_changes(decode_rows(changes, shape, table), shape, table).orderBy("line").collect()
+    assert [row.reason for row in found] == [None] * len(placed)
+    return [row.content_hash for row in found]
+
+
+def test_streamed_events_of_datastream_are_told_apart_by_their_ids(spark: SparkSession) -> None:
+    one, other, gone = datastream("u1"), datastream("u2"), datastream("u1", "DELETE")
+    given = [("a", one), ("a", one), ("a", other), ("b", one), ("c", other), ("c", gone)]
+    first, again, second, elsewhere, later, delete = hashes(spark, "datastream-json", *given)
+    assert first == again == elsewhere
+    assert second == later
+    assert len({first, second, delete}) == 3
+    assert hashes(spark, "datastream-avro", ("d", other)) == [second]
+
+
+def test_reads_of_datastream_and_events_without_ids_are_counted_in_their_file(spark: SparkSession) -> None:
+    reads = [("a", datastream(uuid, None, 0)) for uuid in ("u1", "u1", "u2")]
+    reads += [("b", datastream(uuid, None, 0)) for uuid in ("u7", "u8")]
+    found = hashes(spark, "datastream-json", *reads)
+    assert found[:2] == found[3:]
+    assert len(set(found)) == 3
+    for nothing in (None, ""):
+        bare = [(file, datastream(nothing)) for file in "aab"]
+        named = [("a", datastream("u1"))]
+        first, second, again, other = hashes(spark, "datastream-json", *bare, *named)
+        assert first == again
+        assert len({first, second, other}) == 3
+        assert hashes(spark, "datastream-json", *named, *bare)[1:] == [first, second, again]
+
+
+def test_what_is_in_order_is_counted_where_it_stands_together(spark: SparkSession) -> None:
+    here, there = (event("c", after=A, source=SOURCE | {"lsn": lsn}) for lsn in (32, 48))
+    first, second, between, again = hashes(spark, "debezium-json", *[("a", line) for line in (here, here, there, here)])
+    assert first == again == between
+    assert second != first
