@@ -83,8 +83,9 @@ def scans_of_source(source: str, rows: Sequence[Any], progress: Progress, table:
 
 def is_request() -> Column:
     """True for control rows that ask for a snapshot of something."""
-    wrapped, bare = (F.get_json_object("payload", f"$.{path}after.data") for path in ("payload.", ""))
-    named = F.get_json_object(F.coalesce(wrapped, bare), "$.data-collections").startswith("[")
+    places = [f"$.{path}after.{data}" for path in ("payload.", "") for data in ("data", "DATA")]
+    data = F.coalesce(*[F.get_json_object("payload", place) for place in places])
+    named = F.get_json_object(data, "$.data-collections").startswith("[")
     is_signal = (F.col("kind") == control_kinds.SIGNAL) & F.col("payload").contains(SNAPSHOT_REQUEST)
     return is_signal & F.coalesce(named, F.lit(False))
 
@@ -95,7 +96,8 @@ def signal_of(row: Any) -> dict[str, Any] | None:
     None for what Debezium cannot read either: people write these rows by hand.
     """
     payload = object_in(row["payload"])
-    after = object_in((object_in(payload.get("payload")) or payload).get("after"))
+    written = object_in((object_in(payload.get("payload")) or payload).get("after"))
+    after = {name.lower(): value for name, value in written.items()}  # Oracle's names are upper case
     data = object_in(after.get("data"))
     named = data.get("data-collections")
     if after.get("type") != SNAPSHOT_REQUEST or row["commit_ts"] is None or not isinstance(named, list):

@@ -19,17 +19,18 @@ OPS: Final = {
     "r": names.OP_READ,
     "t": names.OP_TRUNCATE,
 }
+MARKS: Final = ("snapshot-window-open", "snapshot-window-close")
 SIGNALS: Final = (
     "execute-snapshot",
     "stop-snapshot",
     "pause-snapshot",
     "resume-snapshot",
-    "snapshot-window-open",
-    "snapshot-window-close",
+    *MARKS,
     "schema-changes",
     "set-binlog-position",
     "log",
 )
+_USUAL: Final = ("data", "id", "type")
 _MARKER_ID: Final = "^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:open|close)$"
 
 
@@ -69,26 +70,43 @@ def _signal_kind(value: Column, is_declared: Column) -> Column:
     """Rows of the signal table: nothing but id, type and data, and a type that Debezium knows.
 
     A delete may carry the id alone. Deleting the open row closes a window, too. Rows read by a snapshot mark nothing.
-    A table that a spec names may have such columns, and words of its own in them: of its rows only those are signals
-    that mark a window, with the ids that Debezium makes for them.
+    A table that a spec names may have such columns, and words of its own in them: of its rows, and of those with other
+    names, only those are signals that mark a window, with the ids that Debezium makes for them.
     """
-    code = value.getField("op")
-    row = F.when(code == "d", value.getField("before")).otherwise(value.getField("after"))
-    kind, row_id = F.get_json_object(row, "$.type"), F.get_json_object(row, "$.id")
-    about = row.contains('"type":') & row.contains('"data":')
-    is_signal = about & (F.array_sort(F.json_object_keys(row)) == F.array(F.lit("data"), F.lit("id"), F.lit("type")))
-    opened = (code == "c") & (kind == "snapshot-window-open")
-    closed = (code == "c") & (kind == "snapshot-window-close")
+    code, row = value.getField("op"), _signal_row(value)
+    spelt = row.contains('"type":') & row.contains('"data":') | row.contains('"TYPE":') & row.contains('"DATA":')
+    # Few rows begin with a text.
+    about = row.rlike(r'^\{\s*"[^"]*"\s*:\s*["n]') & (spelt | row.contains('-open"') | row.contains('-close"'))
+    row_id, kind = _field(row, "id", 0), _field(row, "type", 1)
+    opened, closed = ((code == "c") & (kind == mark) for mark in MARKS)
     # Of a deleted row the log may have the key alone, and of a column that cannot be null the empty text.
-    is_of_open = kind.isNull() | kind.isin("", "snapshot-window-open")
+    is_of_open = kind.isNull() | kind.isin("", MARKS[0])
     withdrawn = (code == "d") & row_id.endswith("-open") & is_of_open
     marker = (
         F.when(opened, control_kinds.WINDOW_OPEN)
         .when(closed | withdrawn, control_kinds.WINDOW_CLOSE)
         .when(kind.isin(*SIGNALS), control_kinds.SIGNAL)
     )
-    is_foreign = F.coalesce(is_declared, F.lit(False)) & ~_is_marker(marker, row_id)
-    return F.when(is_signal & ~is_foreign, marker)
+    is_ours = _is_usual(row) & ~F.coalesce(is_declared, F.lit(False)) | _is_marker(marker, row_id)
+    is_signal = (F.size(F.json_object_keys(row)) == len(_USUAL)) & is_ours
+    return F.when(about, F.when(is_signal, marker))
+
+
+def _signal_row(value: Column) -> Column:
+    return F.when(value.getField("op") == "d", value.getField("before")).otherwise(value.getField("after"))
+
+
+def _is_usual(row: Column) -> Column:
+    """Whether the columns have the names that Debezium's documentation gives them; Oracle has them in upper case."""
+    listed = F.array_join(F.sort_array(F.json_object_keys(row)), ",")
+    return listed.isin(",".join(_USUAL), ",".join(_USUAL).upper())
+
+
+def _field(row: Column, name: str, place: int) -> Column:
+    """A field by its usual name, otherwise by its place: Debezium itself asks for no names."""
+    placed = F.concat(F.lit("$['"), F.get(F.json_object_keys(row), F.lit(place)), F.lit("']"))
+    named = F.coalesce(*[F.get_json_object(row, f"$.{spelt}") for spelt in (name, name.upper())])
+    return F.when(_is_usual(row), named).otherwise(F.call_function("get_json_object", row, placed))
 
 
 def _is_marker(kind: Column, row_id: Column) -> Column:
@@ -98,9 +116,8 @@ def _is_marker(kind: Column, row_id: Column) -> Column:
 
 def event_id(value: Column, control: Column) -> Column:
     """The id of a signal row."""
-    row = F.coalesce(value.getField("after"), value.getField("before"))
     is_signal = control.isin(control_kinds.WINDOW_OPEN, control_kinds.WINDOW_CLOSE, control_kinds.SIGNAL)
-    return F.when(is_signal, F.get_json_object(row, "$.id"))
+    return F.when(is_signal, _field(_signal_row(value), "id", 0))
 
 
 def payload(text: Column) -> Column:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.debezium_kinds import OPS, SIGNALS
+from engine.decode.debezium_kinds import MARKS, OPS, SIGNALS
 from engine.decode.debezium_places import BINLOG_CONNECTORS, CONNECTORS
 from engine.recognise.fact import Fact
 
@@ -24,7 +24,7 @@ def facts(record: Any) -> Sequence[Fact] | None:
     if code not in OPS or source.get("connector") not in CONNECTORS:
         return [] if code == "m" or code in OPS else None
     row = value.get("after") or value.get("before")
-    if isinstance(row, Mapping) and set(row) == _SIGNAL and row.get("type") in SIGNALS:
+    if isinstance(row, Mapping) and _is_signal(row):
         return []
     image, keyless = (row if isinstance(row, Mapping) else None), "key" in record and record["key"] is None
     # A truncate has no key in any table: it says nothing of whether its rows have one.
@@ -43,6 +43,14 @@ def _value(record: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping
     if isinstance(payload, Mapping):
         return payload, told
     return (None if "payload" in around else around), told
+
+
+def _is_signal(row: Mapping[str, Any]) -> bool:
+    """Whether a row is one of the signal table, whose columns may have any names in the order of the usual ones."""
+    named = {name.lower(): value for name, value in row.items()}
+    if set(named) == _SIGNAL:
+        return named["type"] in SIGNALS
+    return len(row) == len(_SIGNAL) and list(row.values())[1] in MARKS
 
 
 def _is_control(value: Mapping[str, Any]) -> bool:

@@ -291,6 +291,9 @@ def test_a_signal_that_cannot_be_read_asks_for_nothing(spark: SparkSession) -> N
     assert told_scans(control(spark, bad), with_reads=True) == []
     (scan,) = told_scans(control(spark, [request(BEGINS), *bad]), with_reads=True)
     assert scan.begins == datetime.fromtimestamp(NOON / SECOND + BEGINS, UTC)
+    loud = {name.upper(): value for name, value in json.loads(request(BEGINS)["payload"])["after"].items()}
+    in_upper_case = control(spark, [request(BEGINS) | {"payload": json.dumps({"after": loud})}])
+    assert told_scans(in_upper_case, with_reads=True) == [scan]
     changes = [*live(1, 2, 3, 4, 5), read(2), read(4)]
     told = found(spark, changes, [signal(BEGINS, UNREADABLE["no JSON"]), *window(104, 106)])
     missing = "no notice of a snapshot's end, nor a request for one, in the control records"

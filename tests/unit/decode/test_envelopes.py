@@ -1,6 +1,7 @@
 """What each line is, and why a line is nothing."""
 
 import json
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,13 @@ from engine.spec.model import SourceSpec
 from tests.unit.decode.given import SOURCE, enveloped, event, field, lines, with_schema
 
 SIGNAL = {"schema": "debezium", "table": "signal"}
+MARKER = "0b6f1c3e-7d42-4f7b-9a55-2f0e4f0c9d11"
+ORACLE = ("ID", "TYPE", "DATA")
+OTHERS = ("mark", "what", "more")
 
 
-def signal(op: str, row_id: str, kind: str | None, **more: Any) -> str:
-    row = {"id": row_id, "type": kind, "data": None}
+def signal(op: str, row_id: str, kind: str | None, names: Sequence[str] = ("id", "type", "data"), **more: Any) -> str:
+    row = dict(zip(names, (row_id, kind, None), strict=True))
     return event(op, before=row, source=SIGNAL, **more) if op == "d" else event(op, after=row, source=SIGNAL, **more)
 
 
@@ -46,6 +50,12 @@ CONTROL = {
     signal("c", "a", "execute-snapshot"): "signal",
     signal("r", "u-open", "snapshot-window-open"): "signal",
     signal("d", "a", "execute-snapshot"): "signal",
+    signal("c", "u-open", "snapshot-window-open", ORACLE): "window_open",
+    signal("d", "u-open", None, ORACLE): "window_close",
+    signal("c", "a", "execute-snapshot", ORACLE): "signal",
+    signal("c", f"{MARKER}-open", "snapshot-window-open", OTHERS): "window_open",
+    signal("c", f"{MARKER}-close", "snapshot-window-close", OTHERS): "window_close",
+    signal("d", f"{MARKER}-open", None, OTHERS): "window_close",
 }  # fmt: skip
 
 REJECTED = {
@@ -86,6 +96,9 @@ CHANGES = {
     event("u", after={"id": 1}, source={"snapshot": True}): ("update", "stream"),
     event("c", after={"id": "a", "type": "log", "data": "d", "more": 1}): ("insert", "stream"),
     event("c", after={"id": "a", "type": "other", "data": "d"}): ("insert", "stream"),
+    signal("c", "a", "log", OTHERS): ("insert", "stream"),
+    signal("c", "front-door-open", "snapshot-window-open", OTHERS): ("insert", "stream"),
+    signal("d", "front-door-open", None, OTHERS): ("delete", "stream"),
     json.dumps(json.loads(event("c", after={"id": 1}))["value"]): ("insert", "stream"),
     json.dumps({"schema": {}, "payload": json.loads(event("c", after={"id": 1}))["value"]}): ("insert", "stream"),
 }  # fmt: skip
@@ -191,26 +204,36 @@ def test_control_events_keep_what_a_check_needs(spark: SparkSession) -> None:
             begin,
         )
     assert (opened.event_id, opened.table, opened.op) == ("u-open", "debezium.signal", "insert")
+    marks = [signal("c", f"{MARKER}-open", "snapshot-window-open", names) for names in (ORACLE, OTHERS)]
+    assert [row.event_id for row in enveloped(spark, marks)] == [f"{MARKER}-open"] * 2
     assert opened.position is not None
     assert opened.commit_ts is not None
 
 
 def test_rows_of_a_declared_table_are_no_signals_but_debeziums_own_markers(spark: SparkSession) -> None:
-    uuid = "0b6f1c3e-7d42-4f7b-9a55-2f0e4f0c9d11"
+    spelt: list[tuple[str, ...]] = [("id", "type", "data"), ORACLE, OTHERS]
     markers = [
-        signal("c", f"{uuid}-open", "snapshot-window-open"),
-        signal("c", f"{uuid}-close", "snapshot-window-close"),
-        signal("d", f"{uuid}-open", None),
+        signal(op, row_id, kind, names)
+        for names in spelt
+        for op, row_id, kind in (
+            ("c", f"{MARKER}-open", "snapshot-window-open"),
+            ("c", f"{MARKER}-close", "snapshot-window-close"),
+            ("d", f"{MARKER}-open", None),
+        )
     ]
     own = [
-        signal("c", "1", "log"),
-        signal("u", "1", "execute-snapshot"),
-        signal("d", "front-door-open", None),
-        signal("c", "x-close", "snapshot-window-close"),
+        signal(op, row_id, kind, names)
+        for names in spelt
+        for op, row_id, kind in (
+            ("c", "1", "log"),
+            ("u", "1", "execute-snapshot"),
+            ("d", "front-door-open", None),
+            ("c", "x-close", "snapshot-window-close"),
+        )
     ]
     found = envelopes(lines(spark, markers + own), SourceSpec("debezium-json", "x"), {"debezium.signal": None})
     kinds = [row.control_kind for row in found.orderBy("line").collect()]
-    assert kinds == ["window_open", "window_close", "window_close", None, None, None, None]
+    assert kinds == ["window_open", "window_close", "window_close"] * 3 + [None] * len(own)
 
 
 def test_a_time_of_zero_is_none(spark: SparkSession) -> None:

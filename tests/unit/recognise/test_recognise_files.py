@@ -113,6 +113,8 @@ CONTROLS: list[tuple[str, Any]] = [
     ("debezium", {"value": {"status": "END", "id": "1", "event_count": 1, "data_collections": None, "ts_ms": 1}}),
     ("debezium", {"topic": "__debezium-heartbeat.s", "key": {"serverName": "s"}, "value": {"ts_ms": 1}}),
     ("debezium", event("c", after={"id": "x", "type": "execute-snapshot", "data": "{}"})),
+    ("debezium", event("c", after={"ID": "x", "TYPE": "execute-snapshot", "DATA": "{}"})),
+    ("debezium", event("c", after={"mark": "x-open", "what": "snapshot-window-open", "more": "{}"})),
     ("debezium", {"key": {"databaseName": "shop"}, "value": SOURCED | {"ddl": "CREATE TABLE x", "tableChanges": []}}),
     ("debezium", {"value": {"id": "1", "type": "STARTED", "aggregate_type": "Initial Snapshot"}}),
     ("debezium", {"value": SOURCED | {"op": "m", "message": {"prefix": "p", "content": ""}}}),
