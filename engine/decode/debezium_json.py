@@ -97,7 +97,8 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
     source = value.getField("source")
     told = F.coalesce("row_schema", "_schema") if "row_schema" in picked.columns else F.col("_schema")
     table = debezium_places.table(source, declared)
-    control = debezium_kinds.control_kind(value, F.col("text"), table.isin(*declared))
+    key = F.col("_key").getField("payload")
+    control = debezium_kinds.control_kind(value, F.col("text"), key, table.isin(*declared))
     return picked.select(
         "*",
         F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column
@@ -31,6 +32,10 @@ SIGNALS: Final = (
     "log",
 )
 _USUAL: Final = ("data", "id", "type")
+_BOUNDARIES: Final = {"BEGIN": control_kinds.TRANSACTION_BEGIN, "END": control_kinds.TRANSACTION_END}
+BOUNDARY: Final = ("status", "id", "ts_ms")
+NOTIFICATION: Final = ("id", "type", "aggregate_type", "timestamp")
+_OF_RECORDS: Final = ("key", "schema", "topic", "destination", "partition", "offset")
 _MARKER_ID: Final = "^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:open|close)$"
 
 
@@ -44,26 +49,60 @@ def origin(code: Column) -> Column:
     return F.when(code == "r", names.ORIGIN_SNAPSHOT).when(code.isin(*OPS), names.ORIGIN_STREAM)
 
 
-def control_kind(value: Column, text: Column, is_declared: Column) -> Column:
-    """Which control event, or null. `is_declared`: whether a spec names the table of a change."""
+def control_kind(value: Column, text: Column, key: Column, is_declared: Column) -> Column:
+    """Which control event, or null. `is_declared`: whether a spec names the table of a change.
+
+    Rows without an envelope around them can have columns of the same names: what else is there tells these apart.
+    """
     code, source = value.getField("op"), value.getField("source")
     no_op, images = code.isNull(), F.coalesce(value.getField("before"), value.getField("after"))
     nothing = no_op & source.isNull() & images.isNull()
-    is_ddl = value.getField("ddl").isNotNull() | value.getField("tableChanges").isNotNull()
+    status = value.getField("status")
+    is_boundary = status.isin("BEGIN", "END") & value.getField("id").isNotNull()
+    is_ddl = source.isNotNull() & (value.getField("ddl").isNotNull() | value.getField("tableChanges").isNotNull())
     return (
         F.when(code.isin(*OPS), _signal_kind(value, is_declared))
-        .when(code == "m", control_kinds.MESSAGE)
-        .when(no_op & (value.getField("status") == "BEGIN"), control_kinds.TRANSACTION_BEGIN)
-        .when(no_op & (value.getField("status") == "END"), control_kinds.TRANSACTION_END)
+        .when((code == "m") & source.isNotNull(), control_kinds.MESSAGE)
         .when(no_op & is_ddl, control_kinds.DDL)
-        .when(no_op & value.getField("aggregate_type").isNotNull(), control_kinds.NOTIFICATION)
-        .when(nothing & value.getField("ts_ms").isNotNull(), control_kinds.HEARTBEAT)
+        .when(nothing & is_boundary & _is_known(text, "event_count", BOUNDARY), json_lines.meaning(status, _BOUNDARIES))
+        .when(
+            nothing & value.getField("aggregate_type").isNotNull() & _is_known(text, "additional_data", NOTIFICATION),
+            control_kinds.NOTIFICATION,
+        )
+        .when(nothing & value.getField("ts_ms").isNotNull() & _is_heartbeat(text, key), control_kinds.HEARTBEAT)
         .when(nothing & _is_null_message(text), control_kinds.NULL_MESSAGE)
     )
 
 
+def _is_known(text: Column, mark: str, fields: Sequence[str]) -> Column:
+    """Whether an event has the field that marks its kind, or no other fields than those of its kind."""
+    return text.contains(f'"{mark}"') | _has_only(text, *fields)
+
+
+def _is_heartbeat(text: Column, key: Column) -> Column:
+    """What a transform added to a heartbeat leaves its key as it was."""
+    return _has_only(text, "ts_ms", "ts_us", "ts_ns") | (F.json_object_keys(key) == F.array(F.lit("serverName")))
+
+
 def _is_null_message(text: Column) -> Column:
-    return text.rlike(r'"(?:value|payload)"\s*:\s*null') | (F.trim(text) == "null")
+    """Whether the value of a record is null, or the payload in it; a row can have such columns, and others."""
+    is_null = text.rlike(r'"(?:value|payload)"\s*:\s*null')
+    is_record = F.get_json_object(text, "$.value").isNull() & F.arrays_overlap(_fields(text), _words(*_OF_RECORDS))
+    return (F.trim(text) == "null") | (is_null & (is_record | _has_only(text, "schema", "payload", "value")))
+
+
+def _has_only(text: Column, *fields: str) -> Column:
+    return F.size(F.array_except(_fields(text), _words(*fields))) == 0
+
+
+def _fields(text: Column) -> Column:
+    """The fields of the value, wherever the line has it."""
+    places = [F.get_json_object(text, place) for place in ("$.value.payload", "$.value", "$.payload")]
+    return F.json_object_keys(F.coalesce(*places, text))
+
+
+def _words(*words: str) -> Column:
+    return F.array(*[F.lit(word) for word in words])
 
 
 def _signal_kind(value: Column, is_declared: Column) -> Column:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.debezium_kinds import MARKS, OPS, SIGNALS
+from engine.decode.debezium_kinds import BOUNDARY, MARKS, NOTIFICATION, OPS, SIGNALS
 from engine.decode.debezium_places import BINLOG_CONNECTORS, CONNECTORS
 from engine.recognise.fact import Fact
 
@@ -54,9 +54,12 @@ def _is_signal(row: Mapping[str, Any]) -> bool:
 
 
 def _is_control(value: Mapping[str, Any]) -> bool:
+    """Whether it is a control event of Debezium; rows can have fields of the same names."""
     boundary = value.get("status") in ("BEGIN", "END") and "id" in value
-    ddl = "ddl" in value or "tableChanges" in value
-    return boundary or ddl or "aggregate_type" in value or set(value) == {"ts_ms"}
+    ddl = ("ddl" in value or "tableChanges" in value) and isinstance(value.get("source"), Mapping)
+    notice = "aggregate_type" in value and ("additional_data" in value or set(value) <= set(NOTIFICATION))
+    told = "event_count" in value or set(value) <= set(BOUNDARY)
+    return (boundary and told) or ddl or notice or set(value) == {"ts_ms"}
 
 
 def _table(source: Mapping[str, Any]) -> str | None:

@@ -37,6 +37,13 @@ CONTROL = {
     wrapped({"source": SOURCE, "ts_ms": 5, "databaseName": "d", "ddl": "CREATE TABLE t", "tableChanges": []}): "ddl",
     wrapped({"id": "1", "type": "STARTED", "aggregate_type": "Initial Snapshot", "timestamp": 5}): "notification",
     wrapped({"op": "m", "ts_ms": 5, "source": {**SOURCE, "table": ""}, "message": {"prefix": "p"}}): "message",
+    wrapped({"ts_ms": 5, "added": "x"}, key={"serverName": "srv"}): "heartbeat",
+    wrapped({"schema": {"type": "struct"}, "payload": {"ts_ms": 5}}): "heartbeat",
+    wrapped({"status": "BEGIN", "id": "571:53195829", "ts_ms": 5}): "transaction_begin",
+    wrapped({"source": {"server": "d"}, "position": {}, "databaseName": "d", "ddl": "CREATE TABLE t"}): "ddl",
+    wrapped({"source": SOURCE, "ts_ms": 5, "databaseName": "d", "ddl": None, "tableChanges": [{}]}): "ddl",
+    wrapped({"id": "1", "type": "STARTED", "aggregate_type": "x", "additional_data": {}, "added": 1}): "notification",
+    json.dumps({"key": {"id": 1}, "payload": None}): "null_message",
     wrapped(None, key={"id": 1}): "null_message",
     wrapped(None): "null_message",
     wrapped({"schema": {"type": "struct"}, "payload": None}): "null_message",
@@ -58,7 +65,17 @@ CONTROL = {
     signal("d", f"{MARKER}-open", None, OTHERS): "window_close",
 }  # fmt: skip
 
+FLAT = "neither a change nor a control event of Debezium"
+COLUMNS: list[dict[str, Any]] = [
+    {"ts_ms": 1_790_000_000_000}, {"status": "BEGIN"}, {"status": "END", "ts_ms": 5}, {"ddl": "x"}, {"value": None},
+    {"aggregate_type": "order", "type": "created"}, {"payload": None}, {"tableChanges": "3"},
+]  # fmt: skip
+"""What rows without an envelope may have, as control events do."""
+
 REJECTED = {
+    **{wrapped({"id": 1, "v": "x"} | row, key={"id": 1}): FLAT for row in COLUMNS},
+    **{json.dumps({"id": 1, "v": "x"} | row): FLAT for row in COLUMNS},
+    wrapped({"id": 1, "op": "m"}): 'unknown op "m"',
     "": "empty line",
     "{": "not JSON",
     '{"op": "c"} and more': "not JSON",
@@ -67,8 +84,8 @@ REJECTED = {
     "[1]": "not a JSON object",
     '"text"': "not a JSON object",
     "12": "not a JSON object",
-    "{}": "neither a change nor a control event of Debezium",
-    wrapped({"hello": 1}): "neither a change nor a control event of Debezium",
+    "{}": FLAT,
+    wrapped({"hello": 1}): FLAT,
     event("x", after={"id": 1}): 'unknown op "x"',
     wrapped({"before": None, "after": {"id": 1}, "source": SOURCE}): "op is missing",
     wrapped({"after": {"id": 1}, "op": "c"}): "source is missing",
