@@ -158,7 +158,7 @@ class Columns:
         for name, value in (row or {}).items():
             self.values.setdefault(name, Values()).add(value, inserted)
 
-    def tell(self, types: Mapping[str, T.DataType]) -> None:
+    def tell(self, types: Mapping[str, T.DataType | None]) -> None:
         """Types that a schema says; None where two schemas cannot agree."""
         _join(self.said, types)
 
@@ -182,9 +182,9 @@ class Columns:
         return {**told, **(inferred if self.bare or not told else {})}
 
     def declarable(self) -> dict[str, str]:
-        """The columns that a spec can declare, with their types as it writes them."""
-        types = self.types().items()
-        return {name: kind.simpleString() for name, kind in types if kind and not name.startswith(RESERVED_PREFIX)}
+        """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""
+        named = {name: kind for name, kind in self.types().items() if not name.startswith(RESERVED_PREFIX)}
+        return {name: kind.simpleString() if kind else "string" for name, kind in named.items()}
 
     def key_candidates(self) -> list[str]:
         """Columns that are never null, and of which no two new rows have the same value."""
@@ -203,10 +203,10 @@ class Columns:
         return sorted((name for name in named if word.search(name)), key=lambda name: not word.match(name))
 
 
-def _join(known: dict[str, T.DataType | None], types: Mapping[str, T.DataType]) -> None:
+def _join(known: dict[str, T.DataType | None], types: Mapping[str, T.DataType | None]) -> None:
     for name, kind in types.items():
         before = known.get(name, kind)
-        known[name] = None if before is None else widened(before, kind)
+        known[name] = None if before is None or kind is None else widened(before, kind)
 
 
 def _orders(values: Values) -> bool:

@@ -192,7 +192,7 @@ def _merge(known: FoundTable, more: FoundTable) -> None:
     known.keyless = _as_both_say(known.keyless, more.keyless)
     known.changes += more.changes
     known.whole = known.whole and more.whole
-    known.columns.tell({name: kind for name, kind in more.columns.said.items() if kind is not None})
+    known.columns.tell(more.columns.said)
     for equal, schemas in more.columns.by_values.items():
         known.columns.by_values.setdefault(equal, set()).update(schemas)
     known.columns.carried += more.columns.carried

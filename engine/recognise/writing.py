@@ -209,7 +209,7 @@ def _columns(table: FoundTable) -> list[str]:
         hints = {name: table.columns.values[name].may_be() for name in types}
         return [*_remarks("Every value is text in CSV", types, hints), *rescued]
     if table.columns.told and not table.columns.bare:
-        return [*_remarks("The events carry their types", types, {}), *rescued]
+        return [*(_settled(table, types) or _remarks("The events carry their types", types, {})), *rescued]
     return [*_declared(table, types), *rescued]
 
 
@@ -245,6 +245,18 @@ def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]
     for name, kind in types.items():
         hint = f" # {hints[name]}" if hints.get(name) else ""
         lines.append(f"#   {_scalar(name)}: {kind.simpleString() if kind else 'string # it differs'}{hint}")
+    return lines
+
+
+def _settled(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
+    """The types that events carry, where some differ: those columns are declared, or no run would take all events."""
+    declarable = {name: kind for name, kind in table.columns.declarable().items() if name in types}
+    if not any(types[name] is None for name in declarable):
+        return []
+    lines = ["columns: # the events carry their types; a column declared here has the type that stands here"]
+    for name, kind in declarable.items():
+        mark, hint = ("# ", "") if types[name] else ("", " # its types differ from event to event: text holds them all")
+        lines.append(f"  {mark}{_scalar(name)}: {kind}{hint}")
     return lines
 
 

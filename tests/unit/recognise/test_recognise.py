@@ -216,6 +216,18 @@ def test_types_that_events_carry_are_left_to_them(place: Place, tmp_path: Path) 
     assert "#   n: decimal(38,2)" in text
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_types_that_differ_from_event_to_event_are_declared_as_text(place: Place, tmp_path: Path, apart: bool) -> None:
+    events = [
+        with_schema(event("c", after={"id": 1, "a": value}), [field("id", "int32"), field("a", kind)])
+        for value, kind in ((1, "int32"), ("x1", "string"), (2, "int32"))
+    ]
+    files = [place("1.jsonl", events[0]), place("2.jsonl", *events[1:])] if apart else [place("1.jsonl", *events)]
+    text = written(tmp_path, *files)["shop.items.yaml"]
+    assert yaml.safe_load(text)["columns"] == {"a": "string"}
+    assert "  # id: int\n" in text
+
+
 def test_what_only_a_person_knows_is_asked_for_by_validate(place: Place, tmp_path: Path) -> None:
     rows = [{"id": n, "name": "a", "updated_at": f"2024-01-0{n}T00:00:00Z"} for n in (1, 2, 3)]
     text = written(tmp_path, place("orders-1.jsonl", *rows), place("orders-2.jsonl", *rows))["events.orders.yaml"]
