@@ -67,6 +67,7 @@ def find_tables(
     writers = None if schemas is None else Writers(schemas)
     unknown: list[Sample] = []
     silent: list[SilentFile] = []
+    folded: list[Path] = []
     tables: dict[tuple[Any, str | None], FoundTable] = {}
     beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
     for file in _files(paths, beside):
@@ -77,6 +78,7 @@ def find_tables(
             unknown.append(found)
         elif not told:
             silent.append(SilentFile.of(found, recogniser))
+            folded.extend(_folded(found))
         key_of_file = _rows_key(found) if recogniser is None else recogniser.format
         for name, table in (told or {}).items():
             _merge(tables.setdefault((key_of_file, name), table), table)
@@ -87,11 +89,7 @@ def find_tables(
         if remark is not None:
             remark(f"{found.path} is passed over: {_what(found)}")
     if not tables:
-        raise SourceError(
-            f"Cannot find a change of a table in {', '.join(map(str, paths))}: the files are empty, or hold control"
-            " events, null messages or fillers only.",
-            "name files with changes",
-        )
+        raise _no_change(paths, folded)
     _join_unnamed(tables)
     for table in tables.values():
         _tell_silent(table, silent)
@@ -105,6 +103,13 @@ def _tables_in(found: Sample, recogniser: Recogniser | None) -> dict[str | None,
     if is_blank(found) or are_fillers(found):
         return {}
     return _rows_table(found) if _is_rows(found) else None
+
+
+def _folded(found: Sample) -> list[Path]:
+    """The file, where payloads in it are texts of JSON, as `kcat -J` writes them."""
+    payloads = [record.get("payload") for record in found.records if isinstance(record, dict)]
+    texts = [payload for payload in payloads if isinstance(payload, str) and payload.lstrip().startswith("{")]
+    return [found.path] if texts else []
 
 
 def _join_unnamed(tables: dict[tuple[Any, str | None], FoundTable]) -> None:
@@ -285,6 +290,19 @@ def _tell_silent(table: FoundTable, silent: Iterable[SilentFile]) -> None:
 
 
 # --- what is not known ----------------------------------------------------------------------------------------------
+
+
+def _no_change(paths: Sequence[Path], folded: Sequence[Path]) -> SourceError:
+    if folded:
+        return SourceError(
+            f"Cannot find a change of a table in {', '.join(map(str, folded))}: payload is a text that holds JSON.",
+            "write it as JSON: jq -c '.key = (.key | fromjson? // .) | .payload = (.payload | fromjson? // .)'",
+        )
+    return SourceError(
+        f"Cannot find a change of a table in {', '.join(map(str, paths))}: the files are empty, or hold control"
+        " events, null messages or fillers only.",
+        "name files with changes",
+    )
 
 
 def _not_known(unknown: Sequence[Sample]) -> SourceError:

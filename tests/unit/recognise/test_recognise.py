@@ -228,6 +228,13 @@ def test_types_that_differ_from_event_to_event_are_declared_as_text(place: Place
     assert "  # id: int\n" in text
 
 
+def test_payloads_that_are_texts_of_json_are_told(place: Place) -> None:
+    line = {"topic": "t", "key": json.dumps({"id": 1}), "payload": json.dumps({"before": None, "after": {"id": 1}})}
+    with pytest.raises(SourceError, match="payload is a text that holds JSON") as refused:
+        find_tables([place("a.jsonl", line, {"topic": "t", "key": None, "payload": None})])
+    assert "fromjson" in str(refused.value)
+
+
 def test_what_only_a_person_knows_is_asked_for_by_validate(place: Place, tmp_path: Path) -> None:
     rows = [{"id": n, "name": "a", "updated_at": f"2024-01-0{n}T00:00:00Z"} for n in (1, 2, 3)]
     text = written(tmp_path, place("orders-1.jsonl", *rows), place("orders-2.jsonl", *rows))["events.orders.yaml"]
