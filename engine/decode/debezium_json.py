@@ -24,7 +24,7 @@ _VALUE_FIELDS: Final = {
     "op": "string",
     "source": f"struct<{debezium_places.SOURCE_FIELDS}>",
     "transaction": "struct<id string, total_order bigint>",
-    "ts_ms": "bigint",
+    "ts_ms": "string",  # a text in Debezium's own documentation
     "ts_us": "bigint",
     "status": "string",
     "id": "string",
@@ -178,7 +178,7 @@ def _commit_ts(value: Column) -> Column:
     """
     source = value.getField("source")
     nanos = F.floor(source.getField("ts_ns").cast("decimal(20,0)") / 1_000).cast("bigint")
-    boundary = F.when(value.getField("status").isNotNull(), value.getField("ts_ms"))
+    boundary = F.when(value.getField("status").isNotNull(), _taken_ms(value))
     millis = F.try_multiply(F.coalesce(source.getField("ts_ms"), boundary), F.lit(1_000))
     committed = F.try_multiply(debezium_places.committed_ms(source), F.lit(1_000))
     told = [F.nullif(micros, F.lit(0)) for micros in (committed, source.getField("ts_us"), nanos, millis)]
@@ -187,8 +187,12 @@ def _commit_ts(value: Column) -> Column:
 
 def _ingest_ts(value: Column) -> Column:
     """When the connector took the event."""
-    millis = F.try_multiply(value.getField("ts_ms"), F.lit(1_000))
+    millis = F.try_multiply(_taken_ms(value), F.lit(1_000))
     return values.moment(F.coalesce(value.getField("ts_us"), millis), "micros")
+
+
+def _taken_ms(value: Column) -> Column:
+    return value.getField("ts_ms").try_cast("bigint")
 
 
 def _transaction_id(value: Column) -> Column:

@@ -263,6 +263,16 @@ def test_a_time_of_zero_is_none(spark: SparkSession) -> None:
     assert half.commit_ts == datetime(2023, 11, 14, 22, 13, 20)
 
 
+def test_the_time_of_an_event_may_be_text(spark: SparkSession) -> None:
+    plain = json.loads(event("c", after={"id": 1}))
+    texts = [json.dumps(plain | {"value": plain["value"] | {"ts_ms": time}}) for time in ("1620393591654", "soon", {})]
+    boundary = wrapped({"status": "END", "id": "571", "event_count": 1, "ts_ms": "1700000000000"})
+    *rows, end = enveloped(spark, [*texts, boundary])
+    assert [row.kind for row in rows] == ["change"] * 3
+    assert [row.ingest_ts for row in rows] == [datetime(2021, 5, 7, 13, 19, 51, 654000), None, None]
+    assert (end.control_kind, end.commit_ts) == ("transaction_end", datetime(2023, 11, 14, 22, 13, 20))
+
+
 def test_a_format_without_a_decoder_is_refused(spark: SparkSession) -> None:
     with pytest.raises(SpecError, match="no decoder"):
         envelopes(lines(spark, []), SourceSpec("smoke-signals", "x"))
