@@ -60,7 +60,7 @@ def control(spark: SparkSession, *batches: list[str], form: str = "debezium-json
     """The ledger that these lines leave, a batch each."""
     found = None
     for number, texts in enumerate(batches, 1):
-        read = envelopes(lines(spark, texts), SourceSpec(form, "x"), {})
+        read = envelopes(lines(spark, texts), SourceSpec(form, "x"), {}).localCheckpoint()
         sources = [row["source"] for row in read.select("source").distinct().collect() if row["source"]]
         rows = transaction_rows(read, sources).withColumn("batch", F.lit(number))
         found = rows if found is None else found.unionByName(rows)
