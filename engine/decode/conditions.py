@@ -14,13 +14,13 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine.decode.position import number_segment
-from engine.decode.values import BLANKS, let, plain_digits
+from engine.decode.values import BLANKS, DIGITS, let, plain_digits
 from engine.spec.predicates import MOST_DIGITS, All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
 TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
 _NUMBER: Final = rf"^[+-]?[0-9]{{1,{MOST_DIGITS}}}(?:\.[0-9]+)?\z"
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
-_ANY_NUMBER: Final = rf"^{BLANKS}[+-]?(?=\.?[0-9])[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?{BLANKS}$"
+_ANY_NUMBER: Final = rf"^{BLANKS}[+-]?{DIGITS}{BLANKS}$"
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip

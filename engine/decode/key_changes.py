@@ -17,8 +17,8 @@ from engine import names
 from engine.decode.images import Declared
 from engine.decode.outcome import content_hash
 from engine.decode.shape import TableShape
+from engine.spec.fields import DEBEZIUM
 
-FORMATS: Final = ("debezium-json", "debezium-avro")
 _IS_HALF: Final = "_is_half"
 
 
@@ -28,7 +28,7 @@ def is_untold(form: str, declared: Declared) -> Column:
     Needs: the columns of ENVELOPE_COLUMNS. `declared`: the tables that specs name.
     """
     found = F.lit(False)
-    for keys in sorted({keys for keys in declared.values() if keys and form in FORMATS}):
+    for keys in sorted({keys for keys in declared.values() if keys and form in DEBEZIUM}):
         tables = [table for table, named in declared.items() if named == keys]
         found = F.when(F.col("table").isin(tables), _moves(keys)).otherwise(found)
     return found

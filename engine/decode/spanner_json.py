@@ -48,7 +48,6 @@ _MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "old_values": ("oldValues", "oldValuesJson", "old_values_json"),
 }
 _CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
-_BLANKS: Final = " \t\r\n"
 _IN_EVERY_RECORD: Final = (
     "commit_timestamp", "record_sequence", "server_transaction_id", "table_name", "column_types", "mods", "mod_type",
     "value_capture_type",
@@ -136,7 +135,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
     unusual = F.when(F.col("_data").isNull(), wrapped(_object(F.col("text"))))
     read = lines.select("*", F.from_json(unusual, _LINE, CORRUPT).alias("_json"))
-    value = F.ltrim(F.col("_json._line.value"), F.lit(_BLANKS))
+    value = F.ltrim(F.col("_json._line.value"), F.lit(spanner_kinds.BLANKS))
     framed = value.startswith("{") | value.startswith("[")
     inner = F.from_json(F.when(framed, wrapped(_object(value))), _LINE, CORRUPT).alias("_inner")
     broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | is_malformed(F.col("_json"))
@@ -157,7 +156,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
 
 
 def _object(text: Column) -> Column:
-    listed = F.ltrim(text, F.lit(_BLANKS)).startswith("[")
+    listed = F.ltrim(text, F.lit(spanner_kinds.BLANKS)).startswith("[")
     return F.when(listed, F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
 
 
@@ -278,7 +277,7 @@ def _completed(mods: DataFrame) -> DataFrame:
     """The columns of every envelope."""
     record, is_change, control = F.col("_record"), F.col("_is_change"), F.col("control_kind")
     op = F.when(is_change, spanner_kinds.op(record["mod_type"]))
-    listed = F.ltrim(record["column_types"], F.lit(_BLANKS))
+    listed = F.ltrim(record["column_types"], F.lit(spanner_kinds.BLANKS))
     types = F.when(is_change & listed.startswith("["), listed)
     schema = F.concat(F.lit('{"column_types":'), types, F.lit("}"))
     whole_before = (record["value_capture_type"] == _CAPTURES_ROW_AND_OLD) & ~F.col("_old").rlike(r"^\{\s*\}$")

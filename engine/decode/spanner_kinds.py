@@ -21,6 +21,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     control_kinds.PARTITION_EVENT: ("partition_event_record", "partitionEventRecord"),
 }
 OPS: Final = {"INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "DELETE": names.OP_DELETE}
+BLANKS: Final = " \t\r\n"
 OF_MESSAGE: Final = "a data record of the message ChangeStreamRecord (columnMetadata): this shape is not read"
 NOTHING_IN_IT: Final = r'^\{(?:\s*"[^"]*"\s*:\s*(?:null|\[\s*\]|\{\s*\}|"")\s*,?)*\s*\}$'
 
@@ -67,7 +68,7 @@ def _is_of_message(mod: Column) -> Column:
 
 def image(part: Column) -> Column:
     """A part of a mod without the blanks that JSON has around it where it came as a text; null for an empty one."""
-    return F.nullif(F.trim(part, F.lit(" \t\r\n")), F.lit(""))
+    return F.nullif(F.trim(part, F.lit(BLANKS)), F.lit(""))
 
 
 def _some_is_no_object(mod: Column) -> Column:

@@ -32,7 +32,9 @@ WORD: Final = 7  # hexadecimal digits: they hold less than a limb, so that each 
 
 BLANKS: Final = r"[\x00-\x20]*"
 """Around a number they say nothing: Spark's casts take them away."""
-NUMBER: Final = rf"^{BLANKS}([+-]?(?:(?=\.?[0-9])[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?|NaN|Infinity)){BLANKS}$"
+DIGITS: Final = r"(?=\.?[0-9])[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?"
+"""A number behind its sign: 1, 1.5, 1., .5, 5e-1."""
+NUMBER: Final = rf"^{BLANKS}([+-]?(?:{DIGITS}|NaN|Infinity)){BLANKS}$"
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 _ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"
 """To Spark, what stands behind the seconds is a zone: +09, -9:30, UTC, GMT+9, Europe/Berlin, perhaps behind blanks."""

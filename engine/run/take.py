@@ -35,6 +35,7 @@ from engine.run.folding import begin, refuse_taken_names
 from engine.run.order import refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.withdrawals import withdrawals
+from engine.spec.fields import DEBEZIUM
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.changes import ensure_changes, known_keys, known_row
@@ -189,7 +190,7 @@ def decode_records(
     known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
     shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
     refuse_taken_names(spec, shape.row_type)
-    splits = moves and bool(spec.keys) and spec.source.format in key_changes.FORMATS
+    splits = moves and bool(spec.keys) and spec.source.format in DEBEZIUM
     told = key_changes.with_old_keys(events, shape.keys) if splits else events
     rows = decode_rows(told, shape, spec).transform(hold_filters)
     if spec.keys == ():

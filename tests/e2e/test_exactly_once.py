@@ -115,15 +115,21 @@ SECOND = (
 )
 
 
-def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
-    shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clean = Shop.open(spark, catalog, tmp_path / "clean", "clean")
-    clean.project.root.mkdir()
+def twin_of(shop: Shop, catalog: CatalogSpec, root: Path) -> Shop:
+    """A clean project beside it, in the namespace ``root`` is called; both have taken the first file, the second waits."""
+    root.mkdir()
+    clean = Shop.open(shop.spark, catalog, root, root.name)
     for each in (clean, shop):
         each.write("a.jsonl", FIRST)
         each.taken(each.spec(rejects=0.5))
         each.write("b.jsonl", SECOND)
+    return clean
+
+
+def test_after_a_crash_at_every_commit_the_tables_are_those_of_a_clean_run(
+    shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clean = twin_of(shop, catalog, tmp_path / "uncrashed")
     clean.taken(clean.spec(rejects=0.5))
     crashes = [
         dies_before("control"),
@@ -315,12 +321,8 @@ def test_a_value_is_carried_along_however_often_its_key_changes(shop: Shop) -> N
 def test_what_others_compact_and_expire_is_taken_and_folded_on_from_where_it_was(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
-    clean = Shop.open(spark, catalog, tmp_path / "clean", "clean")
-    clean.project.root.mkdir()
+    clean = twin_of(shop, catalog, tmp_path / "uncompacted")
     for each in (clean, shop):
-        each.write("a.jsonl", FIRST)
-        each.taken(each.spec(rejects=0.5))
-        each.write("b.jsonl", SECOND)
         each.taken(each.spec(rejects=0.5))
     system = f"CALL {shop.project.catalog.name}.system"
     for table in ("shop_things_changes", "shop_things_h", "shop_things", "control"):
