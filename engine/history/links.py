@@ -1,11 +1,91 @@
-"""Key changes: a delete of the old key and an insert of the new one, linked by what the insert does not carry."""
+"""Key changes: a delete of the old key and an insert of the new one, linked by what the insert does not carry.
 
-from pyspark.sql import DataFrame
+Each half says the other one's key; where events have lost their headers, the position that both stand at links them.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import never_null
+
+_AT: Final = ("source", "position")
+
+
+def is_lone_insert() -> Column:
+    """True for an insert that must be half of a key change, and does not say of which: PostgreSQL leaves values out of
+    updates only, and gives every row that one changes a place of its own in the log."""
+    return _is_half(names.OP_INSERT) & F.col("old_key").isNull() & F.col("present").isNotNull()
+
+
+def is_lone_delete() -> Column:
+    """True for a delete that can be the other half of one."""
+    return _is_half(names.OP_DELETE) & F.col("new_key").isNull()
+
+
+def _is_half(op: str) -> Column:
+    return (F.col("op") == op) & F.col("source").startswith(names.POSTGRESQL) & F.col("position").isNotNull()
+
+
+def links_by_position(changes: DataFrame) -> DataFrame:
+    """The key changes whose halves do not name each other.
+
+    Needs: source, position, op, key, old_key, new_key, present.
+    Gives: source, position, taken (the new key), given (the old one).
+    Rows: one a key change. Where several keys are given up, or taken, at one position, nobody knows which is whose: old
+        connectors gave all changes of a transaction the same.
+    """
+    taken = _only_key(changes.where(is_lone_insert()), "taken")
+    given = _only_key(changes.where(is_lone_delete()), "given")
+    return taken.join(given, on=list(_AT), how="inner")  # one key a position on either side
+
+
+def _only_key(halves: DataFrame, name: str) -> DataFrame:
+    """The key at each position that has but one."""
+    ends = halves.groupBy(*_AT).agg(F.min("key").alias(name), F.max("key").alias("_last"))
+    return ends.where(F.col(name) == F.col("_last")).drop("_last")
+
+
+def with_links(changes: DataFrame, links: DataFrame | None) -> DataFrame:
+    """Let the halves of key changes name each other.
+
+    Needs: the change schema; links: as `links_by_position` gives them, few; None where there are none.
+    Gives: the columns of `changes`.
+    Rows: 1:1.
+    """
+    if links is None:
+        return changes
+    told = {
+        "old_key": F.when(is_lone_insert(), F.col("given")).otherwise(F.col("old_key")),
+        "new_key": F.when(is_lone_delete(), F.col("taken")).otherwise(F.col("new_key")),
+    }
+    joined = changes.join(F.broadcast(links), on=list(_AT), how="left")  # one link a position
+    return joined.select(*[told.get(name, F.col(name)).alias(name) for name in changes.columns])
+
+
+def is_behind(owing: str | None) -> Column:
+    """True for a delete that can be half of a key change of which the insert half is folded: `owing` says how far what
+    is folded has such halves that lack columns."""
+    return (F.col("op") == names.OP_DELETE) & (F.col("position") <= F.lit(owing))
+
+
+def keys_rejoined(inserts: DataFrame, deletes: DataFrame, older: DataFrame) -> DataFrame:
+    """Keys of insert halves whose delete half came in another batch. `owed_keys` sees to those that name their old key.
+
+    Needs: inserts: new changes that are `is_lone_insert`; deletes: new ones that are `is_behind`; older: the changes
+        that were folded before, at the positions of these.
+    Gives: key.
+    """
+
+    def taken(of: DataFrame, halves: DataFrame) -> DataFrame:
+        others = halves.where(is_lone_delete()).select(*_AT)
+        return of.where(is_lone_insert()).join(others, on=list(_AT), how="left_semi").select("key")
+
+    named = deletes.where(F.col("new_key").isNotNull()).select(F.col("new_key").alias("key"))
+    return named.unionByName(taken(inserts, older)).unionByName(taken(older, deletes))
 
 
 def owing_inserts(changes: DataFrame) -> DataFrame:

@@ -13,8 +13,9 @@ class FoldRules:
     `columns` are all of the table's columns, keys included, in order. `partial` are those that some change ever
     lacked: only they are followed one by one; the others always travel together. `defaults` are of the columns' types,
     as they are stored. `reads`, `swaps`, `truncates` and `owing` say whether snapshot READs, deletes of key changes,
-    truncates and key-change inserts that lack columns occur at all, `guarded` whether READs without a position do: what
-    cannot occur is not computed. In a `keyless` table the whole row is the key, and equal rows are told apart by a
+    truncates and key-change inserts that lack columns occur at all, `guarded` whether READs without a position do, and
+    `apart` whether halves of key changes of which the other can have been folded before: what cannot occur is not
+    computed. In a `keyless` table the whole row is the key, and equal rows are told apart by a
     number.
     """
 
@@ -31,6 +32,7 @@ class FoldRules:
     truncates: bool = True
     owing: bool = True
     guarded: bool = True
+    apart: bool = True
     keyless: bool = False
 
     @property
@@ -49,8 +51,9 @@ class Folded:
     """What `history` is a fold of: its marker, kept in the summary of its snapshot.
 
     `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
-    greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time. A change at or before
-    them can concern versions already written. `sources` are those of all folded changes.
+    greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time; `owing` the greatest
+    folded insert half of a key change that lacks columns. A change at or before them can concern versions already
+    written. `sources` are those of all folded changes.
     """
 
     batch: int = 0
@@ -62,6 +65,7 @@ class Folded:
     partial: tuple[str, ...] = ()
     read_ts: int | None = None
     sources: tuple[str, ...] = ()
+    owing: str | None = None
 
     def to_json(self) -> str:
         """The marker as it stands in a snapshot's summary."""

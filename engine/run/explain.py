@@ -21,6 +21,7 @@ from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
 from engine.run.effort import light_planning
 from engine.run.folding import Folding, check_settings, open_folded
+from engine.run.links import linked
 from engine.run.part import Part
 from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
 from engine.run.survey import fold_rules, known_windows
@@ -64,13 +65,13 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
     table = work.rows.history.where(test(lambda name: F.col(quoted(name))))
     stored = {tuple(row) for row in table.select(*identity_of(lambda name: F.col(name))).collect()}
-    rules, everything = for_anything(work, fold_rules(work)), work.changes_up_to_target()
+    rules, everything = for_anything(work, fold_rules(work)), linked(work, work.changes_up_to_target())
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
     keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
     numbered = numbered_changes(with_withdrawals(work.rows.changes, work.withdrawn_places), keys)
     counts = ~F.col("too_late") & F.col("withdrawn_by").isNull()
     folded = numbered.where((F.col("real_batch") <= work.folded.batch) & counts).drop("withdrawn_by")
-    rows = all_rows_of(work, folded, keys, known_windows(work), rules).transform(checkpointed)
+    rows = all_rows_of(work, linked(work, folded), keys, known_windows(work), rules).transform(checkpointed)
     judged = (
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
     )

@@ -19,6 +19,7 @@ from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
 from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of, refuse_moved
 from engine.run.keyless import fold_images
+from engine.run.links import keys_in_two_batches, linked
 from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey
@@ -78,15 +79,18 @@ def fold_difference(work: Folding) -> Difference | None:
         judged = fold_new(work, placed, rules)
         found = Found.of(judged)
         # Which source an open version is from only its changes say, and a truncate ends the rows of its own.
-        asked = judged.select("key") if rules.truncates and work.has_sources_apart else None
-        seed = out_of_order(judged, found, placed, [keys for keys in (news, asked) if keys is not None], rules)
+        of_sources = judged.select("key") if rules.truncates and work.has_sources_apart else None
+        apart = keys_in_two_batches(work, everything) if rules.apart and rules.followed else None
+        asked = [keys for keys in (news, of_sources, apart) if keys is not None]
+        seed = out_of_order(judged, found, placed, asked, rules)
         if seed is None:
             tally_truncates(work, placed, judged, rules.truncates)
     difference = Difference(open_diff(judged, work.target.batch), found.changes)
     if seed is not None:
         with work.phase("refold"):
-            keys = keys_to_refold(seed, everything, rules)
-            refolded, anew = refold(work, everything, keys, windows, rules)
+            whole = linked(work, everything)
+            keys = keys_to_refold(seed, whole, rules)
+            refolded, anew = refold(work, whole, keys, windows, rules)
             in_order = judged.join(F.broadcast(keys), on="key", how="left_anti")
             told = [rows.select("is_copy", "outcome", "position") for rows in (in_order, anew)]
             tally_truncates(work, placed, told[0].unionByName(told[1]), rules.truncates)

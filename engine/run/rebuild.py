@@ -40,6 +40,7 @@ from engine.run.folding import (
     open_folding,
     refuse_other_axis,
 )
+from engine.run.links import linked
 from engine.run.part import Part
 from engine.run.refold import (
     all_rows_of,
@@ -247,7 +248,7 @@ def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
     """Some keys folded from nothing, as far as the tables are folded, onto branches that replace their rows."""
     work.target = work.folded
     rules = for_anything(work, fold_rules(work))
-    everything = work.changes_up_to_target()
+    everything = linked(work, work.changes_up_to_target())
     found, generation = marker_of(work.spark, work.catalog, work.spec.target.latest)
     latest_table = read(work.spark, work.catalog, work.spec.target.latest)
     with work.phase("refold"):

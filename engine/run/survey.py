@@ -13,10 +13,12 @@ from pyspark.sql import types as T
 from engine import names
 from engine.errors import SpecError
 from engine.frames import checkpointed
+from engine.history.links import is_behind, is_lone_insert, with_links
 from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows, is_guarded
+from engine.history.timeline import change_rows, is_guarded, never_null
 from engine.ordering.windows import attach_windows, chunk_windows
 from engine.run.folding import Folding
+from engine.run.links import computed_links
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 from engine.spec.model import TableSpec
 from engine.table.withdrawn import withdrawn_of
@@ -29,14 +31,15 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
 
     Needs: new: the changes to fold.
     Gives: what `change_rows` gives: looked at here, then used for the keys and for the timeline. Each reads the columns
-        it needs, which costs less than to keep all of them; with windows, which are joined, they are computed.
+        it needs, which costs less than to keep all of them.
     """
     rules = fold_rules(work)
-    placed = change_rows(attach_windows(new, windows, rules.margin), rules)
-    if windows is not None:
-        placed = placed.transform(checkpointed, eager=False)
+    placed = in_places(new, windows, rules)
     seen = placed.agg(*counts(work)).first()
     assert seen is not None
+    links = computed_links(new) if seen["lone"] and not work.keyless else None
+    if links is not None:
+        placed = in_places(with_links(new, links), windows, rules)
     work.changes = seen["changes"]
     sources = tuple(sorted({*work.folded.sources, *seen["sources"]}))
     partial = tuple(sorted({*rules.partial, *(seen["lacking"] or ())}))
@@ -52,9 +55,18 @@ def survey(work: Folding, new: DataFrame, windows: DataFrame | None) -> tuple[Da
         read_ts=greatest(work.folded.read_ts, seen["read_ts"]),
         truncate=greatest(work.folded.truncate, seen["truncate"]),
         truncate_ts=greatest(work.folded.truncate_ts, seen["truncate_ts"]),
+        owing=greatest(work.folded.owing, seen["owing_at"]),
     )
-    occurs = {name: seen[name] > 0 for name in ("reads", "guarded", "swaps", "truncates", "owing")}
+    occurs = {name: seen[name] > 0 for name in ("reads", "guarded", "swaps", "truncates", "owing", "apart")}
+    if links is not None:
+        occurs |= {"swaps": True, "owing": True}
     return placed, replace(rules, partial=partial, **occurs)
+
+
+def in_places(new: DataFrame, windows: DataFrame | None, rules: FoldRules) -> DataFrame:
+    """The changes in their places; with windows, which are joined, they are computed once."""
+    placed = change_rows(attach_windows(new, windows, rules.margin), rules)
+    return placed if windows is None else placed.transform(checkpointed, eager=False)
 
 
 def counts(work: Folding) -> list[Column]:
@@ -63,6 +75,7 @@ def counts(work: Folding) -> list[Column]:
     carries_row = F.col("op").isin(names.OP_READ, names.OP_INSERT, names.OP_UPDATE) & F.col("present").isNotNull()
     columns = F.array(*[F.lit(name) for name in work.row.names])
     is_placed = F.col("is_read") & F.col("position").isNotNull()
+    owes = F.col("old_key").isNotNull() & F.col("present").isNotNull()
     return [
         F.count("*").alias("changes"),
         F.collect_set("source").alias("sources"),
@@ -70,7 +83,10 @@ def counts(work: Folding) -> list[Column]:
         F.count_if(is_guarded()).alias("guarded"),
         F.max(F.when(is_guarded(), F.unix_micros("ts"))).alias("read_ts"),
         F.count_if(F.col("new_key").isNotNull()).alias("swaps"),  # with a row before, too; that is not read for this
-        F.count_if(F.col("old_key").isNotNull() & F.col("present").isNotNull()).alias("owing"),
+        F.count_if(owes).alias("owing"),
+        F.max(F.when(owes | is_lone_insert(), F.col("position"))).alias("owing_at"),
+        F.count_if(is_lone_insert()).alias("lone"),
+        F.count_if(is_lone_insert() | never_null(is_behind(work.folded.owing))).alias("apart"),
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
             "lacking"
         ),

@@ -20,6 +20,7 @@ from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Ver
 from engine.run.effort import light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_rows
 from engine.run.folding import Folding, check_settings, open_folded
+from engine.run.links import linked
 from engine.run.lock import one_run
 from engine.run.refold import keys_to_refold, versions_of
 from engine.run.reports import Progress, failed, silent
@@ -131,7 +132,7 @@ def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: 
     keys = keys.distinct()
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
-    return keys_to_refold(keys.transform(checkpointed), everything, rules)
+    return keys_to_refold(keys.transform(checkpointed), linked(work, everything), rules)
 
 
 def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
