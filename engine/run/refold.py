@@ -112,7 +112,9 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
     settled = None
     for _ in range(links + 2):  # each round hands over along one link more, and the last one finds that it is done
         filled = carry_over(rows, judged, rules)
-        known = owing_inserts(filled).agg(F.bit_xor(F.xxhash64("key", "position", "row", "present"))).first()
+        # Summed, not combined bit by bit: there two copies of an insert would cancel each other out.
+        of_each = F.xxhash64("key", "position", "row", "present").cast("decimal(38,0)")
+        known = owing_inserts(filled).agg(F.sum(of_each)).first()
         handed = known[0] if known is not None else None
         if handed == settled:
             return judged

@@ -67,7 +67,7 @@ def shift(reads: Sequence[tuple[int, str]]) -> tuple[list[str], list[str]]:
 
 
 def moved(second: int, lsn: int, old: int, new: int, headers: bool) -> list[str]:
-    """A key change that leaves `v` under the old key; its halves stand at one position, and name each other or do not."""
+    """A key change that leaves `v` under the old key; its halves stand at one position; `headers` say whose."""
     gone = {"headers": {"__debezium.newkey": {"id": new}}} if headers else {}
     come = {"headers": {"__debezium.oldkey": {"id": old}}} if headers else {}
     return [
@@ -77,7 +77,7 @@ def moved(second: int, lsn: int, old: int, new: int, headers: bool) -> list[str]
 
 
 def key_changes(headers: bool) -> dict[str, Case]:
-    """Key changes whose halves come in two batches: the delete half first, the insert half first, and a chain of them."""
+    """Key changes whose halves come in two batches: the delete half first, the insert half first, and a chain."""
     told = "with headers" if headers else "without headers"
     begun = postgresql("c", 1, 900, None, image(1, "long"), 800)
     (gone, come), (on, there) = moved(5, 2000, 1, 2, headers), moved(6, 3000, 2, 3, headers)
@@ -163,15 +163,16 @@ def spec_of(project: ProjectSpec, name: str, case: Case) -> TableSpec:
 def delivered(
     spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, dict[str, TableSpec]]:
-    """Each case in one batch, in two, and in two the other way round."""
+    """Each case in one batch, in two, in two the other way round, and in two of which the second has all."""
     project = a_project(catalog, tmp_path_factory.mktemp("cut"), "cut")
     specs: dict[str, dict[str, TableSpec]] = {}
     batches: list[list[tuple[TableSpec, Sequence[str]]]] = [[], []]
     for number, (name, case) in enumerate(cases().items()):
         ways = {"whole": [[*case.first, *case.second]], "cut": [case.first, case.second]}
         ways["turned"] = [case.second, case.first]
+        ways["delivered again"] = [case.first, [*case.first, *case.second]]
         for way, parts in ways.items():
-            spec = spec_of(project, f"{way}_{number}", case)
+            spec = spec_of(project, f"{way.replace(' ', '_')}_{number}", case)
             specs.setdefault(name, {})[way] = spec
             for batch, part in zip(batches, parts, strict=False):
                 batch.append((spec, part))
@@ -199,3 +200,4 @@ def test_a_delivery_that_is_cut_gives_the_tables_of_the_whole(
         assert case.versions is None or sorted(rows, key=lambda row: (row[2], row[0])) == case.versions, way
     assert found["cut"] == found["whole"]
     assert found["turned"] == found["whole"]
+    assert found["delivered again"] == found["whole"]

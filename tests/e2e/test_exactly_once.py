@@ -116,7 +116,7 @@ SECOND = (
 
 
 def twin_of(shop: Shop, catalog: CatalogSpec, root: Path) -> Shop:
-    """A clean project beside it, in the namespace ``root`` is called; both have taken the first file, the second waits."""
+    """A clean project beside it, in a namespace called as ``root`` is; both have taken the first file."""
     root.mkdir()
     clean = Shop.open(shop.spark, catalog, root, root.name)
     for each in (clean, shop):

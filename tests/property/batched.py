@@ -17,10 +17,10 @@ from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.ledger import ledger_schema
 from tests import oracle
 from tests.property.delivered import TYPES
-from tests.property.engine_fold import CHANGES, ROW, comparable, encoded, moment, ordered
+from tests.property.engine_fold import CHANGES, ROW, comparable, encoded, moment, ordered, source_of
 from tests.property.histories import KEYS, SECOND, Case, Row
 
-ONE_IN = 8  # of so many changes one is delivered a second time, one in another batch than its turn
+ONE_IN = 8  # of so many changes one is delivered a second time, one in another batch than its turn (halves: of two)
 
 
 def batched_spec(project: ProjectSpec, rules: oracle.Rules) -> TableSpec:
@@ -86,14 +86,16 @@ def delivered(
     turns = sorted(c["position"] for case in cases for c in case.changes if c["position"]) or [""]
     cuts = [turns[len(turns) * n // count] for n in range(1, count)]
 
-    def batch(place: str | None) -> int:
-        if chance.random() < 1 / ONE_IN:
+    def batch(place: str | None, is_half: bool = False) -> int:
+        if chance.random() < 1 / (2 if is_half else ONE_IN):
             return chance.randint(1, count)
         return 1 + sum((place or chance.choice(turns)) >= cut for cut in cuts)
 
+    told = [change for case in cases for change in case.changes]
+    halves = {change["position"] for change in told if change["old_key"] or change["new_key"]}
     rows = [copy for case in cases for change in case.changes for copy in copies(case, change, chance)]
     chance.shuffle(rows)
-    dealt = [row | {"batch": batch(row["position"]), "too_late": False} for row in rows]
+    dealt = [row | {"batch": batch(row["position"], row["position"] in halves), "too_late": False} for row in rows]
     marks = [mark | {"batch": batch(mark["position"])} for case in cases for mark in markers(case)]
     return local_frame(spark, dealt, CHANGES), local_frame(spark, marks, ledger_schema("control"))
 
@@ -109,7 +111,7 @@ def markers(case: Case) -> list[Row]:
     """The control events of a case's windows."""
     return [
         {
-            "source": str(case.number),
+            "source": source_of(case),
             "kind": f"window_{side}",
             "event_id": f"{window[0]}-{side}",
             "position": place,

@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine import names
 from engine.frames import local_frame
+from engine.history.links import links_by_position, with_links
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows
 from engine.ordering.windows import attach_windows
@@ -46,7 +48,9 @@ def engine_rules(rules: oracle.Rules) -> FoldRules:
 def fold(spark: SparkSession, cases: Sequence[Case], rules: oracle.Rules) -> dict[int, list[Row]]:
     """History rows by case, as the engine folds them from nothing."""
     spec = engine_rules(rules)
-    with_windows = attach_windows(change_frame(spark, cases), window_frame(spark, cases), spec.margin)
+    changes = change_frame(spark, cases)
+    told = with_links(changes, links_by_position(changes).localCheckpoint())
+    with_windows = attach_windows(told, window_frame(spark, cases), spec.margin)
     rows = change_rows(with_windows, spec).localCheckpoint()
     judged = fold_with_links(rows, spec)
     found: dict[int, list[Row]] = {case.number: [] for case in cases}
@@ -68,12 +72,14 @@ def change_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
 
 def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
     values = dict.fromkeys(CHANGES.names) | {name: change[name] for name in change if name in CHANGES.names}
+    source = str(change.get("source", number))
+    has_headers = not source.startswith(names.POSTGRESQL)
     return values | {
         "batch": 1,
-        "source": change.get("source", str(number)),
+        "source": source,
         "key": keyed(key),
-        "old_key": keyed(change["old_key"]),
-        "new_key": keyed(change["new_key"]),
+        "old_key": keyed(change["old_key"]) if has_headers else None,
+        "new_key": keyed(change["new_key"]) if has_headers else None,
         "present": change["present"] and sorted(change["present"]),
         "commit_ts": moment(change["commit_ts"]),
         "ingest_ts": moment(change["ingest_ts"]),
@@ -82,13 +88,18 @@ def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
     }
 
 
+def source_of(case: Case) -> str:
+    """The source that a case's changes name, and its windows."""
+    return next((str(change["source"]) for change in case.changes if "source" in change), str(case.number))
+
+
 def keyed(key: tuple[int, int] | None) -> dict[str, int] | None:
     return key and dict(zip(KEYS, key, strict=True))
 
 
 def window_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
     rows = [
-        dict(zip(WINDOWS.names, (str(case.number), opened, opened, moment(at), closed), strict=True))
+        dict(zip(WINDOWS.names, (source_of(case), opened, opened, moment(at), closed), strict=True))
         for case in cases
         for opened, at, closed, _ in case.windows
     ]

@@ -45,6 +45,7 @@ def parts() -> Mapping[str, Part]:
         "batches: markers": Part("test_simulated.py", "any_split and (markers or resolved)", 2 * split),
         "batches: positions": Part("test_simulated.py", "any_split and (positions or statements)", 2 * split),
         "batches: times": Part("test_simulated.py", "any_split and times", split),
+        "key changes": Part("test_simulated.py", "apart", split),
         "without a key": Part("test_keyless.py", "drawn", KEYLESS),
         "through catch_up": Part("test_batches_equal_oracle.py", "", 31),
     }

@@ -95,15 +95,17 @@ def stories(
     drifting: bool = False,
     number_from: int = 0,
     truncates: bool = False,
+    reads: bool = True,
 ) -> list[Story]:
     """As many sources as asked for, the ways in turn; with `drifting`, each ends with a lost change.
 
     `truncates`: some of their transactions truncate the table. (In one table with others, all of these would end.)
+    `reads`: rows are read, too. (In one table with others, what comes before a READ's place is looked at again.)
     """
     made = []
     for turn in range(count):
         number = number_from + turn
-        source = Source(number, ways[turn % len(ways)], random.Random(f"{from_seed}:{number}"), truncates)
+        source = Source(number, ways[turn % len(ways)], random.Random(f"{from_seed}:{number}"), truncates, reads)
         made.append(source.story(WAITS[turn // len(ways) % len(WAITS)] if drifting else None))
     return made
 
@@ -111,10 +113,11 @@ def stories(
 class Source:
     """A database with one table of a few rows, its log, and its clock."""
 
-    def __init__(self, number: int, way: str, chance: random.Random, truncates: bool) -> None:
-        self.number, self.way, self.chance, self.truncates = number, way, chance, truncates
+    def __init__(self, number: int, way: str, chance: random.Random, truncates: bool, reads: bool) -> None:
+        self.number, self.way, self.chance, self.truncates, self.is_read = number, way, chance, truncates, reads
         self.keys = list(range(1, chance.randint(2, 5) + 1))
         self.with_before, self.lean = chance.random() < 0.5, chance.random() < 0.5
+        self.without_headers = way in (MARKERS, RESOLVED, POSITIONS) and chance.random() < 0.5
         self.clock = chance.randrange(-2 * SECOND, 2 * SECOND)
         self.now, self.transactions, self.serial = SECOND, 0, 0
         self.state: dict[int, Image] = dict.fromkeys(self.keys)
@@ -128,7 +131,7 @@ class Source:
 
     def story(self, wait: int | None) -> Story:
         """Let the database live, read it, and tell what was delivered; `wait`: end with a change that gets lost."""
-        starts_late = self.chance.random() < 0.5
+        starts_late = self.is_read and self.chance.random() < 0.5
         # Of a row that is gone before its guarded READ, columns that no change carries stay unknown.
         self.lean = self.lean and not (starts_late and self.way in STAMPED_EARLY)
         for _ in range(self.chance.randint(3, 14)):
@@ -137,7 +140,7 @@ class Source:
         since = self.chance.randrange(self.now) if starts_late else None
         if since is not None:
             self.first_snapshot(since)
-        for _ in range(self.chance.randint(0, 4)):
+        for _ in range(self.chance.randint(0, 4) if self.is_read else 0):
             self.chunk((since or 0) + SLOWEST + self.chance.randrange(self.now + 20 * SECOND))
         drift = None if wait is None else self.drift(wait)
         told = [c for c in self.log if since is None or c["at"] > since]
@@ -178,22 +181,23 @@ class Source:
         if not free:
             return []
         key = only or self.chance.choice(free)
-        old, other = self.state[key], self.chance.choice(free)
+        old, empty = self.state[key], [k for k in free if self.state[k] is None and k != key]
         values = self.chance.randrange(9), f"b{self.chance.randrange(3)}", f"c{self.chance.randrange(3)}"
         mine.add(key)
         if old is None:
             return [self.change("insert", key, at, None, values)]
+        keep = self.chance.randrange(4)
+        new = tuple(v if n == keep or keep == 3 else o for n, (o, v) in enumerate(zip(old, values, strict=True)))
         if only or self.chance.random() < 0.65:
-            keep = self.chance.randrange(4)
-            new = tuple(v if n == keep or keep == 3 else o for n, (o, v) in enumerate(zip(old, values, strict=True)))
             return [self.change("update", key, at, old, new if not only else (old[0] + 10, *old[1:]))]
-        if self.chance.random() < 0.6 or self.state[other] is not None:
+        if self.chance.random() < 0.4 or not empty:
             return [self.change("delete", key, at, old, None)]
+        other = self.chance.choice(empty)
         mine.add(other)
-        moved = [self.change("delete", key, at, old, None), self.change("insert", other, at, None, old)]
-        moved[0]["new_key"], moved[1]["old_key"] = (self.number, other), (self.number, key)
-        moved[1]["serial"] = moved[0]["serial"]
-        return moved
+        gone, come = self.change("delete", key, at, old, None), self.change("insert", other, at, None, new, of=old)
+        gone["new_key"], come["old_key"] = (self.number, other), (self.number, key)
+        come["serial"] = gone["serial"]
+        return [gone, come]
 
     def truncate(self, at: int, mine: set[int]) -> Row:
         """All rows go at once."""
@@ -203,12 +207,12 @@ class Source:
         nothing = dict.fromkeys(("key", "row", "present", "before", "old_key", "new_key"))
         return nothing | {"op": "truncate", "content": 0, "stated": at, "serial": self.serial}
 
-    def change(self, op: str, key: int, at: int, old: Image, new: Image) -> Row:
-        """A change of one row, as the log has it but for what only the commit tells."""
+    def change(self, op: str, key: int, at: int, old: Image, new: Image, of: Image = None) -> Row:
+        """A change of one row, but for what only the commit tells; `of`: the row as the old key had it."""
         self.serial += 1
         self.state[key] = new
-        carried = {"a"} | {n for n, o, v in zip("abc", old or (), new or (), strict=False) if o != v}
-        present = {"case", "k", *carried} if self.lean and op == "update" else None
+        carried = {"a"} | {n for n, o, v in zip("abc", old or of or (), new or (), strict=False) if o != v}
+        present = {"case", "k", *carried} if self.lean and (op == "update" or of is not None) else None
         row = self.row(key, new if new is not None else old)
         told = {name: value if present is None or name in present else None for name, value in row.items()}
         return {
@@ -248,15 +252,18 @@ class Source:
 
     def image_in(self, change: Row) -> Image:
         """The whole row after a change, be it told whole or in part."""
-        images = [image for image in self.truth[change["key"][1]][-1:] if image is not None]
-        under = dict(zip("abc", images[-1], strict=True)) if images else {}
+        of = change["old_key"] or change["key"]
+        images = self.truth[of[1]][-2:] if change["old_key"] else self.truth[of[1]][-1:]
+        under = dict(zip("abc", images[0] or (), strict=False)) if images else {}
         over = {name: change["row"][name] for name in "abc" if change["present"] is None or name in change["present"]}
         return tuple((under | over)[name] for name in "abc")
 
     @property
     def name(self) -> str:
         """The source as changes name it: the engine knows by it whose positions are those of statements."""
-        return f"datastream-oracle:{self.number}" if self.way == STATEMENTS else str(self.number)
+        if self.way == STATEMENTS:
+            return f"datastream-oracle:{self.number}"
+        return f"postgresql:{self.number}" if self.without_headers else str(self.number)
 
     def row(self, key: int, image: Image) -> Row:
         return {"case": self.number, "k": key, **dict(zip("abc", image or (None,) * 3, strict=True))}

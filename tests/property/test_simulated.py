@@ -133,5 +133,15 @@ def test_any_split_into_batches_gives_the_same(
     assert sum(step.outcomes.get("healed", 0) for step in steps)
 
 
+@pytest.mark.parametrize("batches", SPLITS)
+def test_key_changes_whose_halves_come_apart_carry_their_values(
+    spark: SparkSession, project: ProjectSpec, batches: int
+) -> None:
+    told = stories(sum(BATCHED), SEED, ways=[POSITIONS], reads=False)
+    found, _ = fold_in_batches(spark, project, cases_of(told), RULES, batches, SEED)
+    wrong = [*untrue(told, found), *unlike_oracle(told, found)]
+    assert not wrong, f"{len(wrong)} of {len(told)}\n{explained(min(wrong, key=size), found)}"
+
+
 def size(story: Story) -> int:
     return len(story.case.changes)
