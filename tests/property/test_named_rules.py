@@ -302,6 +302,17 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [],
         [(1, 1, 2, "insert"), (None, 2, 2, "delete"), (5, 2, None, "insert")],
     ),
+    "a value handed over that a lost change replaced does not make the row another one": (
+        [
+            change("insert", 1, 1, 1, b="old", k=2),
+            change("delete", 2, 2, 1, k=2, tx_id="7", new_key=(0, 1)),
+            change("insert", 2, 2, 1, tx_id="7", old_key=(0, 2), present={"case", "k", "a"}),
+            # the update to b="new" is lost
+            change("delete", 4, 2, 1, tx_id="7", new_key=(0, 3), before=image(1) | {"b": "new"}),
+        ],
+        [],
+        [(1, 2, 2, "insert"), (None, 2, None, "delete")],
+    ),
 }
 
 
