@@ -49,6 +49,7 @@ EXPECTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_history_under_other_names(spark: SparkSession, project: ProjectSpec) -> None:
     shop = Shop(spark, project)
     spec = named(shop, names=DBT)

@@ -169,6 +169,7 @@ def test_a_change_stands_for_a_read_only_where_its_key_lies_in_the_chunk(spark: 
     assert [one.message.partition("announced ")[2] for one in short["short_snapshot"].sample] == ["6 rows; 5 came"]
 
 
+@pytest.mark.slow
 def test_without_markers_of_windows_every_change_meanwhile_can_stand_for_a_read(spark: SparkSession) -> None:
     """A read-only snapshot writes none; what it counted when it read, and what was then changed, sends no READ."""
     rows = [notice("STARTED", BEGINS), notice("TABLE_SCAN_COMPLETED", ENDS, 4)]

@@ -64,6 +64,7 @@ def test_all_handling_modes_of_times_give_the_same_times(spark: SparkSession) ->
             assert (row.reason, tuple(row.row)[1:]) == (None, known), mode
 
 
+@pytest.mark.slow
 def test_instants_are_text_in_every_mode(spark: SparkSession) -> None:
     for mode in TIMES:
         line = event("c", after={"id": 1, "at": "2023-11-14T23:13:20.123+01:00"})

@@ -15,7 +15,15 @@ EXTRACTS = Path(__file__).parents[2] / "data"
 TABLES = {"postgresql": POSTGRESQL, "mariadb": MARIADB}
 
 
-@pytest.mark.parametrize("name", ["postgresql.noschema", "postgresql.schema", "mariadb.noschema", "mariadb.schema"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "postgresql.noschema",
+        "postgresql.schema",
+        "mariadb.noschema",
+        pytest.param("mariadb.schema", marks=pytest.mark.slow),
+    ],
+)
 def test_recorded_changes_decode_to_their_events(spark: SparkSession, name: str) -> None:
     database, form = name.split(".")
     path = EXTRACTS / f"{name}.jsonl"
