@@ -16,6 +16,9 @@ from engine.spec.model import TableSpec
 UNORDERED: Final = ("datastream-json", "datastream-avro")
 """Formats whose files are in no order: what stands at one position need not stand together, nor in one file. Their
 streamed events have ids that stay when they are delivered again; those of READs do not."""
+RESTART_SECONDS: Final = 1
+"""No connector is back sooner. None that runs waits as long between two changes of one statement, but for a sink that
+stands still."""
 
 
 def refuse_new_columns(spec: TableSpec, shape: TableShape, known: T.StructType | None) -> None:
@@ -104,13 +107,15 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
     """Let the content hash tell equal rows at one position apart, and not tell apart what is delivered again.
 
     Equal rows of one statement, or of one snapshot, follow each other in their channel; delivered again, they follow
-    each other somewhere else.
+    each other somewhere else, or after a pause (`_passes`). Those of which the transaction's order is told are told
+    apart by it.
 
         line  position  image     is the row number
         10    5         A         1
         11    5         A         2
         90    5         A         1   delivered again
         91    5         A         2
+        92    5         A         1   delivered again after a pause
 
     Streamed events of the formats that are in no order are told apart by their ids, where they have them.
     """
@@ -124,13 +129,30 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
     has_id = F.lit(False)
     if spec.source.format in UNORDERED:
         has_id = (F.col("origin") == names.ORIGIN_STREAM) & (F.coalesce("event_id", F.lit("")) != "")
-        runs = placed.withColumn("_run", has_id.cast("int"))
+        runs = placed.withColumn("_run", has_id.cast("int")).withColumn("_pass", F.lit(0))
     else:
-        runs = placed.withColumn("_step", steps).withColumn("_run", F.sum("_step").over(in_turn))
+        runs = placed.withColumn("_step", steps).withColumn("_run", F.sum("_step").over(in_turn)).transform(_passes)
     read_at = F.when(F.col("position").isNull(), F.col("commit_ts"))
-    equal = Window.partitionBy("_lane", "_run", "position", read_at, "op", "key").orderBy("_at")
+    order = F.col("tx_order"), F.when(F.col("tx_order").isNull(), F.col("_at"))
+    equal = Window.partitionBy("_lane", "_run", "_pass", "position", read_at, "op", "key").orderBy(*order)
     values = [F.col("row")[name] for name in sorted(column.name for column in shape.columns)]
     image = [*values, *[value.isNull() for value in values]]
     counted = F.xxhash64(F.col("op"), F.dense_rank().over(equal), *image)
     hashed = F.when(has_id, F.xxhash64(F.col("op"), F.col("event_id"), *image)).otherwise(counted)
     return runs.select(*[hashed.alias(name) if name == "content_hash" else F.col(name) for name in changes.columns])
+
+
+def _passes(runs: DataFrame) -> DataFrame:
+    """Count the times that what stands at one position was delivered, one right after the other.
+
+    Needs: _lane, _run, _at. Gives: the same columns, then _pass.
+    Rows: 1:1.
+
+    A connector that begins again takes its time for that, and within one position it takes none. A long READ can pause
+    anywhere: of those the first one must come again, too.
+    """
+    in_run = Window.partitionBy("_lane", "_run").orderBy("_at", "op")
+    paused = F.col("ingest_ts") >= F.lag("ingest_ts").over(in_run) + F.make_dt_interval(secs=F.lit(RESTART_SECONDS))
+    is_first = F.struct("op", "key").eqNullSafe(F.first(F.struct("op", "key")).over(in_run))
+    begins = F.coalesce(paused & ((F.col("origin") == names.ORIGIN_STREAM) | is_first), F.lit(False))
+    return runs.withColumn("_begins", begins.cast("int")).withColumn("_pass", F.sum("_begins").over(in_run))

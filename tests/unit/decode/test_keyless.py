@@ -65,3 +65,29 @@ def test_what_is_in_order_is_counted_where_it_stands_together(spark: SparkSessio
     first, second, between, again = hashes(spark, "debezium-json", *[("a", line) for line in (here, here, there, here)])
     assert first == again == between
     assert second != first
+
+
+def taken(op: str, row: dict[str, Any], seconds: int, order: int | None = None) -> tuple[str, str]:
+    """A change at one and the same position that the connector took so many seconds after the first one."""
+    line = json.loads(event(op, after=row))
+    line["value"]["ts_ms"] += seconds * 1_000
+    line["value"]["transaction"] = None if order is None else {"id": "7", "total_order": order}
+    return "a", json.dumps(line)
+
+
+def test_what_comes_again_right_behind_itself_is_told_by_the_pause_before_it(spark: SparkSession) -> None:
+    other = {"id": 2, "v": "y"}
+    first, second, again, twice, later = hashes(
+        spark, "debezium-json", *[taken("c", A, seconds) for seconds in (0, 0, 60, 60, 3600)]
+    )
+    assert first == again == later
+    assert second == twice != first
+    snapshot = [taken("r", row, at) for row, at in ((A, 0), (other, 0), (A, 30), (other, 30), (other, 90))]
+    read, once, reread, once_more, equal = hashes(spark, "debezium-json", *snapshot)
+    assert (read, once) == (reread, once_more)
+    assert equal != once, "a READ that takes long is not one that begins again"
+
+
+def test_what_comes_again_right_behind_itself_is_told_by_its_order_in_the_transaction(spark: SparkSession) -> None:
+    first, again, second = hashes(spark, "debezium-json", *[taken("c", A, 0, order) for order in (3, 3, 4)])
+    assert first == again != second
