@@ -27,18 +27,19 @@ def is_unowned(declared: Collection[str]) -> Column:
 
 
 def check_unowned(delivery: Delivery, specs: Sequence[TableSpec], accepted: DataFrame | None = None) -> None:
-    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records. `accepted`:
-    where those are (file, line) that count no more.
+    """Refuse a source of which too much is nothing siltstone knows: no table would miss those records. What names a
+    table, if one that no spec declares, is that table's loss. `accepted`: where those are (file, line) that count no
+    more.
 
     Raises: SourceError.
     """
-    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] not in delivery.declared)
+    unowned = sum(r["records"] for r in delivery.classes if r["kind"] == REJECT and r["table"] is None)
     unowned -= sum(entry.pending.half_line for entry in delivery.counted.values())  # those are waited for
     read = sum(row["records"] for row in delivery.classes)
     allowed = max(spec.rejects_max_fraction for spec in specs)
     if unowned <= allowed * read:
         return
-    records = unowned_records(delivery, delivery.declared)
+    records = unowned_records(delivery, delivery.declared).where(F.col("table").isNull())
     if accepted is not None:
         records = records.join(accepted, on=PLACE, how="left_anti")
         unowned = records.count()

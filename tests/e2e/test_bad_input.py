@@ -214,6 +214,15 @@ def test_too_many_lines_of_no_table_are_told_with_their_reasons_and_places(shop:
     assert nothing_taken(shop)
 
 
+def test_rejects_of_a_table_that_no_spec_declares_are_kept_and_stop_no_other(shop: Shop) -> None:
+    others = [GOOD[0].replace('"table": "things"', '"table": "others"').replace('"op": "c"', '"op": "x"')] * 3
+    assert others[0] != GOOD[0]
+    shop.write("a.jsonl", [*GOOD, *others])
+    assert shop.run().exit_code == 0
+    assert len(shop.latest()) == 2
+    assert [row["table"] for row in shop.rows("rejects")] == ["shop.others"] * 3
+
+
 def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Do something when a file's records have been read, and before anybody asks what was wrong with some."""
 
