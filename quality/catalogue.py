@@ -47,7 +47,8 @@ CHECKS: Final = {
         Check(
             ORPHAN,
             "The first change of a key is a READ or an insert.",
-            "The key's beginning is missing: snapshot the table at the source, or add what came before position_from.",
+            "The key's beginning is missing: add what came before position_from. Where that is gone for good, snapshot "
+            "the table at the source, which puts latest right, and acknowledge the gap: what was before stays unknown.",
         ),
         Check(
             DOUBLE_INSERT,

@@ -203,18 +203,29 @@ def double_insert() -> Column:
 
 
 def against_time(look: Look) -> Column:
-    """A change committed before what stands before it in the log, or after the connector took it. Clocks may differ."""
+    """A change committed before what stands before it in the log, or after the connector took it. Clocks may differ.
+
+    Where nobody says when the change was taken, one that lies ahead of this very moment lies ahead of that, too.
+    """
     skew = F.make_dt_interval(secs=F.lit(look.skew.total_seconds()))
     own, before = F.col("change.commit_ts"), F.col("committed")
     ahead = seconds_between(F.col("change.ingest_ts"), own)
-    return F.when(
-        is_judged() & (own > F.col("change.ingest_ts") + skew),
-        F.concat(F.lit("the commit time is "), ahead, F.lit(" s after the connector took the change")),
-    ).when(
-        is_judged() & (own + skew < before),
-        F.concat(
-            F.lit("the commit time is "), seconds_between(own, before), F.lit(" s before that of an earlier change")
-        ),
+    is_untaken = F.col("change.ingest_ts").isNull()
+    return (
+        F.when(
+            is_judged() & (own > F.col("change.ingest_ts") + skew),
+            F.concat(F.lit("the commit time is "), ahead, F.lit(" s after the connector took the change")),
+        )
+        .when(
+            is_judged() & is_untaken & (own > F.current_timestamp() + skew),
+            F.concat(F.lit("the commit time, "), own.cast("string"), F.lit(", lies in the future")),
+        )
+        .when(
+            is_judged() & (own + skew < before),
+            F.concat(
+                F.lit("the commit time is "), seconds_between(own, before), F.lit(" s before that of an earlier change")
+            ),
+        )
     )
 
 

@@ -205,16 +205,20 @@ def test_a_commit_time_that_runs_against_the_order_or_ahead_of_the_connector_is_
         more = {"commit_ts": moment, "ingest_ts": moment if taken is None else NOON + taken * SECOND}
         return change(number, "insert" if number == 10 else "update", key, row(number), **more)
 
+    untaken = stamped(10, "of a time to come", 10**10) | {"ingest_ts": None}
     changes = [
+        untaken,
         *(stamped(10, "sound", 50), stamped(11, "sound", 46), stamped(12, "sound", 60)),
         *(stamped(10, "against", 50), stamped(11, "against", 40), stamped(12, "against", 60)),
         *(stamped(10, "ahead", 50, taken=44), stamped(10, "a little ahead", 50, taken=46)),
     ]
-    folded = fold(changes, [], Rules(tuple(ROW.names), ("k",)))
+    timed = [one | {"ingest_ts": one["ingest_ts"] or one["commit_ts"]} for one in changes]
+    folded = fold(timed, [], Rules(tuple(ROW.names), ("k",)))
     stage = Stage(spark, ROW, ("k",))
     tables = Tables(stage.changes(changes), stage.history(folded[0]), stage.latest(folded[1]), stage.control([]))
     found = find(tables, spec(), 0, ["time_against_order"])["time_against_order"]
     assert {(one.key, one.position_to, one.message) for one in found.sample} == {
+        ('{"k":"of a time to come"}', place(10), "the commit time, 2343-08-12 08:00:00, lies in the future"),
         ('{"k":"against"}', place(11), "the commit time is 10.000 s before that of an earlier change"),
         ('{"k":"ahead"}', place(10), "the commit time is 6.000 s after the connector took the change"),
     }
