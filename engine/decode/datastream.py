@@ -11,6 +11,10 @@ called. All times are UTC.
     SQL Server   time, LSN, physical location                            only a time
 
 A key change is an UPDATE-DELETE and an UPDATE-INSERT at one position, the delete first.
+
+Streams of MySQL with GTIDs call the place in the log `binlog_file` and `binlog_position`, and their method `cdc`: so in
+the recording `mysql-BookSeries.avro` of Google's Dataflow templates (2025). It is a place of the server
+`datastream_master_server_id`, which another one can follow: `gtid` and that number tell epochs, not the order.
 """
 
 from __future__ import annotations
@@ -32,7 +36,8 @@ MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserv
 
 _METADATA: Final = (
     "schema", "table", "database", "row_id", "scn", "ssn", "rs_id", "tx_id", "log_file", "log_position", "lsn",
-    "physical_location", "change_type", "is_deleted", "primary_keys", "replication_index",
+    "physical_location", "change_type", "is_deleted", "primary_keys", "replication_index", "binlog_file",
+    "binlog_position",
 )  # fmt: skip
 _EVENT: Final = ("uuid", "read_timestamp", "source_timestamp", "read_method", "stream_name", "payload")
 _FIELDS: Final = ", ".join(f"{name} string" for name in _EVENT)
@@ -103,7 +108,7 @@ def _source_kind(event: Column, meta: Column) -> Column:
         F.when(meta["lsn"].contains(":") | some_sqlserver, SQLSERVER)
         .when(meta["lsn"].contains("/"), POSTGRESQL)
         .when(some_oracle, ORACLE)
-        .when(meta["log_position"].isNotNull(), MYSQL)
+        .when(F.coalesce(meta["log_position"], meta["binlog_position"]).isNotNull(), MYSQL)
         .when(method.startswith("mysql"), MYSQL)
         .when(method.startswith("oracle"), ORACLE)
         .when(method.startswith("postgres"), POSTGRESQL)
@@ -138,8 +143,9 @@ def _placed(parsed: DataFrame) -> DataFrame:
     """Is it a READ; what it does; where it stands."""
     meta, kind = F.col("_meta"), F.col("_kind")
     half = F.when(F.col("_change") == "UPDATE-DELETE", 0).otherwise(1)
+    log_file, log_position = _binlog(meta)
     nowhere = (
-        F.when(kind == MYSQL, _blank(meta["log_file"]) | ~_positive(meta["log_position"]))
+        F.when(kind == MYSQL, _blank(log_file) | ~_positive(log_position))
         .when(kind == ORACLE, ~_positive(meta["scn"]) | _is_unlogged(meta))
         .otherwise(_blank(meta["lsn"]))
     )
@@ -147,7 +153,7 @@ def _placed(parsed: DataFrame) -> DataFrame:
     streamed = (
         F.when(
             kind == MYSQL,
-            position.datastream_mysql(meta["log_file"], meta["log_position"], F.col("commit_ts"), half),
+            position.datastream_mysql(log_file, log_position, F.col("commit_ts"), half),
         )
         .when(kind == ORACLE, position.datastream_oracle(meta["scn"], meta["rs_id"], meta["ssn"], half))
         .when(kind == POSTGRESQL, position.datastream_postgresql(moment, meta["lsn"], half))
@@ -160,6 +166,15 @@ def _placed(parsed: DataFrame) -> DataFrame:
     seen = F.when(kind == ORACLE, position.datastream_oracle_read(meta["scn"]))
     return parsed.select("*", is_read.alias("_is_read"), nowhere.alias("_nowhere")).select(
         "*", F.when(F.col("_is_read"), seen).when(~F.col("_nowhere"), streamed).alias("position")
+    )
+
+
+def _binlog(meta: Column) -> tuple[Column, Column]:
+    """The file of MySQL's log and the position in it, whichever names the stream has for them."""
+    is_renamed = _blank(meta["log_file"])
+    return (
+        F.when(is_renamed, meta["binlog_file"]).otherwise(meta["log_file"]),
+        F.when(is_renamed, meta["binlog_position"]).otherwise(meta["log_position"]),
     )
 
 

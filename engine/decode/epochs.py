@@ -21,9 +21,12 @@ from engine.spec.model import EpochSpec
 _DIGITS: Final = len(SECOND_EPOCH)
 _OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by itself, inside each declared one
 UNTOLD: Final = (
-    "a READ says of no server of which epoch it is: give the epoch an until, or a path, beside server_id and gtid"
+    "an event that names no server (a READ, a stream of Datastream without GTIDs) does not say of which epoch it is:"
+    " give the epoch an until, or a path, beside server_id and gtid"
 )
 _PLACES: Final = ("$.value.payload.source.", "$.value.source.", "$.payload.source.", "$.source.")
+_DATASTREAM: Final = "datastream-"  # how the names of its sources begin
+_IN_DATASTREAM: Final = {"server_id": "datastream_master_server_id", "gtid": "gtid"}
 
 
 def with_epochs(envelopes: DataFrame, epochs: Sequence[EpochSpec]) -> DataFrame:
@@ -71,8 +74,8 @@ def _number(position: Column) -> Column:
 def holds(epoch: EpochSpec) -> Column:
     """Whether an event is of the epoch: all of its conditions hold, and what the event does not say does not.
 
-    A READ of MySQL says of no server and of no GTID: it is of the epoch if the other conditions hold; null where there
-    are none.
+    A READ of MySQL says of no server and of no GTID, nor does a stream of Datastream that was made without GTIDs: it is
+    of the epoch if the other conditions hold; null where there are none.
     """
     of_server, others = [], []
     if epoch.server_id is not None:
@@ -88,14 +91,15 @@ def holds(epoch: EpochSpec) -> Column:
         return held
     server, gtid = from_source("server_id").try_cast("bigint"), from_source("gtid")
     is_silent = (F.coalesce(server, F.lit(0)) == 0) & (F.coalesce(gtid, F.lit("")) == "")
-    is_silent = is_silent & F.coalesce(F.col("op") == OP_READ, F.lit(False))
+    is_silent = is_silent & F.coalesce((F.col("op") == OP_READ) | F.col("source").startswith(_DATASTREAM), F.lit(False))
     told = F.coalesce(reduce(and_, others), F.lit(False)) if others else F.lit(None).cast("boolean")
     return F.when(is_silent, told).otherwise(held)
 
 
 def from_source(name: str) -> Column:
-    """A field of Debezium's source block."""
-    return F.coalesce(*[F.get_json_object("text", f"{place}{name}") for place in _PLACES])
+    """A field of Debezium's source block, or the one of Datastream's metadata that says the same."""
+    paths = [*[f"{place}{name}" for place in _PLACES], f"$.source_metadata.{_IN_DATASTREAM[name]}"]
+    return F.coalesce(*[F.get_json_object("text", path) for path in paths])
 
 
 def ending(pattern: str) -> str:

@@ -8,6 +8,7 @@ from engine.recognise.sample import parsed
 
 ORDER: Final = "the source's log: binlog position, SCN, or time and LSN"
 _ORACLE: Final = ("scn", "rs_id", "row_id", "ssn")
+_BINLOG: Final = ("log_position", "binlog_position")
 ROW_ID: Final = "ROW_ID"
 
 
@@ -36,7 +37,7 @@ def _is_mysql(record: Mapping[str, Any], meta: Mapping[str, Any]) -> bool:
         return False
     if meta.get("replication_index") is not None:
         return False
-    if meta.get("log_position") is not None or method.startswith("mysql"):
+    if any(meta.get(name) is not None for name in _BINLOG) or method.startswith("mysql"):
         return True
     if method.startswith(("oracle", "postgres", "sqlserver")):
         return False

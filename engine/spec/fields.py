@@ -300,8 +300,8 @@ def settings_fit(form: str, said: Iterable[str]) -> None:
 def epochs_fit(form: str, said: Iterable[Collection[str]]) -> None:
     """Refuses conditions of epochs that no event of the format can meet. `said`: those of each epoch."""
     for name in ("server_id", "gtid"):
-        if form not in DEBEZIUM and any(name in conditions for conditions in said):
-            refuse(f"an epoch's {name} is told by events of Debezium, not of {form}", "write until, or path.")
+        if form in UNNAMED_SOURCES and any(name in conditions for conditions in said):
+            refuse(f"an epoch's {name} is of events of Debezium and Datastream, not of {form}", "write until, or path.")
 
 
 def order_fits(form: str, order: str) -> None:

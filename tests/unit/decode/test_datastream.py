@@ -4,18 +4,25 @@ import json
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import fastavro
 import pytest
 from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
 
 from engine.decode import envelopes
+from engine.decode.records import datastream_records
+from engine.inputs.containers import file_rows
 from engine.spec.model import SourceSpec
 from tests.recordings import DATA
 from tests.unit.decode.given import decoded, lines, spec
+from tests.unit.decode.test_avro import record
 
-SOURCE = SourceSpec("datastream-json", "x")
+SOURCE, AVRO = SourceSpec("datastream-json", "x"), SourceSpec("datastream-avro", "x")
 TIME = "2024-05-06T12:16:01"
+UUID = "2b77cb55-84a2-11ee-8612-42010a8e004a"
 
 
 def event(change: str | None, time: str | None = TIME, payload: Any = None, method: str = "cdc", **meta: Any) -> str:
@@ -26,6 +33,13 @@ def event(change: str | None, time: str | None = TIME, payload: Any = None, meth
 
 def mysql(change: str | None, file: str | None, pos: int | None, time: str | None = TIME, **meta: Any) -> str:
     return event(change, time, database="db", log_file=file, log_position=pos, primary_keys=["id"], **meta)
+
+
+def gtids(change: str | None, file: str | None, pos: Any, time: str | None = TIME, **meta: Any) -> str:
+    """Of a stream of MySQL with GTIDs."""
+    server = {"gtid": f"{UUID}:{pos}", "datastream_master_server_uuid": UUID, "datastream_master_server_id": 2241748814}
+    place = {"binlog_file": file, "binlog_position": pos}
+    return event(change, time, database="db", primary_keys=["id"], **server, **place, **meta)
 
 
 def oracle(change: str | None, scn: int, rs_id: str | None, ssn: int = 0, time: str = TIME, **meta: Any) -> str:
@@ -53,6 +67,12 @@ ORDERED = [
     (mysql("UPDATE", "b.000001", 23), mysql("UPDATE", "b.000001", 123)),
     (mysql("UPDATE", "b.09", 4), mysql("UPDATE", "b.10", 4)),
     (postgresql("UPDATE", "9/FF"), postgresql("UPDATE", "10/00")),
+    (gtids("INSERT", "mysql-bin.000634", 22803), gtids("UPDATE-INSERT", "mysql-bin.000634", "123118")),
+    (gtids("DELETE", "b.999999", 9), gtids("INSERT", "b.1000000", 4)),
+    (gtids("UPDATE-DELETE", "b.1", 9), gtids("UPDATE-INSERT", "b.1", 9, "2024-05-06T12:16:02")),
+    # A stream made anew with GTIDs goes on in the log of the one before.
+    (mysql("INSERT", "b.000001", 9), gtids("INSERT", "b.000001", 10)),
+    (mysql("INSERT", "b.000009", 9), gtids("INSERT", "b.000010", 4, log_file="", log_position=0)),
     (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9)),
     (mysql("UPDATE-DELETE", "b.000001", 9), mysql("UPDATE-INSERT", "b.000001", 9, "2024-05-06T12:16:02")),
     (postgresql("UPDATE", "5E30A78/3B9ACA00"), postgresql("UPDATE", "16000000/2")),
@@ -73,6 +93,11 @@ KNOWN = [
     (mysql("INSERT", None, -1), ("read", "snapshot", "db.t", '{"id":null}', False)),
     (mysql("UPDATE-INSERT", "b.1", 4), ("update", "stream", "db.t", '{"id":null}', True)),
     (mysql("UPDATE-DELETE", "b.1", 4), ("delete", "stream", "db.t", '{"id":null}', True)),
+    (gtids("INSERT", "b.1", 4), ("insert", "stream", "db.t", '{"id":null}', True)),
+    (gtids("UPDATE-INSERT", "b.1", 4), ("update", "stream", "db.t", '{"id":null}', True)),
+    (gtids("DELETE", "b.1", 4), ("delete", "stream", "db.t", '{"id":null}', True)),
+    (gtids("INSERT", None, None, method="backfill"), ("read", "snapshot", "db.t", '{"id":null}', False)),
+    (event("UPDATE", schema="public", lsn="0/1"), ("update", "stream", "public.t", None, True)),
     (oracle(None, 7, None, row_id="AAA"), ("read", "snapshot", "HR.t", '{"ROW_ID":"AAA"}', True)),
     (oracle("INSERT", -1, "", primary_keys=["ID"]), ("read", "snapshot", "HR.t", '{"id":null}', False)),
     (oracle("UPDATE-INSERT", 7, "0x1.2.3"), ("insert", "stream", "HR.t", None, True)),
@@ -93,6 +118,7 @@ REJECTED = [
     (postgresql("UPDATE", "16/2A50H3"), "a streamed change without a position"),
     (mysql("UPDATE", "", 0), "a streamed change without a position"),
     (mysql("UPDATE", "no number", 7), "a streamed change without a position"),
+    (gtids("DELETE", None, None), "a streamed change without a position"),
     (mysql("MERGE", "b.1", 7), 'unknown change_type "MERGE"'),
     (mysql("INSERT", "b.1", 7, "yesterday"), None),  # the time of reading stands in
     (oracle("INSERT", 7, "0x1.2.3", time="yesterday"), None),
@@ -123,6 +149,34 @@ def test_an_event_is_told_by_what_it_carries(found: list[Row]) -> None:
     assert told == [expected for _, expected in KNOWN]
     assert {row.reason for row in rows} == {None}
     assert [row.connector for row in rows[-2:]] == ["datastream-oracle", "datastream-sqlserver"]
+
+
+def test_one_place_in_the_log_is_one_position_whichever_names_it_has(spark: SparkSession) -> None:
+    texts = [mysql("DELETE", "b.634", 22803), gtids("DELETE", "b.634", 22803)]
+    one, other = envelopes(lines(spark, texts), SOURCE).select("position", "source", "connector").collect()
+    assert one == other
+
+
+def test_an_avro_file_of_a_stream_with_gtids_has_its_places_in_the_log(spark: SparkSession, tmp_path: Path) -> None:
+    maybe = {name: ["null", "string"] for name in ("database", "table", "change_type", "gtid", "binlog_file")}
+    fields: dict[str, Any] = maybe | {
+        "datastream_master_server_id": ["null", "long"],
+        "binlog_position": ["null", "long"],
+    }
+    fields |= {"is_deleted": ["null", "boolean"], "primary_keys": {"type": "array", "items": ["null", "string"]}}
+    millis = {"logicalType": "timestamp-millis", "type": "long"}
+    head = {"uuid": "string", "source_timestamp": millis, "read_method": "string"}
+    parts = {"source_metadata": record("source_metadata", fields), "payload": record("payload", {"id": "int"})}
+    path = tmp_path / "a.avro"
+    told = [json.loads(gtids(change, "mysql-bin.000634", 22803)) for change in ("INSERT", "DELETE")]
+    with path.open("wb") as file:
+        schema = record("db_t", head | parts)
+        fastavro.writer(file, schema, [row | {"source_timestamp": 1_746_486_781_000} for row in told])
+    rows = file_rows(spark, "avro", json.dumps(schema), [str(path)], AVRO)
+    texts = datastream_records(rows, json.dumps(schema)).withColumn("line", F.col("row"))
+    found = [(row.op, row.table, row.position) for row in envelopes(texts, AVRO).collect()]
+    place = f"0000-0000027A-0000000000005913-{1_746_486_781_000_000:016X}-1"
+    assert sorted(found) == [("delete", "db.t", place), ("insert", "db.t", place)]
 
 
 def test_what_is_no_change_is_rejected_with_its_reason(found: list[Row]) -> None:

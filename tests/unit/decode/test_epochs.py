@@ -9,7 +9,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import envelopes
-from engine.decode.epochs import declared_epoch, is_second
+from engine.decode.epochs import UNTOLD, declared_epoch, is_second
 from engine.errors import SpecError
 from engine.spec import table_spec
 from engine.spec.model import EpochSpec, ProjectSpec, SourceSpec
@@ -60,6 +60,29 @@ def test_a_read_says_of_no_server_of_which_epoch_it_is(spark: SparkSession) -> N
         ("reject", True),
         ("change", None),
     ]
+
+
+def test_streams_of_datastream_with_gtids_tell_the_server_and_those_without_need_a_time(spark: SparkSession) -> None:
+    uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
+
+    def change(file: str, server: int | None, at: datetime, place: str = "binlog") -> str:
+        meta: dict[str, Any] = {"database": "db", "table": "t", "change_type": "UPDATE-INSERT", "primary_keys": ["id"]}
+        if server is not None:
+            meta |= {"gtid": f"{uuid if server == 1 else 'other'}:23", "datastream_master_server_id": server}
+        meta |= {f"{place}_file": file, f"{place}_position": 4}
+        return json.dumps({"source_timestamp": at.isoformat(), "source_metadata": meta, "payload": {"id": 1}})
+
+    texts = [change("b.9", 1, FEBRUARY), change("b.1", 2, FEBRUARY), change("b.8", None, FEBRUARY, "log")]
+    rows = lines(spark, [*texts, change("b.2", None, MARCH, "log")])
+
+    def told(*rules: EpochSpec) -> list[Any]:
+        source = SourceSpec("datastream-json", "x", epochs=rules)
+        found = envelopes(rows, source).orderBy("line").collect()
+        return [row.position[:13] if row.kind == "change" else row.reason for row in found]
+
+    of_time = ["0000-00000009", "0002-00000001", "0000-00000008", "0002-00000002"]
+    assert told(EpochSpec(server_id=1, until=UNTIL)) == told(EpochSpec(gtid=uuid, until=UNTIL)) == of_time
+    assert told(EpochSpec(server_id=1)) == [*of_time[:2], UNTOLD, UNTOLD]
 
 
 def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSession) -> None:

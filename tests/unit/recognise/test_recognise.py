@@ -90,6 +90,10 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     oracle = {"schema": "HR", "database": "xe", "table": "JOBS"} | dict.fromkeys(("scn", "rs_id", "row_id", "log_file"))
     plain = DATASTREAM | {"read_method": "backfill", "source_metadata": oracle}
     assert found(place("backfill.jsonl", plain)) == [("HR.JOBS", "datastream-json", set())]
+    gtids = {"database": "shop", "schema": "", "table": "items", "gtid": "u:1", "binlog_position": 4}
+    assert (
+        found(place("gtids.jsonl", DATASTREAM | {"read_method": "cdc", "source_metadata": gtids}))[0][0] == "shop.items"
+    )
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
