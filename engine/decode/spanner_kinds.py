@@ -42,7 +42,7 @@ def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) ->
     mod_type = record["mod_type"]
     data = (
         F.when(
-            record["table_name"].isNull(),
+            F.coalesce(record["table_name"], F.lit("")) == "",
             F.when(F.exists(mods, _is_of_message), OF_MESSAGE).otherwise("table_name is missing"),
         )
         .when(record["commit_timestamp"].isNull(), "commit_timestamp is missing")

@@ -48,6 +48,8 @@ def _of_data(record: Mapping[str, Any]) -> Iterator[Fact]:
     types = opened(_spelt(record, "column_types", "columnTypes", "rowType"))
     schema = {"column_types": types} if isinstance(types, list) else None
     table = _spelt(record, "table_name", "tableName")
+    if table == "":  # a run rejects it
+        return
     inserted = _spelt(record, "mod_type", "modType") == "INSERT"
     for mod in opened(_spelt(record, "mods")) or ():
         row = opened(mod)

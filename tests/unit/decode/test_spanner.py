@@ -143,6 +143,7 @@ def test_control_events_and_rejects_are_told(spark: SparkSession) -> None:
         ({"partition_event_record": {"commit_timestamp": "2023-01-01T00:00:00Z"}}, "control", "partition_event"),
         (record(mod_type="UPSERT"), "reject", 'unknown mod_type "UPSERT"'),
         (record(table_name=None), "reject", "table_name is missing"),
+        (camel(record(table_name="")), "reject", "table_name is missing"),
         *[(spelled({"data_change_record": MESSAGE}), "reject", OF_MESSAGE) for spelled in (dict, all_camel)],
         (record(commit_timestamp="yesterday"), "reject", "commit_timestamp is no timestamp"),
         (record(server_transaction_id=None), "reject", "server_transaction_id is missing"),

@@ -89,6 +89,8 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("spanner.jsonl", pg, SPANNER, camel)) == [("Singers", "spanner-json", {("SingerId",)})]
     oracle = {"schema": "HR", "database": "xe", "table": "JOBS"} | dict.fromkeys(("scn", "rs_id", "row_id", "log_file"))
     plain = DATASTREAM | {"read_method": "backfill", "source_metadata": oracle}
+    nameless = place("nameless.jsonl", pg, SPANNER | {"table_name": ""})  # a run rejects the second one
+    assert found(nameless) == [("Singers", "spanner-json", {("SingerId",)})]
     assert found(place("backfill.jsonl", plain)) == [("HR.JOBS", "datastream-json", set())]
     gtids = {"database": "shop", "schema": "", "table": "items", "gtid": "u:1", "binlog_position": 4}
     assert (
