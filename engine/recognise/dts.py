@@ -39,7 +39,8 @@ def facts(record: Any) -> Sequence[Fact] | None:
         return []
     schema = {"dts": record["source"]["sourceType"], "fields": fields, "told": _told(record, image)}
     row = {field["name"]: _plain(value) for field, value in zip(fields, image, strict=True) if value != _ABSENT}
-    return [Fact(table, _keys(record), schema, row, record["operation"] in ("INSERT", "INIT"))]
+    inserted = record["operation"] in ("INSERT", "INIT")
+    return [Fact(table, _keys(record), schema, row, inserted, _is_keyless(record, image))]
 
 
 @cache
@@ -61,9 +62,26 @@ def _table(record: Mapping[str, Any]) -> str | None:
 def _keys(record: Mapping[str, Any]) -> tuple[str, ...]:
     """The columns of the primary key, or of the only unique one."""
     try:
-        return key_columns(f'{{"pk_uk_info":{json.dumps(json.loads(record["tags"].get("pk_uk_info") or "{}"))}}}')
-    except (ValueError, AttributeError):  # no JSON, or no object
+        return key_columns(f'{{"pk_uk_info":{json.dumps(_key_info(record) or {})}}}')
+    except AttributeError:  # no object
         return ()
+
+
+def _key_info(record: Mapping[str, Any]) -> Any:
+    """What the record says of keys; None where it says nothing, or no JSON."""
+    try:
+        return json.loads(record["tags"].get("pk_uk_info") or "null")
+    except ValueError:
+        return None
+
+
+def _is_keyless(record: Mapping[str, Any], image: Sequence[Any]) -> bool | None:
+    """Whether the record says that there is no key, and has the rows whole, by which a run then knows them."""
+    told = _key_info(record)
+    if not isinstance(told, Mapping):
+        return None
+    known_by = record["beforeImages"] if record["operation"] == "UPDATE" else image
+    return not any(told.values()) and isinstance(known_by, list) and _ABSENT not in known_by
 
 
 def _told(record: Mapping[str, Any], image: Sequence[Any]) -> str:
