@@ -3,6 +3,7 @@
 Each half says the other one's key; where events have lost their headers, the position that both stand at links them.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -10,20 +11,24 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.history.rules import FoldRules
-from engine.history.timeline import never_null
+from engine.history.timeline import is_told, never_null
 
 _AT: Final = ("source", "position")
 
 
-def is_lone_insert() -> Column:
+def is_lone_insert(keys: Sequence[str]) -> Column:
     """True for an insert that must be half of a key change, and does not say of which: PostgreSQL leaves values out of
     updates only, and gives every row that one changes a place of its own in the log."""
-    return _is_half(names.OP_INSERT) & F.col("old_key").isNull() & F.col("present").isNotNull()
+    return _is_half(names.OP_INSERT) & ~is_told("old_key", keys) & F.col("present").isNotNull()
 
 
-def is_lone_delete() -> Column:
+def is_lone_delete(keys: Sequence[str]) -> Column:
     """True for a delete that can be the other half of one."""
-    return _is_half(names.OP_DELETE) & F.col("new_key").isNull()
+    return _is_half(names.OP_DELETE) & ~is_told("new_key", keys)
+
+
+def _keys(changes: DataFrame) -> list[str]:
+    return changes.select("key.*").columns
 
 
 def _is_half(op: str) -> Column:
@@ -38,8 +43,9 @@ def links_by_position(changes: DataFrame) -> DataFrame:
     Rows: one a key change. Where several keys are given up, or taken, at one position, nobody knows which is whose: old
         connectors gave all changes of a transaction the same.
     """
-    taken = _only_key(changes.where(is_lone_insert()), "taken")
-    given = _only_key(changes.where(is_lone_delete()), "given")
+    keys = _keys(changes)
+    taken = _only_key(changes.where(is_lone_insert(keys)), "taken")
+    given = _only_key(changes.where(is_lone_delete(keys)), "given")
     return taken.join(given, on=list(_AT), how="inner")  # one key a position on either side
 
 
@@ -58,9 +64,10 @@ def with_links(changes: DataFrame, links: DataFrame | None) -> DataFrame:
     """
     if links is None:
         return changes
+    keys = _keys(changes)
     told = {
-        "old_key": F.when(is_lone_insert(), F.col("given")).otherwise(F.col("old_key")),
-        "new_key": F.when(is_lone_delete(), F.col("taken")).otherwise(F.col("new_key")),
+        "old_key": F.when(is_lone_insert(keys), F.coalesce("given", "old_key")).otherwise(F.col("old_key")),
+        "new_key": F.when(is_lone_delete(keys), F.coalesce("taken", "new_key")).otherwise(F.col("new_key")),
     }
     joined = changes.join(F.broadcast(links), on=list(_AT), how="left")  # one link a position
     return joined.select(*[told.get(name, F.col(name)).alias(name) for name in changes.columns])
@@ -79,12 +86,13 @@ def keys_rejoined(inserts: DataFrame, deletes: DataFrame, older: DataFrame) -> D
         that were folded before, at the positions of these.
     Gives: key.
     """
+    keys = _keys(older)
 
     def taken(of: DataFrame, halves: DataFrame) -> DataFrame:
-        others = halves.where(is_lone_delete()).select(*_AT)
-        return of.where(is_lone_insert()).join(others, on=list(_AT), how="left_semi").select("key")
+        others = halves.where(is_lone_delete(keys)).select(*_AT)
+        return of.where(is_lone_insert(keys)).join(others, on=list(_AT), how="left_semi").select("key")
 
-    named = deletes.where(F.col("new_key").isNotNull()).select(F.col("new_key").alias("key"))
+    named = deletes.where(is_told("new_key", keys)).select(F.col("new_key").alias("key"))
     return named.unionByName(taken(inserts, older)).unionByName(taken(older, deletes))
 
 
@@ -95,7 +103,8 @@ def owing_inserts(changes: DataFrame) -> DataFrame:
     Gives: the same columns.
     Rows: filters.
     """
-    return changes.where((F.col("op") == names.OP_INSERT) & F.col("old_key").isNotNull() & F.col("present").isNotNull())
+    is_half = (F.col("op") == names.OP_INSERT) & is_told("old_key", _keys(changes))
+    return changes.where(is_half & F.col("present").isNotNull())
 
 
 def owed_keys(changes: DataFrame, judged: DataFrame, rules: FoldRules) -> DataFrame:

@@ -1,5 +1,6 @@
 """One key's rows in one shape: the open version the fold starts from, then its changes; keys with late work marked."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import reduce
 
@@ -50,6 +51,8 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     ts = F.coalesce(stamped, "ingest_ts")
     in_log = F.least("low_ts", ts - F.when(has_statement_positions(), guard).otherwise(margin))
     low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
+    # What is told in part is not told; but a key that is given up is so, whoever takes it: the new one stays.
+    old_key = F.col("old_key") if rules.keyless else F.when(is_told("old_key", rules.keys), F.col("old_key"))
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
@@ -71,7 +74,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         whole_row("row", rules.columns).alias("row"),
         "present",
         "rescued",
-        "old_key",
+        old_key.alias("old_key"),
         "new_key",
         whole_row("before", rules.columns).alias("before"),
         "batch",
@@ -249,6 +252,12 @@ def never_null(condition: Column) -> Column:
 def key_of(rules: FoldRules) -> Column:
     """The key of a history or latest row, as a struct."""
     return F.struct(*[F.col(quoted(name)).alias(name) for name in rules.keys])
+
+
+def is_told(half: str, keys: Sequence[str]) -> Column:
+    """True where all of the other half's key is known: a header holds the message's key, which can have fewer columns
+    than the table's."""
+    return reduce(lambda one, other: one & other, [F.col(half)[name].isNotNull() for name in keys])
 
 
 def whole_row(struct: str, columns: tuple[str, ...]) -> Column:

@@ -32,7 +32,7 @@ def keys_in_two_batches(work: Folding, everything: DataFrame) -> DataFrame:
     """
     told = ("source", "position", "op", "key", "old_key", "new_key", "present")
     is_new = F.col("batch") > work.folded.batch
-    halves = [is_lone_insert(), is_behind(work.folded.owing)]
+    halves = [is_lone_insert(work.keys), is_behind(work.folded.owing)]
     inserts, deletes = (everything.where(is_new & half).select(*told).transform(checkpointed) for half in halves)
     bounds = inserts.unionByName(deletes).agg(F.min("position").alias("first"), F.max("position").alias("last")).first()
     assert bounds is not None

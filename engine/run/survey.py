@@ -75,6 +75,7 @@ def counts(work: Folding) -> list[Column]:
     carries_row = F.col("op").isin(names.OP_READ, names.OP_INSERT, names.OP_UPDATE) & F.col("present").isNotNull()
     columns = F.array(*[F.lit(name) for name in work.row.names])
     is_placed = F.col("is_read") & F.col("position").isNotNull()
+    is_lone = is_lone_insert(work.keys[:1])  # `change_rows` tells old keys as a whole, or not
     owes = F.col("old_key").isNotNull() & F.col("present").isNotNull()
     return [
         F.count("*").alias("changes"),
@@ -84,9 +85,9 @@ def counts(work: Folding) -> list[Column]:
         F.max(F.when(is_guarded(), F.unix_micros("ts"))).alias("read_ts"),
         F.count_if(F.col("new_key").isNotNull()).alias("swaps"),  # with a row before, too; that is not read for this
         F.count_if(owes).alias("owing"),
-        F.max(F.when(owes | is_lone_insert(), F.col("position"))).alias("owing_at"),
-        F.count_if(is_lone_insert()).alias("lone"),
-        F.count_if(is_lone_insert() | never_null(is_behind(work.folded.owing))).alias("apart"),
+        F.max(F.when(owes | is_lone, F.col("position"))).alias("owing_at"),
+        F.count_if(is_lone).alias("lone"),
+        F.count_if(is_lone | never_null(is_behind(work.folded.owing))).alias("apart"),
         F.array_distinct(F.flatten(F.collect_set(F.when(carries_row, F.array_except(columns, "present"))))).alias(
             "lacking"
         ),

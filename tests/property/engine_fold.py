@@ -73,13 +73,14 @@ def change_frame(spark: SparkSession, cases: Sequence[Case]) -> DataFrame:
 def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
     values = dict.fromkeys(CHANGES.names) | {name: change[name] for name in change if name in CHANGES.names}
     source = str(change.get("source", number))
-    has_headers = not source.startswith(names.POSTGRESQL)
+    linked_by_position = ("", "partial")[number % 2]
+    headers = change.get("headers", linked_by_position if source.startswith(names.POSTGRESQL) else "whole")
     return values | {
         "batch": 1,
         "source": source,
         "key": keyed(key),
-        "old_key": keyed(change["old_key"]) if has_headers else None,
-        "new_key": keyed(change["new_key"]) if has_headers else None,
+        "old_key": told_key(change["old_key"], headers),
+        "new_key": told_key(change["new_key"], headers),
         "present": change["present"] and sorted(change["present"]),
         "commit_ts": moment(change["commit_ts"]),
         "ingest_ts": moment(change["ingest_ts"]),
@@ -91,6 +92,12 @@ def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
 def source_of(case: Case) -> str:
     """The source that a case's changes name, and its windows."""
     return next((str(change["source"]) for change in case.changes if "source" in change), str(case.number))
+
+
+def told_key(key: tuple[int, int] | None, headers: str) -> dict[str, int | None] | None:
+    """The key of the other half as headers tell it: all of it, what the message's key has of it, or nothing."""
+    partial = key and {KEYS[0]: key[0], KEYS[1]: None}
+    return {"whole": keyed(key), "partial": partial, "": None}[headers]
 
 
 def keyed(key: tuple[int, int] | None) -> dict[str, int] | None:

@@ -17,6 +17,10 @@ from tests.property.histories import COLUMNS, KEYS, NOON, SECOND, Case, Row
 
 RULES = oracle.Rules(COLUMNS, KEYS)
 HOUR = 3600
+PARTIAL = {"headers": "partial"}
+ONE, TWO = (
+    {"source": f"postgresql:{name}"} | PARTIAL for name in ("one", "two")
+)  # a position of a source has one link
 Version = tuple[Any, ...]
 
 
@@ -260,6 +264,33 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         ],
         [],
         [(1, 2, None, "insert", "x")],
+    ),
+    "a key change whose headers lack a column of the key carries over what its insert lacks": (
+        [
+            change("insert", 1, 1, 1, b="x", k=2),
+            change("delete", 2, 2, 1, k=2, new_key=(0, 1), **ONE),
+            change("insert", 2, 2, 1, old_key=(0, 2), present={"case", "k", "a"}, **ONE),
+        ],
+        [],
+        [(1, 2, None, "insert", "x")],
+    ),
+    "a key change of the message's key alone gives up the row before it takes it, and carries over": (
+        [
+            change("insert", 1, 1, 1, b="x"),
+            change("insert", 2, 2, 2, old_key=(0, 1), content=1, present={"case", "k", "a"}, **TWO),
+            change("delete", 2, 2, 1, new_key=(0, 1), content=2, **TWO),
+        ],
+        [],
+        [(1, 1, 2, "insert", "x"), (None, 2, 2, "delete", None), (2, 2, None, "insert", "x")],
+    ),
+    "a key change of the message's key alone gives up the row before it takes it, whatever the source": (
+        [
+            change("insert", 1, 1, 1, b="x"),
+            change("insert", 2, 2, 2, b="x", old_key=(0, 1), content=1, **PARTIAL),
+            change("delete", 2, 2, 1, new_key=(0, 1), content=2, **PARTIAL),
+        ],
+        [],
+        [(1, 1, 2, "insert"), (None, 2, 2, "delete"), (2, 2, None, "insert")],
     ),
     "a second copy of a key change's delete leaves nothing to its insert": (
         [
