@@ -41,14 +41,14 @@ def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame
 def named_source(sources: Sequence[str], alone: bool = True) -> Column:
     """The source of an event; of one that does not say it (a heartbeat, the end of a transaction), by its topic.
 
-    Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. Where only one source is known, it is that
-    one (not without `alone`).
+    Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. A name can begin another one: the longest
+    counts. Where only one source is known, it is that one (not without `alone`).
     """
     if alone and len(sources) == 1:
         return F.coalesce("source", F.lit(sources[0]))
     by_topic = [
         F.when(F.col("channel").startswith(f"{name}.") | F.col("channel").endswith(f"-heartbeat.{name}"), F.lit(source))
-        for source in sources
+        for source in sorted(sources, key=len, reverse=True)
         if (name := source.partition(":")[2])
     ]
     # Side by side: for what is shared by forty, one inside the other, Spark looks for hours.

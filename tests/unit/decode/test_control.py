@@ -7,9 +7,10 @@ from engine.decode.control import named_source
 
 
 def test_a_topic_tells_the_source_among_however_many(spark: SparkSession) -> None:
-    sources = [f"postgresql:s{number}" for number in range(60)]
+    sources = [f"postgresql:s{number}" for number in range(60)] + ["postgresql:s7.eu"]
     told = {
         (None, "s7.shop.items"): "postgresql:s7",
+        (None, "s7.eu.transaction"): "postgresql:s7.eu",
         (None, "__debezium-heartbeat.s59"): "postgresql:s59",
         (None, "s5"): None,
         ("postgresql:s1", "s7.transaction"): "postgresql:s1",
