@@ -9,6 +9,7 @@ from engine.recognise.fact import Fact
 
 ORDER: Final = "the source's log: position, LSN or SCN"
 _SIGNAL: Final = {"id", "type", "data"}
+_ROUTED: Final = "__dbz__physicalTableIdentifier"  # what ByLogicalTableRouter adds to keys: it is in no row
 
 
 def facts(record: Any) -> Sequence[Fact] | None:
@@ -28,7 +29,9 @@ def facts(record: Any) -> Sequence[Fact] | None:
         return []
     image, keyless = (row if isinstance(row, Mapping) else None), "key" in record and record["key"] is None
     # A truncate has no key in any table: it says nothing of whether its rows have one.
-    return [Fact(_table(source), _keys(record), schema, image, code in "cr", None if code == "t" else keyless)]
+    return [
+        Fact(_table(source), _keys(record, image or {}), schema, image, code in "cr", None if code == "t" else keyless)
+    ]
 
 
 def _value(record: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
@@ -68,8 +71,8 @@ def _table(source: Mapping[str, Any]) -> str | None:
     return None if not name else f"{owner}.{name}" if owner else str(name)
 
 
-def _keys(record: Mapping[str, Any]) -> tuple[str, ...]:
+def _keys(record: Mapping[str, Any], image: Mapping[str, Any]) -> tuple[str, ...]:
     key = record.get("key")
     if isinstance(key, Mapping) and isinstance(key.get("schema"), Mapping):
         key = key.get("payload")
-    return tuple(key) if isinstance(key, Mapping) else ()
+    return tuple(name for name in key if name != _ROUTED or name in image) if isinstance(key, Mapping) else ()

@@ -99,6 +99,13 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
+def test_what_a_router_adds_to_keys_is_no_column(place: Place) -> None:
+    routed = {"id": 1, "__dbz__physicalTableIdentifier": "srv.shop.items_1"}
+    told = [json.loads(event("c", after=row, key=routed)) for row in ({"id": 1}, routed)]
+    assert found(place("added.jsonl", told[0])) == [("shop.items", "debezium-json", {("id",)})]
+    assert found(place("column.jsonl", told[1])) == [("shop.items", "debezium-json", {tuple(routed)})]
+
+
 FILLER = base64.b64encode(bytes(48)).decode()
 SILENT: dict[str, list[Any]] = {
     "ddl": [CANAL | {"type": "CREATE", "isDdl": True, "data": None}],
