@@ -193,12 +193,7 @@ def double_insert() -> Column:
     """An insert over a live row, unless that row gives up its key in the same transaction."""
     live = F.col("state").isNotNull() & (F.col("state.op") != names.OP_DELETE)
     traded = F.col("change.takes_key") & in_transaction("given")
-    freed = (
-        (F.col("previous.position") == F.col("change.position"))
-        & (F.col("previous.op") == names.OP_DELETE)
-        & F.col("previous.is_change")
-    )
-    meets = (F.col("change.op") == names.OP_INSERT) & live & ~traded & ~F.coalesce(freed, F.lit(False))
+    meets = (F.col("change.op") == names.OP_INSERT) & live & ~traded
     return F.when(is_judged() & meets & ~seen_early(), F.lit("the insert meets a row that is live"))
 
 

@@ -114,7 +114,7 @@ def change_facts(columns: Columns) -> list[Column]:
     """What the checks ask of a change: of its before image, where that is whole, only a hash."""
     image = [F.col("before")[name] for name in columns.compared]
     return [
-        *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id")],
+        *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id", "tx_order")],
         F.when(carries_before(columns), hashed(image)).alias("before_hash"),
         F.col("old_key").isNotNull().alias("takes_key"),
         gives_key().alias("gives_key"),
@@ -138,7 +138,7 @@ def change_rows(changes: DataFrame, look: Look) -> DataFrame:
     """
     is_told = F.lit(look.trusts_deletes) | (F.col("op") != names.OP_DELETE)
     change = F.struct(
-        *("position", "op", "commit_ts", "ingest_ts", "content_hash"),
+        *("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_order"),
         F.when(is_told, F.col("before_hash")).alias("before_hash"),
         (F.col("tx_id") if look.swaps or look.closely else no_text()).alias("tx_id"),
         *("takes_key", "gives_key"),
@@ -285,21 +285,29 @@ def version_order() -> list[Column]:
 def in_order(rows: DataFrame) -> DataFrame:
     """Tell each change the state it met: a version that begins at its own position is what it left behind.
 
+    Changes at one position stand as the fold has them: halves that give their key up, then by their order inside the
+    transaction; deletes first where nothing tells. Only the first of them met a version; what the next ones met is what
+    that one left, and no version says it.
+
     Needs: key_hash, key, version, change, read, place.
-    Gives: the same, then state (the last version before), changes_before, committed (the greatest commit time of
-        streamed changes and versions before), previous and following (the rows beside it), read_from and read_low_ts
-        (since when READs vouch for the key).
+    Gives: the same, then state (the last version before; null where that is not what was met), changes_before,
+        committed (the greatest commit time of streamed changes and versions before), previous and following (the rows
+        beside it), read_from and read_low_ts (since when READs vouch for the key).
     Rows: 1:1.
     """
-    order = Window.partitionBy("key_hash", "key").orderBy(
-        F.col("place").asc_nulls_first(),
+    at_place = [
         F.col("version").isNotNull(),
+        F.col("change.gives_key").desc_nulls_last(),
+        F.col("change.tx_order").asc_nulls_last(),
         (F.col("change.op") != names.OP_DELETE).asc_nulls_first(),
         F.col("change.op").asc_nulls_first(),
         F.col("change.content_hash").asc_nulls_first(),
         *version_order(),
-    )
+    ]
+    order = Window.partitionBy("key_hash", "key").orderBy(F.col("place").asc_nulls_first(), *at_place)
     before = order.rowsBetween(Window.unboundedPreceding, -1)
+    # The rows lie in this order already: no other sort.
+    first = F.first(same_change()).over(so_far(Window.partitionBy("key_hash", "key", "place").orderBy(*at_place)))
     beside = F.struct(
         F.coalesce("change.position", "version.position").alias("position"),
         F.coalesce("change.op", "version.op").alias("op"),
@@ -311,7 +319,7 @@ def in_order(rows: DataFrame) -> DataFrame:
     )
     return rows.select(
         *rows.columns,
-        F.last("version", ignorenulls=True).over(before).alias("state"),
+        F.when(first.eqNullSafe(same_change()), F.last("version", ignorenulls=True).over(before)).alias("state"),
         F.count("change").over(before).alias("changes_before"),
         F.max(streamed_ts).over(before).alias("committed"),
         F.lag(beside).over(order).alias("previous"),
@@ -319,6 +327,11 @@ def in_order(rows: DataFrame) -> DataFrame:
         F.min("read.position").over(so_far(order)).alias("read_from"),
         F.min("read.low_ts").over(so_far(order)).alias("read_low_ts"),
     )
+
+
+def same_change() -> Column:
+    """What copies of a change at one position have in common."""
+    return F.struct("change.op", "change.content_hash", "change.tx_order")
 
 
 def traders(rows: DataFrame, swaps: bool) -> DataFrame:

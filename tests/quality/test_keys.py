@@ -57,8 +57,27 @@ def chains() -> dict[str, list[Row]]:
     chain("read saw it", row(2), updated(LATER, "read saw it", row(1), row(2)), op="read")
     chain("twice", row(1), *[updated(12, "twice", row(2), row(3)) for _ in "ab"])
     chain("only the key", row(1), change(11, "delete", "only the key", {}, before={}))
+    chain("one place", row(1), *at_once("one place", ("update", 1, 2), ("update", 2, 3), ("delete", 3, None)))
+    chain("one place, twice", row(1), *at_once("one place, twice", ("update", 1, 2), ("update", 2, 3)) * 2)
+    chain("lost before one place", row(0), *at_once("lost before one place", ("update", 1, 2), ("update", 2, 3)))
     chain("late", row(1), updated(14, "late", row(2), row(3)), updated(12, "late", row(1), row(2), batch=2))
     return cases
+
+
+def at_once(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
+    """Changes of one transaction, all at one position: op, column `a` before, and after."""
+    return [
+        change(
+            11,
+            op,
+            key,
+            row(old if new is None else new),
+            before=None if old is None else row(old),
+            tx_id="5",
+            tx_order=n,
+        )
+        for n, (op, old, new) in enumerate(steps, 1)
+    ]
 
 
 def swapped() -> list[Row]:
@@ -104,6 +123,13 @@ def beginnings() -> list[Row]:
         change(10, "insert", "revived", row(1)),
         change(11, "delete", "revived", row(1)),
         change(12, "update", "revived", row(1)),
+        *at_once("begun and gone", ("insert", None, 1), ("update", 1, 2), ("delete", 2, None)),
+        *at_once("gone and back", ("insert", None, 1), ("delete", 1, None), ("insert", None, 2)),
+        change(9, "insert", "over again", row(1)),
+        *at_once("over again", ("delete", 1, None), ("insert", None, 1), ("delete", 1, None), ("insert", None, 2)),
+        change(8, "insert", "raised", row(1)),
+        change(9, "delete", "raised", row(1)),
+        *at_once("raised", ("insert", None, 1), ("update", 1, 2)),
         change(10, "update", "too late", row(1), too_late=True),
     ]
 
@@ -153,7 +179,13 @@ def keys(found: Found) -> set[str]:
 
 
 def test_a_chain_is_broken_where_the_before_image_is_not_the_version_before(found: dict[str, Found]) -> None:
-    assert keys(found["chain_break"]) == {"lost update", "lost insert", "other document", "twice"}
+    assert keys(found["chain_break"]) == {
+        "lost update",
+        "lost insert",
+        "other document",
+        "twice",
+        "lost before one place",
+    }
 
 
 def test_a_broken_chain_names_the_columns_and_the_positions_on_both_sides(found: dict[str, Found]) -> None:
