@@ -145,6 +145,7 @@ def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tup
         yield ("keys",), "is required: rows do not say their key", "name the columns that identify a row."
     yield from _excluded_keys(spec, source)
     yield from _sequence_types(spec, source)
+    yield from _masked_places(spec, source)
 
 
 def _excluded_keys(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
@@ -159,9 +160,9 @@ def _excluded_keys(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterat
 
 def _sequence_types(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
     """Sequence columns of a declared type that has no order."""
-    names, columns = source.get("sequence_by"), spec.get("columns")
-    for name in [names] if isinstance(names, str) else names if isinstance(names, list) else ():
-        said = columns.get(name) if isinstance(columns, Mapping) and isinstance(name, str) else None
+    columns = spec.get("columns")
+    for name in _named(source.get("sequence_by")):
+        said = columns.get(name) if isinstance(columns, Mapping) else None
         written = said.get("type") if isinstance(said, Mapping) else said
         try:
             kind = parse_column_type(written).source_encoding.kind if isinstance(written, str) else "string"
@@ -169,3 +170,21 @@ def _sequence_types(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Itera
             continue  # said where the type stands
         if kind not in _KINDS:
             yield ("source", "sequence_by"), f"the column '{name}' is of a type without an order ({written})", None
+
+
+def _masked_places(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
+    """Masked columns whose values would be stored all the same, in the position or as the time of the change."""
+    columns = spec.get("columns")
+    given = columns.items() if isinstance(columns, Mapping) else ()
+    masked = {str(name).casefold() for name, said in given if isinstance(said, Mapping) and said.get("mask")}
+    for setting, stored in (("sequence_by", "_position"), ("time_by", "_commit_ts")):
+        for name in _named(source.get(setting)):
+            if name.casefold() in masked:
+                message = f"the column '{name}' is masked, but what it holds here is stored in {stored}"
+                hint = "name one without a mask; source.columns leaves a column out of the tables, but hides nothing."
+                yield ("source", setting), message, hint
+
+
+def _named(value: object) -> list[str]:
+    """The columns that a setting names: one, or a list of them."""
+    return [name for name in (value if isinstance(value, list) else [value]) if isinstance(name, str)]

@@ -53,6 +53,10 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"source": feed(columns={"except": ["id"]}), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(columns=["a"]), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(), "keys": ["id"], "columns": {"n": "binary"}}, "$.source.sequence_by", "without an order"),
+    *[
+        ({"source": feed(**{at: "t"}), "keys": ["id"], "columns": {"t": {"mask": mask}}}, f"$.source.{at}", "is masked")
+        for at, mask in (("sequence_by", "sha256"), ("sequence_by", "drop"), ("time_by", "sha256"))
+    ],
     ({"source": feed(delete_when="op = "), "keys": ["id"]}, "$.source.delete_when", "is not a condition"),
     ({"source": feed(ties="latest"), "keys": ["id"]}, "$.source.ties", "is not known"),
     ({"source": feed(delimiter=";;"), "keys": ["id"]}, "$.source.delimiter", "must be one character"),
