@@ -14,13 +14,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine.decode.position import number_segment
-from engine.decode.values import BLANKS, DIGITS, let, plain_digits
+from engine.decode.values import A_NUMBER, BLANKS, flag, let, plain_digits
 from engine.spec.predicates import MOST_DIGITS, All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
 TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
 _NUMBER: Final = rf"^[+-]?[0-9]{{1,{MOST_DIGITS}}}(?:\.[0-9]+)?\z"
 _SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
-_ANY_NUMBER: Final = rf"^{BLANKS}[+-]?{DIGITS}{BLANKS}$"
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -46,7 +45,7 @@ def plain_number(text: Column) -> Column:
 
     It may be written .5 or 5. or 5e-1, with blanks around it.
     """
-    odd = F.when(text.rlike(_ANY_NUMBER), _with_digits(text))
+    odd = F.when(text.rlike(A_NUMBER), _with_digits(text))
     return F.when(text.rlike(_NUMBER), text).otherwise(let(odd, _written_out))
 
 
@@ -78,15 +77,16 @@ def _condition(predicate: Predicate, row: Looked) -> Column:
 
 
 def _compared(row: Looked, name: str, sign: str, value: Literal) -> Column:
-    """As the literal is: numbers by their value, flags as true or false, 1 or 0, texts as texts; but a time as a time
-    where the column is known to be of times, for each kind of file writes them in its own way."""
+    """As the literal is: numbers and flags by their value, true being 1 and 0 false, texts as texts; but a time as a
+    time where the column is known to be of times, for each kind of file writes them in its own way."""
     compare, text = _SIGNS[sign], row.texts[name]
     found: Column
     if isinstance(value, bool):
-        found = compare(text.try_cast("boolean"), F.lit(value))
+        found = compare(flag(text), F.lit(value))
     elif isinstance(value, Decimal):
         # No decimal of Spark's holds every number that a text can be, and doubles make different ones equal.
-        found = compare(number_segment(plain_number(text)), number_segment(F.lit(f"{value:f}")))
+        number = F.coalesce(plain_number(text), F.when(text == "true", "1").when(text == "false", "0"))
+        found = compare(number_segment(number), number_segment(F.lit(f"{value:f}")))
     else:
         found = compare(text, F.lit(value))
         if re.match(TIME, value):

@@ -213,6 +213,8 @@ def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
         return _as(values.base64_url(value), kind, T.BinaryType)
     if encoding.kind == "any_text":
         return _as(_digits_or_text(value), kind, T.StringType)
+    if encoding.kind == "text" and isinstance(kind, T.IntegerType | T.LongType):
+        return F.coalesce(value.try_cast(kind), loosened(value, kind))
     carried = _read_type(encoding, kind)
     return value if kind == carried else _as(value, kind, type(carried))
 

@@ -34,6 +34,7 @@ BLANKS: Final = r"[\x00-\x20]*"
 """Around a number they say nothing: Spark's casts take them away."""
 DIGITS: Final = r"(?=\.?[0-9])[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]++)?"
 """A number behind its sign: 1, 1.5, 1., .5, 5e-1."""
+A_NUMBER: Final = rf"^{BLANKS}[+-]?{DIGITS}{BLANKS}$"
 NUMBER: Final = rf"^{BLANKS}([+-]?(?:{DIGITS}|NaN|Infinity)){BLANKS}$"
 ENDLESS: Final = r"[eE][+-]?[0-9]{5}"
 _ZONED: Final = r":[0-9]{1,2}(?:\.[0-9]*)?[\x00-\x20]*[A-Za-z+-]"
@@ -62,7 +63,17 @@ def boolean(text: Column) -> Column:
     """true, false, or a number: 0 is false. Spark would take yes and no, too."""
     word = F.lower(text)
     told = F.when(word.isin("true", "t"), F.lit(True)).when(word.isin("false", "f"), F.lit(False))
-    return F.coalesce(told, text.try_cast("bigint") != 0)
+    return F.coalesce(told, text.try_cast("bigint") != 0, _is_not_zero(text))
+
+
+def flag(text: Column) -> Column:
+    """The same, and all the words that Spark takes."""
+    return F.coalesce(text.try_cast("boolean"), _is_not_zero(text))
+
+
+def _is_not_zero(text: Column) -> Column:
+    """Of a number however it is written: of a column of flags with nulls, pandas writes 1.0."""
+    return F.when(text.rlike(A_NUMBER), text.rlike("^[^eE]*[1-9]"))
 
 
 def whole_number(text: Column) -> Column:
@@ -361,4 +372,6 @@ def of_text(text: Column, kind: T.DataType) -> Column:
         return zoned_moment(text)
     if isinstance(kind, T.FloatType | T.DoubleType):
         return floating(text, kind)
+    if isinstance(kind, T.BooleanType):
+        return flag(text)
     return F.lit(None).cast(kind) if isinstance(kind, T.ArrayType) else text.try_cast(kind)

@@ -171,6 +171,33 @@ def test_conditions_compare_numbers_by_all_their_digits(spark: SparkSession) -> 
         assert [row.op for row in told] == ["delete"] * len(alike) + ["update"] * len(others)
 
 
+def test_a_flag_is_true_or_false_or_a_number_and_a_number_can_be_compared_with_it(spark: SparkSession) -> None:
+    true = ["true", '"True"', '"yes"', "1", "1.0", '"1.0"', "2", "-1", '" 1. "', "0.5", "1e200"]
+    false = ["false", '"F"', "0", "0.0", '"0.0"', "-0", '"0e5"']
+    unknown = ["null", '"x"', '""', '"."', "{}"]
+    rows = [f'{{"n": 1, "x": {x}}}' for x in [*true, *false, *unknown]]
+    told = [row.op for row in found(spark, rows, delete_when="x", truncate_when="NOT x")]
+    assert told == ["delete"] * len(true) + ["truncate"] * len(false) + ["update"] * len(unknown)
+    flags = ['{"n": 1, "x": true}', '{"n": 1, "x": false}', '{"n": 1, "x": "true"}', '{"n": 1}']
+    told = [row.op for row in found(spark, flags, delete_when="x = 1", truncate_when="x IN (0, 7)")]
+    assert told == ["delete", "truncate", "delete", "update"]
+
+
+def test_files_of_texts_can_write_flags_and_whole_numbers_as_fractions(spark: SparkSession) -> None:
+    source = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),)))
+    columns = {"n": ColumnSpec("bigint"), "flag": ColumnSpec("boolean"), "id": ColumnSpec("int")}
+    table_spec = replace(spec(None, table="a.b"), source=source, columns=columns)
+    texts = [json.dumps(dict.fromkeys(columns, text)) for text in ("1", "1.0", "2", "0.0", "1.5")]
+    told = carried_schema({name: (T.StringType(), Encoding("text")) for name in columns})
+    of_files = lines(spark, texts).withColumn("row_schema", F.lit(told))
+    events = envelopes(of_files, source).localCheckpoint()
+    rows = decode_rows(events, discover(events, table_spec), table_spec).orderBy("line").collect()
+    assert [(row.row.n, row.row.flag, row.key.id) for row in rows[:-1]] == [
+        (1, True, 1), (1, True, 1), (2, True, 2), (0, False, 0)
+    ]  # fmt: skip
+    assert [row.reason is None for row in rows] == [True] * 4 + [False]
+
+
 def test_conditions_compare_times_as_times_where_the_column_is_known_to_have_them(spark: SparkSession) -> None:
     when = "x >= '2024-01-02T00:00:00+01:00'"
     texts = ["2024-01-02 03:00:00Z", "2024-01-01 23:00:00", "2024-01-01T22:59:59.999999999Z", "soon"]
@@ -200,7 +227,7 @@ def test_conditions_say_what_a_row_does_and_never_fail(spark: SparkSession) -> N
     ops = [
         row.op for row in found(spark, rows, delete_when="op = 'D' AND x", truncate_when="op IN ('T', 5) AND x > 6.5")
     ]
-    expected = {("D", 0): "delete", ("T", 2): "truncate", (5, 2): "truncate"}
+    expected = {("D", 0): "delete", ("D", 2): "delete", ("T", 2): "truncate", (5, 2): "truncate"}
     assert ops == [expected.get((op, i), "update") for op in ("D", "T", None, 5) for i in range(4)]
 
 

@@ -303,6 +303,13 @@ def test_a_written_time_of_day_is_stored_like_a_counted_one_and_other_text_as_it
     assert corrected_encoding(Encoding("text"), said, debezium) == Encoding("text")
 
 
+def test_a_flag_can_be_a_number_however_it_is_written(spark: SparkSession) -> None:
+    told = {"true": True, "F": False, "1": True, "2": True, "1.0": True, "0.0": False, "-0": False, "0e9": False,
+            "9" * 40: True, " 1. ": True, ".": None, "x": None, "": None}  # fmt: skip
+    for function in (values.boolean, lambda text: values.of_text(text, T.BooleanType())):
+        assert applied(spark, "string", list(told), function) == list(told.values())
+
+
 def test_what_would_take_forever_or_overflow_is_no_value(spark: SparkSession) -> None:
     """Each would end the run otherwise: in an error of arithmetic, without memory, or not at all."""
     longest, scales = 2**63 - 1, [2**31 - 1, -(2**31), 40_000, -40_000, 32_767]
