@@ -60,8 +60,8 @@ def avro_columns(
 ) -> dict[str, Told]:
     """The columns of a record: `record` its type as Spark reads it, `value` the record itself.
 
-    `named`: the named types of all of the schema, whose names are full. `clocks`: dates and times as text, which says
-    what it is to somebody who does not know the column's type.
+    `named`: the named types of all of the schema, whose names are full. `clocks`: dates, times and decimals as
+    text, which says what it is to somebody who does not know the column's type.
     """
     kinds = {field.name: field.dataType for field in record}
     fields = type_of(schema, named)["fields"]
@@ -76,7 +76,9 @@ def avro_columns(
 
 
 def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
-    """A count of time as text; what is beyond the calendar stays a count."""
+    """A count of time as text, a decimal as its digits; what is beyond the calendar stays a count."""
+    if encoding.kind == "decimal_base64":
+        return _digits(value, kind, encoding.size or 0), kind, Encoding("decimal_text")
     if isinstance(kind, T.DateType):
         text, written = values.days(value).cast("string"), Encoding("date")
     elif isinstance(kind, T.TimestampType):
@@ -88,6 +90,14 @@ def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
     else:
         return value, kind, encoding
     return F.coalesce(text, value.cast("string")), kind, written
+
+
+def _digits(value: Column, kind: T.DataType, scale: int) -> Column:
+    """A decimal as text; what has no room in its type is rejected by its digits, or by what it is."""
+    told = values.decimal_digits(F.hex(value), F.lit(scale))
+    if isinstance(kind, T.DecimalType):
+        told = F.coalesce(values.decimal_hex(F.hex(value), scale, kind).cast("string"), told)
+    return F.coalesce(told, F.base64(value))
 
 
 def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> list[Column]:

@@ -37,6 +37,11 @@ def says_time(schema_json: Column, name: str) -> Column:
     return F.coalesce(schema_json.rlike(rf'\[\Q{json.dumps(name)}\E,"(?:date|timestamp|timestamp_ntz)",'), F.lit(False))
 
 
+def says_bytes(schema_json: Column, name: str) -> Column:
+    """Whether a row's schema in this form says of a column that it is one of bytes, which rows carry in base64."""
+    return F.coalesce(schema_json.contains(f'[{json.dumps(name)},"binary",'), F.lit(False))
+
+
 def _written(encoding: Encoding) -> list[Any]:
     return [encoding.kind, encoding.size, None if encoding.items is None else _written(encoding.items)]
 

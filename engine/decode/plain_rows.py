@@ -1,9 +1,10 @@
 """Plain rows: each record is a row, and the spec says what orders them, which of them delete, and which columns count.
 
 Every row that deletes nothing says how its row looks now, whole or, where columns are absent, in part. The order is
-that of `sequence_by`, column by column: numbers as numbers, times as instants, everything else as text. Columns whose
-type the spec declares are ordered as that type; others as each value looks, numbers before times before text. A number
-in a column whose declared type is a time with so many digits of a second counts what that type says.
+that of `sequence_by`, column by column: numbers as numbers, times as instants, bytes as bytes, everything else as text.
+Columns whose type the spec declares are ordered as that type, bytes also where the file says so; others as each value
+looks, numbers before times before text, but no objects and no lists. A number in a column whose declared type is a time
+with so many digits of a second counts what that type says.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import fractions, outcome, position
-from engine.decode.carried import says_time
+from engine.decode.carried import says_bytes, says_time
 from engine.decode.conditions import TIME, Looked, holds, plain_number
 from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.json_lines import CORRUPT, NOT_TEXT, is_unread, no_json_reason, wrapped
-from engine.decode.values import moment, says_zone
+from engine.decode.natural import binary_encoding
+from engine.decode.values import base64_url, moment, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
 
@@ -43,7 +45,7 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
     rows = source.rows
     assert rows is not None  # the spec sees to it
     whole_rows = lines.transform(_parsed, rows).transform(_whole_numbers, rows)
-    return whole_rows.transform(_ordered, rows, source.time_zone).transform(_completed, rows)
+    return whole_rows.transform(_ordered, rows, source).transform(_completed, rows)
 
 
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
@@ -88,13 +90,18 @@ def _texts(columns: Iterable[str]) -> T.StructType:
     return T.StructType([T.StructField(name, T.StringType()) for name in columns])
 
 
-def _ordered(parsed: DataFrame, rows: RowsSpec, zone: str) -> DataFrame:
+def _ordered(parsed: DataFrame, rows: RowsSpec, source: SourceSpec) -> DataFrame:
     """Each sequence column as a segment of the position; the time of the change; what the row does."""
     row, digits, sequence = F.col("_row"), dict(rows.digits), list(enumerate(rows.sequence_by))
-    timed = parsed.select(
+    zone = source.time_zone
+    bytewise = parsed.select(
+        "*", *[_bytes(row[name], name, kind, source).alias(f"_bytes_{i}") for i, (name, kind) in sequence]
+    )
+    texts = {name: F.when(F.col(f"_bytes_{i}").isNull(), row[name]) for i, (name, _) in sequence}
+    timed = bytewise.select(
         "*",
-        *[_moment(row[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
-        *[plain_number(row[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
+        *[_moment(texts[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
+        *[plain_number(texts[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
     )
     segments = [_segment(row[name], kind, i, digits.get(name)).alias(f"_segment_{i}") for i, (name, kind) in sequence]
     does, looked = F.lit(names.OP_UPDATE), _looked(row, rows, zone)
@@ -175,14 +182,33 @@ def _count(text: Column) -> Column:
     return F.regexp_replace(plain_number(text), NO_FRACTION, "").try_cast("bigint")
 
 
+def _bytes(text: Column, name: str, kind: SequenceKind, source: SourceSpec) -> Column:
+    """The bytes that a text stands for; null where the column is none of bytes, as far as spec and file tell."""
+    if kind not in ("any", "bytes"):
+        return F.lit(None).cast("binary")
+    base64 = F.try_to_binary(text, F.lit("base64"))
+    told = F.when(says_bytes(F.col("row_schema_json"), name), base64)
+    if kind == "any":
+        return told
+    by_spec = {"hex": F.try_to_binary(text, F.lit("hex")), "base64_url": base64_url(text)}
+    return F.coalesce(told, by_spec.get(binary_encoding(source).kind, base64))
+
+
+def _has_parts(text: Column) -> Column:
+    """Whether a text is the JSON of an object or a list: their texts are in no order."""
+    keys, items = F.json_object_keys(text), F.json_array_length(text)
+    return F.when(text.startswith("{"), keys.isNotNull()).when(text.startswith("["), items.isNotNull()).otherwise(False)
+
+
 def _segment(text: Column, kind: SequenceKind, index: int, digits: int | None) -> Column:
     """The value as a segment of the position; null where it is not of its kind."""
     number, instant = F.col(f"_number_{index}"), F.col(f"_instant_{index}")
     as_number = F.when(number.isNotNull(), position.number_segment(number))
     as_time = _time_segment(text, instant, digits)
-    as_text = position.text_segment(text)
-    by_kind = {"number": as_number, "time": as_time, "text": as_text}
-    return by_kind.get(kind, F.coalesce(as_number, as_time, as_text))
+    as_text, as_bytes = position.text_segment(text), position.bytes_segment(F.col(f"_bytes_{index}"))
+    by_kind = {"number": as_number, "time": as_time, "text": as_text, "bytes": as_bytes}
+    as_it_looks = F.coalesce(as_bytes, as_number, as_time, F.when(~_has_parts(text), as_text))
+    return by_kind.get(kind, as_it_looks)
 
 
 def _time_segment(text: Column, instant: Column, digits: int | None) -> Column:
@@ -225,7 +251,13 @@ def _counted(number: Column, unit: str) -> Column:
 
 def _problem(text: Column, name: str, kind: SequenceKind, index: int) -> Column:
     """Why a row has no place in the sequence; null where it has one."""
-    kinds = {"number": "a number", "time": "a time", "text": "text", "any": "anything"}
+    kinds = {
+        "number": "a number",
+        "time": "a time",
+        "text": "text",
+        "bytes": "bytes",
+        "any": "a number, a time or text",
+    }
     unfit = F.lit(f'sequence column "{name}": the value is not {kinds[kind]}')
     return F.when(text.isNull(), f'sequence column "{name}" is null or missing').when(
         F.col(f"_segment_{index}").isNull(), unfit

@@ -166,7 +166,12 @@ def time_segment(moment: Column, nanos: Column) -> Column:
 
 def text_segment(text: Column) -> Column:
     """Text in the order of its UTF-8 bytes."""
-    return F.concat(F.lit("D"), F.hex(F.encode(text, "UTF-8")))
+    return bytes_segment(F.encode(text, "UTF-8"))
+
+
+def bytes_segment(value: Column) -> Column:
+    """Bytes one after the other, each as a number without a sign."""
+    return F.concat(F.lit("D"), F.hex(value))
 
 
 def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) -> Column:

@@ -12,7 +12,7 @@ from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, columns_of
 from engine.spec.wording import Place
 
-SequenceKind = Literal["any", "number", "time", "text"]
+SequenceKind = Literal["any", "number", "time", "text", "bytes"]
 Ties = Literal["delete", "upsert", "order"]
 FileType = Literal["json", "csv", "parquet", "avro"]
 TimeUnit = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
@@ -27,6 +27,7 @@ _OF_EVENTS: Final = ("decimals", "times")
 _KINDS: Final[Mapping[str, SequenceKind]] = {
     "integer": "number", "floating": "number", "decimal": "number", "unsigned": "number",
     "date": "time", "timestamp": "time", "timestamp_ntz": "time", "string": "text", "uuid": "text", "enum": "text",
+    "binary": "bytes",
 }  # fmt: skip
 
 

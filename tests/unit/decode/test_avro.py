@@ -51,7 +51,16 @@ def test_a_type_is_the_same_wherever_its_name_stands_for_it(spark: SparkSession,
     row = {"outer": {"first": CENTS, "again": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS, "at": 1}
     values, types = read(spark, tmp_path, schema, row)
     assert types == {"outer": "string", "tax": "decimal(8,2)", "at": "timestamp_ntz"}
-    assert values["tax"] == "AAAAxw=="
+    assert values["tax"] == "1.99"
+
+
+def test_a_decimal_is_told_by_its_digits_however_many_it_has(spark: SparkSession, tmp_path: Path) -> None:
+    long = {"type": "bytes", "logicalType": "decimal", "precision": 65, "scale": 30}
+    columns = {"a": MONEY | {"precision": 4}, "b": ["null", MONEY | {"name": "Cost"}], "c": long}
+    row = {"a": (10**9).to_bytes(4, "big"), "b": None, "c": (-(10**64)).to_bytes(40, "big", signed=True)}
+    values, types = read(spark, tmp_path, record("R", columns), row)
+    assert types == {"a": "decimal(4,2)", "b": "decimal(8,2)", "c": "string"}
+    assert values == {"a": "10000000.00", "b": None, "c": f"-1{'0' * 34}.{'0' * 30}"}
 
 
 def test_a_type_can_be_called_as_kinds_of_types_are(spark: SparkSession, tmp_path: Path) -> None:

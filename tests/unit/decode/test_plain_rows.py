@@ -2,6 +2,7 @@
 
 import json
 import random
+from base64 import b64encode
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -72,6 +73,41 @@ def test_equal_values_have_one_place_however_they_are_written(spark: SparkSessio
     assert [place[5] for place in places] == [*"AAABBBBBBB", *"DDDD"]
     zones = ['{"n": "2024-01-01T00:00:00Z"}', '{"n": "2024-01-01 01:00:00"}', '{"n": "2024-01-01T02:00:00+02:00"}']
     assert len({row.position for row in found(spark, zones, zone="+01:00")}) == 1
+
+
+def test_bytes_are_ordered_as_bytes_where_the_file_or_the_spec_says_so(spark: SparkSession) -> None:
+    ordered = sorted([bytes([0, 0, 0, n]) for n in (0, 104, 208, 255)] + [b"", b"\xd7m\xf8", b"\xd7m\xf8\xe7", b"\xff"])
+    base64 = [b64encode(value).decode() for value in ordered]  # 1234 stands for three of them
+    typed = carried_schema({"s": (T.BinaryType(), Encoding("base64")), "n": (T.StringType(), Encoding("text"))})
+
+    def places(texts: list[str], kind: Any, told: str | None, binaries: Any = "bytes") -> list[Row]:
+        rows = RowsSpec("a.b", (("s", kind), ("n", "any")))
+        of_files = lines(spark, [json.dumps({"s": text, "n": 7}) for text in texts]).withColumn(
+            "row_schema", F.lit(told)
+        )
+        source = SourceSpec("rows", "x", rows=rows, binaries=binaries)
+        return (
+            envelopes(of_files, source)
+            .orderBy("line")
+            .select("position", F.unix_micros("commit_ts").alias("at"), "reason")
+            .collect()
+        )
+
+    told = places(base64, "any", typed)
+    assert [row.position for row in told] == sorted({row.position for row in told})
+    assert {row.at for row in told} == {7}
+    assert places(base64, "bytes", typed, "hex") == places(base64, "bytes", None) == told
+    assert places([value.hex() for value in ordered], "bytes", None, "hex") == told
+    (wrong,) = places(["x"], "bytes", None, "hex")
+    assert wrong.reason == 'sequence column "s": the value is not bytes'
+
+
+def test_objects_and_lists_have_no_order(spark: SparkSession) -> None:
+    parts: list[Any] = [{"n": {"n": 9}}, {"n": [1]}, {"n": "{}"}, {"n": "[]"}]
+    texts: list[Any] = [{"n": "{6F9619FF-8B86-D011-B42D-00C04FC964FF}"}, {"n": "[a"}, {"n": "{"}]
+    reasons = [row.reason for row in found(spark, [*parts, *texts], time_by="n", sequence_by=(("n", "any"),))]
+    assert reasons[: len(parts)] == ['sequence column "n": the value is not a number, a time or text'] * len(parts)
+    assert set(reasons[len(parts) :]) == {'time column "n": the value is no time'}
 
 
 def test_a_time_is_the_instant_that_its_zone_says_however_it_is_written(spark: SparkSession) -> None:

@@ -52,7 +52,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"source": feed(times="adaptive"), "keys": ["id"]}, "$.source.times", "is a setting of change events"),
     ({"source": feed(columns={"except": ["id"]}), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(columns=["a"]), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
-    ({"source": feed(), "keys": ["id"], "columns": {"n": "binary"}}, "$.source.sequence_by", "without an order"),
+    ({"source": feed(), "keys": ["id"], "columns": {"n": "array<int>"}}, "$.source.sequence_by", "without an order"),
     *[
         ({"source": feed(**{at: "t"}), "keys": ["id"], "columns": {"t": {"mask": mask}}}, f"$.source.{at}", "is masked")
         for at, mask in (("sequence_by", "sha256"), ("sequence_by", "drop"), ("time_by", "sha256"))
