@@ -19,6 +19,7 @@ UNFORESEEN = 1
 WITH_REJECTS = (
     "`siltstone rejects show` has each: mend the source or the spec and replay them, or dismiss what is no loss."
 )
+UNCHECKED = "Run `siltstone check`."
 
 
 class Level(StrEnum):
@@ -64,7 +65,7 @@ class Verdict:
 
 def troubles(table: TableFacts) -> tuple[Trouble, ...]:
     """All that is to be looked at in a table, the gravest first."""
-    found = [*of_run(table), *of_gaps(table, OPEN), *of_checks(table)]
+    found = [*of_run(table), *of_gaps(table, OPEN), *of_checks(table), *of_no_checks(table)]
     return tuple(sorted(found, key=lambda one: GRAVITY[one.level]))
 
 
@@ -171,6 +172,19 @@ def of_checks(table: TableFacts) -> list[Trouble]:
     return [of_check(table, check) for check in failed]
 
 
+def is_unchecked(table: TableFacts) -> bool:
+    """Whether a table has changes, and no check has ever looked at it. A failed run is told instead."""
+    has_changes = bool(table.changes) or any(run.changes for run in table.runs)
+    went_well = bool(table.runs) and table.runs[-1].status not in NOT_WELL
+    return has_changes and went_well and not (table.checks or table.gaps)
+
+
+def of_no_checks(table: TableFacts) -> list[Trouble]:
+    """That nobody has looked at what the runs wrote: from Python, checks are a call of their own."""
+    text = "no check has looked at what its runs wrote"
+    return [Trouble(table.table, Level.LOOK, "not checked", text, UNCHECKED)] if is_unchecked(table) else []
+
+
 def of_check(table: TableFacts, check: CheckFact) -> Trouble:
     """One failed check as a matter."""
     return Trouble(
@@ -214,6 +228,9 @@ def verdict(facts: Facts) -> Verdict:
     if old and len(old) == len(ran):
         last = max(table.runs[-1].at for table in old)
         return Verdict(Level.LOOK, "The data is old", f"The last run was on {last:%Y-%m-%d at %H:%M} UTC.")
+    if any(map(is_unchecked, ran)) and not any(table.checks or table.gaps for table in ran):
+        whole = "the table" if number == 1 else f"any of {number} tables"
+        return Verdict(Level.LOOK, "The data has not been checked", f"No check has looked at {whole}. {UNCHECKED}")
     if look or never or of_none or old:
         remarks.append(f"{listed(never)} never ran." if never else "")
         return Verdict(Level.LOOK, "Yes, with remarks", " ".join(text for text in remarks if text))

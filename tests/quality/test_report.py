@@ -147,6 +147,26 @@ def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
     assert (old.level, old.headline) == (Level.LOOK, "The data is old")
 
 
+def test_tables_that_no_check_has_looked_at_are_not_said_to_have_passed() -> None:
+    unchecked = [replace(good(number), checks=()) for number in range(3)]
+    for tables, whole in ((unchecked[:1], "the table"), (unchecked, "any of 3 tables"), ([*unchecked[:2], NEVER], "3")):
+        said = verdict(facts(tables))
+        assert (said.level, said.headline) == (Level.LOOK, "The data has not been checked")
+        assert whole in said.detail
+        assert "No check has looked at what its runs wrote" in markdown(facts(tables))
+        assert "siltstone check" in Reading(page(facts(tables))).text
+    said = verdict(facts([good(0), unchecked[1]]))
+    assert (said.headline, said.detail) == ("Yes, with remarks", f"{unchecked[1].table} should be looked at.")
+    assert (
+        verdict(facts([failed(2), unchecked[1]])).detail
+        == f"{failed(2).table}. {unchecked[1].table} should be looked at."
+    )
+    empty = replace(unchecked[2], changes=None, runs=(replace(unchecked[2].runs[3], changes=0),))
+    assert [one.what for one in troubles(replace(failed(2), checks=()))] == ["the last run failed"]
+    assert troubles(empty) == ()
+    assert verdict(facts([unchecked[0], empty])).headline == "The data has not been checked"
+
+
 def test_one_table_that_did_not_run_for_long_is_told_while_another_runs() -> None:
     fresh, dead = good(0), good(1)
     dead = replace(dead, runs=tuple(replace(run, at=run.at - timedelta(days=20)) for run in dead.runs))
