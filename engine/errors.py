@@ -16,7 +16,8 @@ row data and never a value that came from the environment.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -76,6 +77,18 @@ class SpecError(SiltstoneError):
 
     def __str__(self) -> str:
         return super().__str__() + "".join(f"\n  {violation}" for violation in self.violations)
+
+
+@contextmanager
+def writing(place: Path, hint: str) -> Iterator[None]:
+    """What is written inside to a place that the operator chose.
+
+    Raises: SpecError: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise SpecError(f"Cannot write {place}: {error.strerror or error}.", hint) from error
 
 
 class SourceError(SiltstoneError):

@@ -4,10 +4,11 @@ import shutil
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from engine.errors import SpecError
+from engine.errors import SpecError, writing
 
 MARK = ".siltstone-demo"
 EVENTS = "events"
+ANOTHER = "Name another folder: siltstone demo --folder DIR."
 MADE = (EVENTS, "specs", "more", "siltstone.yaml", "lake", "report")
 """What a demo leaves in its folder. Nothing else is ever removed."""
 
@@ -15,14 +16,20 @@ MADE = (EVENTS, "specs", "more", "siltstone.yaml", "lake", "report")
 def make_folder(folder: Path) -> tuple[Path, bool]:
     """A fresh project in the folder, with no event in it yet. Gives the folder and whether an earlier demo was removed.
 
-    Raises: SpecError: the folder holds something that no demo put there.
+    Raises: SpecError: the folder holds something that no demo put there, or cannot be written.
     """
     root = folder.expanduser().resolve()
+    with writing(root, ANOTHER):
+        return root, _made_afresh(root)
+
+
+def _made_afresh(root: Path) -> bool:
+    """Make the folder. Gives whether an earlier demo was removed."""
     again = (root / MARK).is_file()
     if not again and root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise SpecError(
             f"Cannot make a demo in {root}: something is there that no demo made.",
-            hint="Name another folder: siltstone demo --folder DIR.",
+            hint=ANOTHER,
         )
     if again:
         clear(root)
@@ -31,7 +38,7 @@ def make_folder(folder: Path) -> tuple[Path, bool]:
     (root / MARK).write_text("Made by `siltstone demo`, which starts afresh here.\n", encoding="utf-8")
     for name in (EVENTS, "lake"):
         (root / name).mkdir()
-    return root, again
+    return again
 
 
 def clear(root: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from engine.errors import SourceError, SpecError
+from engine.errors import SourceError, SpecError, writing
 from engine.inputs.containers import kind_by_name
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
@@ -89,7 +89,7 @@ def written_specs(
 def write_specs(specs: Iterable[WrittenSpec], project_file: Path | None, force: bool) -> None:
     """Write the specs, and the project where there is none yet. Without `force` no file is overwritten.
 
-    Raises: SpecError: a file is there already; nothing was written.
+    Raises: SpecError: a file is there already, and nothing was written; or one cannot be written.
     """
     listed = list(specs)
     there = [str(spec.file) for spec in listed if spec.file.exists()]
@@ -99,10 +99,12 @@ def write_specs(specs: Iterable[WrittenSpec], project_file: Path | None, force: 
             "--force overwrites, -o names another folder",
         )
     for spec in listed:
-        spec.file.parent.mkdir(parents=True, exist_ok=True)
-        spec.file.write_text(spec.text, encoding="utf-8")
+        with writing(spec.file, "-o names another folder"):
+            spec.file.parent.mkdir(parents=True, exist_ok=True)
+            spec.file.write_text(spec.text, encoding="utf-8")
     if project_file is not None and not project_file.exists():
-        project_file.write_text(PROJECT, encoding="utf-8")
+        with writing(project_file, "-o names another folder"):
+            project_file.write_text(PROJECT, encoding="utf-8")
 
 
 def project_root(folder: Path) -> tuple[Path, bool]:

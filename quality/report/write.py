@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.errors import SpecError
+from engine.errors import SpecError, writing
 from engine.look import open_catalog
 from engine.session import sqlite_file
 from engine.spec import load_specs
@@ -57,16 +57,24 @@ def report_after(project: ProjectSpec, checked: bool) -> Path | None:
 
 
 def write_page(project: ProjectSpec, facts: Facts) -> Path:
-    """Write the page; it appears whole or not at all."""
-    file = page_file(project.root)
+    """Write the page; it appears whole or not at all.
+
+    Raises: SpecError: it cannot be written.
+    """
+    file, text = page_file(project.root), page(facts)
+    with writing(file, f"{file.parent} must be a folder that can be written"):
+        _write_whole(file, text)
+    return file
+
+
+def _write_whole(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".index.", dir=file.parent)
     part = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(page(facts))
+            out.write(text)
         part.chmod(0o644)
         part.replace(file)
     finally:
         part.unlink(missing_ok=True)
-    return file

@@ -1,6 +1,7 @@
 """The command line: what it accepts, how it fails, how it prints."""
 
 import json
+import re
 import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -250,6 +251,30 @@ def test_init_writes_where_runs_look_and_says_what_runs_the_rest(
     (file,) = root.rglob("s.t.yaml")
     assert (file.parent, "path: landing/pg.jsonl" in file.read_text()) == (root / specs, True)
     assert run("validate", *shlex.split(command)[1:])[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [
+        (("demo", "--folder", "afile/x"), "afile/x"),
+        (("init", "pg.jsonl", "-o", "afile"), "afile/s.t.yaml"),
+        (("init", "pg.jsonl", "-o", "afile/below"), "afile/below/s.t.yaml"),
+        (("report",), "report/index.html"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_named(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], place: str
+) -> None:
+    for file in ("afile", "report"):
+        (tmp_path / file).write_text("here already")
+    source = {"connector": "postgresql", "lsn": 1, "db": "d", "schema": "s", "table": "t", "ts_ms": 1}
+    value = {"op": "c", "before": None, "after": {"id": 1}, "source": source}
+    (tmp_path / "pg.jsonl").write_text(json.dumps({"key": {"id": 1}, "value": value}) + "\n")
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), err
+    said, hint = err.splitlines()
+    assert re.fullmatch(rf"Cannot write (.*/)?{re.escape(place)}: (Not a directory|File exists)\.", said)
+    assert hint.startswith("Hint: ")
 
 
 @pytest.mark.parametrize(
