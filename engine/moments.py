@@ -23,6 +23,21 @@ def in_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
+def moment_in(text: str) -> datetime:
+    """A moment in ISO 8601, UTC where it names no zone; `now` is now.
+
+    Raises: ValueError, whose words say why it is none.
+    """
+    if text == "now":
+        return datetime.now(UTC)
+    try:
+        return in_utc(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no time; write 2026-01-31, 2026-01-31T12:00:00Z or now") from error
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is outside of the years 1 to 9999 in UTC") from error
+
+
 def collectable(moment: "Column") -> "Column":
     """A moment that a row can bring to the driver: at the calendar's ends, the nearest that it can. Null stays."""
     from pyspark.sql import functions as F  # not for the report, which takes its moments from here without Spark

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from engine.moments import in_utc
+from engine.moments import moment_in
 from engine.report import RunReport
 from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
@@ -40,7 +40,10 @@ def work(
 
 
 def _moment(text: str) -> datetime:
-    return in_utc(datetime.fromisoformat(text))
+    try:
+        return moment_in(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 if __name__ == "__main__":

@@ -22,8 +22,19 @@ def job_parser(name: str, does: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=name, description=does)
     parser.add_argument("specs", nargs="*", type=Path, help="table specs; all of specs/ when none is named")
     parser.add_argument("--project", type=Path, help="the project file or its folder")
-    parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for another run to end")
+    parser.add_argument("--wait", type=_seconds, default=0.0, help="seconds to wait for another run to end")
     return parser
+
+
+def _seconds(text: str) -> float:
+    """A time to wait. Below zero the lock would wait without an end."""
+    try:
+        told = float(text)
+    except ValueError:
+        told = -1.0
+    if not told >= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time to wait; write seconds, 0 or more")
+    return told
 
 
 def run_job(parsed: argparse.Namespace, work: Work) -> int:

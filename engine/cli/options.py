@@ -1,14 +1,14 @@
 """Options that several commands share, and how their text is read."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.moments import in_utc
+from engine.moments import moment_in
 
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec
@@ -50,14 +50,10 @@ def open_project(path: Path | None) -> "ProjectSpec":
 
 def parse_time(text: str) -> datetime:
     """A moment in ISO 8601, UTC where it names no zone; `now` is now."""
-    if text == "now":
-        return datetime.now(UTC)
     try:
-        return in_utc(datetime.fromisoformat(text))
+        return moment_in(text)
     except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is no time; write 2026-01-31, 2026-01-31T12:00:00Z or now") from error
-    except OverflowError as error:
-        raise typer.BadParameter(f"{text!r} is outside of the years 1 to 9999 in UTC") from error
+        raise typer.BadParameter(str(error)) from error
 
 
 def parse_keys(pairs: Iterable[str]) -> dict[str, str]:

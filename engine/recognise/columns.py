@@ -85,9 +85,10 @@ class Values:
             zoned = {"instant": "timestamp", "local": "timestamp_ntz", "date": "date"}
             several = "times? then timestamp, with the source's time_zone for those without a zone"
             return f"times? then {zoned[next(iter(self.shapes))]}" if len(self.shapes) == 1 else several
-        if not self.shapes or not self.shapes <= {"integer", "decimal"}:
+        if not self.shapes or not self.shapes <= {"integer", "wide", "decimal"}:
             return None
-        return "numbers? then bigint" if self.shapes == {"integer"} else "numbers? then decimal(p,s)"
+        by_shape = {"decimal": "decimal(p,s)", "wide": "decimal(38,0)", "integer": "bigint"}
+        return "numbers? then " + next(kind for shape, kind in by_shape.items() if shape in self.shapes)
 
 
 def kind_of(value: Any) -> str:
@@ -110,13 +111,14 @@ def kind_of(value: Any) -> str:
 
 
 def _shape(text: str) -> str:
+    """What a text looks like. Of whole numbers a bigint holds no `wide` ones, and a decimal no `endless` ones."""
     if match := _INSTANT.fullmatch(text):
         return "instant" if match[1] else "local"
     if _DATE.fullmatch(text):
         return "date"
     bare = text.lstrip("-")
-    if bare.isdigit() and (bare == "0" or not bare.startswith("0")):
-        return "integer"
+    if bare.isascii() and bare.isdigit() and (bare == "0" or not bare.startswith("0")):
+        return "endless" if len(bare) > DECIMAL_DIGITS else "integer" if int(bare) in LONGS else "wide"
     return "decimal" if re.fullmatch(r"\d+\.\d+", bare) else "text"
 
 
@@ -211,7 +213,9 @@ def _join(known: dict[str, T.DataType | None], types: Mapping[str, T.DataType | 
 
 def _orders(values: Values) -> bool:
     numeric = values.kinds <= {"BIGINT"} and bool(values.kinds)
-    return numeric or (bool(values.shapes) and values.shapes <= {"instant", "local", "date", "integer"})
+    return numeric or (
+        bool(values.shapes) and values.shapes <= {"instant", "local", "date", "integer", "wide", "endless"}
+    )
 
 
 def avro_types(schema: Any, part: Callable[[Any], Any] = lambda schema: schema) -> dict[str, T.DataType]:

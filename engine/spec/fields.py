@@ -242,11 +242,11 @@ def server_id(value: object) -> int:
 def some_columns(value: object) -> tuple[str, ...]:
     """One column, or a list of columns of the source's rows, each once; they may start with an underscore."""
     listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, (list, tuple)) or not listed:
+    if not isinstance(listed, (list, tuple)):
         refuse(f"must be a column or a list of columns, not {shown(value)}", "write it like [updated_at, number].")
     names = tuple(text(item) for item in listed)
-    if len(set(names)) < len(names):
-        refuse("names a column twice")
+    if not names or len(set(names)) < len(names):
+        refuse("names a column twice" if names else "names no column")
     return names
 
 

@@ -58,6 +58,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         for at, mask in (("sequence_by", "sha256"), ("sequence_by", "drop"), ("time_by", "sha256"))
     ],
     ({"source": feed(delete_when="op = "), "keys": ["id"]}, "$.source.delete_when", "is not a condition"),
+    ({"source": feed(sequence_by=[]), "keys": ["id"]}, "$.source.sequence_by", "names no column"),
+    ({"source": feed(sequence_by=["n", "n"]), "keys": ["id"]}, "$.source.sequence_by", "names a column twice"),
     ({"source": feed(ties="latest"), "keys": ["id"]}, "$.source.ties", "is not known"),
     ({"source": feed(delimiter=";;"), "keys": ["id"]}, "$.source.delimiter", "must be one character"),
     (

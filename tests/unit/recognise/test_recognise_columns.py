@@ -1,0 +1,32 @@
+"""What init takes the values of a column for."""
+
+import pytest
+
+from engine.recognise.columns import Values
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (("9" * 18, "-7", "0"), "bigint"),
+        (("9223372036854775807",), "bigint"),
+        (("9223372036854775808",), "decimal(38,0)"),
+        (("-1", "2" * 38), "decimal(38,0)"),
+        (("1.5", "3" * 20), "decimal(p,s)"),
+        (("1", "1" * 39), None),
+        (("1", "\u00b2"), None),
+        (("1", "007"), None),
+    ],
+)
+def test_texts_of_numbers_are_given_a_type_that_holds_them(texts: tuple[str, ...], kind: str | None) -> None:
+    values = Values()
+    for text in texts:
+        values.add(text, inserted=True)
+    assert values.may_be() == (None if kind is None else f"numbers? then {kind}")
+
+
+def test_numbers_of_any_length_are_left_undeclared_for_they_may_order_rows() -> None:
+    values = Values()
+    for text in ("1", "2" * 20, "3" * 39):
+        values.add(text, inserted=True)
+    assert values.is_written_otherwise()
