@@ -25,6 +25,7 @@ from engine.decode import fractions
 from engine.decode.cut import BEYOND_MICROS, can_be_cut
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
+from engine.decode.values import let
 from engine.schema.evolve import MAX_DIGITS
 
 UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
@@ -158,12 +159,31 @@ def _other_fields(shape: TableShape) -> Column:
 
     def exactly(told: Column, whole: Column) -> Column:
         value = F.when(fractions.is_cut(whole["value"]), whole["value"]).otherwise(told["value"])
-        return F.struct(told["key"].alias("key"), value.alias("value"))
+        return F.struct(told["key"].alias("key"), _masked_alike(told["key"], value, shape).alias("value"))
 
     others = F.filter(F.zip_with(fields, exact, exactly), lambda entry: ~F.array_contains(known, entry["key"]))
+    if shape.dropped:
+        others = let(
+            F.filter(others, lambda entry: ~_is_called(entry["key"], shape.dropped)),
+            lambda left: F.when(F.size(left) > 0, left),
+        )
     # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long.
     there = F.when(F.col("_fields") != F.array(*columns), F.size(F.array_except("_fields", known)) > 0)
     return F.when(there, others)
+
+
+def _masked_alike(name: Column, text: Column, shape: TableShape) -> Column:
+    """The text of a field; masked, where it differs from a masked column only in upper and lower case: who writes `ssn`
+    for the source's SSN does not want it in clear."""
+    for column in shape.columns:
+        if column.mask is not None:
+            text = F.when(_is_called(name, [column.name]), masked_text(text, column)).otherwise(text)
+    return text
+
+
+def _is_called(name: Column, names: Iterable[str]) -> Column:
+    """Whether a name is one of these, in upper or lower case."""
+    return F.lower(name).isin([each.lower() for each in names])
 
 
 def reason(shape: TableShape) -> Column:

@@ -271,6 +271,10 @@ def test_masks_come_before_anything_is_stored(spark: SparkSession) -> None:
     assert json.loads(update.rescued) == {"at": hashed(str(2**62))}
     assert nulls.row.asDict() == dict.fromkeys(stored) | {"id": hashed("1")}
     assert "secret" not in str([row.asDict() | {"text": ""} for row in (update, delete, nulls)])
+    other = {"id": 1, "A": 2, "B": "secret", "C": "x", "D": "secret", "e": 5}
+    found = decoded(spark, [event("c", after=other), event("c", after={"id": 1, "D": "secret"})], spec(columns))
+    rescued = [row.rescued and json.loads(row.rescued) for row in found]
+    assert rescued == [{"A": "***", "B": "***", "C": hashed("x"), "e": "5"}, None]
 
 
 def test_each_schema_of_a_batch_decodes_its_own_values(spark: SparkSession) -> None:
