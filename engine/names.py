@@ -1,14 +1,12 @@
 """Names with one meaning everywhere: op codes, origins, reserved columns, ledger tables, summary keys.
 
-Columns that siltstone adds to a table start with the reserved prefix, so that a source's column never meets one.
+Columns that siltstone adds to a table start with an underscore, and no other column can be called like one of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
-
-RESERVED_PREFIX: Final = "_"
 
 OP_READ: Final = "read"
 OP_INSERT: Final = "insert"
@@ -48,13 +46,18 @@ ACTION: Final = "_action"
 CHANGE: Final = "_change"
 WAS_OPEN: Final = "_was_open"
 
+# Beside the columns of a table while two of its states are compared.
+NEWEST: Final = "_siltstone_newest"
+SIDE: Final = "_siltstone_side"
+
 # Beside a row's columns while they are read from JSON: why the reader refused it.
 REFUSED: Final = "_siltstone_refused"
 
 OWN_COLUMNS: Final = frozenset(
     (
         *(VALID_FROM, VALID_TO, IS_CURRENT, OP, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN),
-        *(RESCUED, BATCH, RECORDED_FROM, RECORDED_TO, SOURCE, COPY, ACTION, CHANGE, WAS_OPEN, REFUSED),
+        *(RESCUED, BATCH, RECORDED_FROM, RECORDED_TO, SOURCE, COPY, ACTION, CHANGE, WAS_OPEN),
+        *(NEWEST, SIDE, REFUSED),
     )
 )
 ICEBERG_COLUMNS: Final = frozenset(
@@ -65,7 +68,7 @@ ICEBERG_COLUMNS: Final = frozenset(
 )
 """Iceberg's own: it does not read a table that has a column of such a name."""
 TAKEN_NAMES: Final = OWN_COLUMNS | ICEBERG_COLUMNS
-"""What a column that events bring cannot be called; specs keep the whole prefix free."""
+"""What no column can be called, in lower case: one that events bring is rescued, one that a spec names is refused."""
 
 REDACTED: Final = "***"  # what stands for a text of which only is kept that there was one
 

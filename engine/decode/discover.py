@@ -65,6 +65,7 @@ def discover(
     keys = _keys(question)
     if spec.keys is None:  # a key can stand beside the row, as Oracle's row id does
         beside = [key for key in keys if key not in names]
+        _refuse_taken_names(spec, beside)
         names += beside
         columns += tuple(_column(name, question) for name in beside)
     absent = [key for key in keys if key not in names]
@@ -94,6 +95,19 @@ def _keys(question: _Question) -> tuple[str, ...]:
             hint="Name the columns of one under keys.",
         )
     return found[0] if found else ()
+
+
+def _refuse_taken_names(spec: TableSpec, keys: Iterable[str]) -> None:
+    """See that a key that is no column of the row could be one.
+
+    Raises: SpecError.
+    """
+    taken = [key for key in keys if key.casefold() in TAKEN_NAMES]
+    if taken:
+        raise SpecError(
+            f"Cannot decode {spec.table}: siltstone or Iceberg has columns called as its key is ({', '.join(taken)}).",
+            hint="Name other columns that identify a row under keys.",
+        )
 
 
 def _column_names(question: _Question) -> list[str]:

@@ -13,7 +13,7 @@ from engine.decode.avro_names import Named, with_full_names
 from engine.decode.connect import decimal
 from engine.decode.look import typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
-from engine.names import RESERVED_PREFIX
+from engine.names import TAKEN_NAMES
 from engine.recognise.sample import Fraction
 from engine.schema.evolve import widened
 
@@ -185,7 +185,7 @@ class Columns:
 
     def declarable(self) -> dict[str, str]:
         """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""
-        named = {name: kind for name, kind in self.types().items() if not name.startswith(RESERVED_PREFIX)}
+        named = {name: kind for name, kind in self.types().items() if name.casefold() not in TAKEN_NAMES}
         return {name: kind.simpleString() if kind else "string" for name, kind in named.items()}
 
     def key_candidates(self) -> list[str]:

@@ -15,6 +15,7 @@ import yaml
 
 from engine.errors import SourceError, SpecError, writing
 from engine.inputs.containers import kind_by_name
+from engine.names import TAKEN_NAMES
 from engine.recognise.datastream import ROW_ID
 from engine.recognise.formats import ROWS
 from engine.recognise.frames import SchemaPlace
@@ -129,16 +130,17 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], targe
         lines.append("keys: [] # the events say that there is no key: the whole row is one")
     elif keys == [(ROW_ID,)]:
         lines.append(f"# keys: left to the events. The table has none; the ids of its rows ({ROW_ID}) stand for one.")
-    elif len(keys) == 1:
+    elif len(keys) == 1 and not _is_taken(keys[0]):
         lines.append(f"keys: {_flow(keys[0])} # the key that the events tell")
     else:
         several = f"; the events have {' and '.join(_flow(key) for key in keys)}" if keys else ""
-        candidates = [name for name in table.columns.key_candidates() if name not in respelt]
+        several += ", whose name siltstone or Iceberg needs" if len(keys) == 1 else ""
+        candidates = [n for n in table.columns.key_candidates() if n not in respelt and not _is_taken([n])]
         lines.append(f"keys: {_decide('the columns that identify a row', candidates)}{several}")
         questions.append("keys")
     text = "\n".join([*lines, *_target(target), *_columns(table)]) + "\n"
-    key, columns = keys[0] if len(keys) == 1 else (), len(table.columns.types()) - len(respelt)
-    return WrittenSpec(file, name, table.format, key, columns, tuple(questions), text)
+    is_told, columns = len(keys) == 1 and "keys" not in questions, len(table.columns.types()) - len(respelt)
+    return WrittenSpec(file, name, table.format, keys[0] if is_told else (), columns, tuple(questions), text)
 
 
 def _around(table: FoundTable, tables: Iterable[FoundTable], folders: Sequence[NamedFolder]) -> Surroundings:
@@ -201,6 +203,10 @@ def _keys(table: FoundTable) -> list[tuple[str, ...]]:
     return list(found.values())
 
 
+def _is_taken(key: Iterable[str]) -> bool:
+    return any(name.casefold() in TAKEN_NAMES for name in key)
+
+
 def _columns(table: FoundTable) -> list[str]:
     """The types as comments where the events carry them; declared where they are inferred. Then what is rescued."""
     respelt = table.respelt()
@@ -236,9 +242,7 @@ def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
         lines.append("  # Texts of numbers and times are left undeclared: so they order rows as numbers and times.")
     reserved = [name for name in types if name not in declarable]
     if reserved:
-        lines.append(
-            f"# Kept in _rescued, because names with an underscore before them are reserved: {_flow(reserved)}"
-        )
+        lines.append(f"# Kept in _rescued, because siltstone or Iceberg has columns of these names: {_flow(reserved)}")
     return lines
 
 

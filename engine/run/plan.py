@@ -287,9 +287,9 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     there = versions_of(work, work.rows.history, keys).alias("h")
     gone = refolded.where(F.col(names.CHANGE) == DELETE).alias("g")
     kept = there.join(gone, on=same_version(work.identity, "h", "g"), how="left_anti")
-    newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias("_newest"))
+    newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias(names.NEWEST))
     opened = refolded.where(is_new).join(newest, on=list(work.identity), how="inner")  # newest: one row a key
-    return opened.where(F.col(names.POSITION) < F.col("_newest")).count()
+    return opened.where(F.col(names.POSITION) < F.col(names.NEWEST)).count()
 
 
 def history_statements(work: Folding) -> tuple[str, ...]:

@@ -195,14 +195,14 @@ def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> 
     columns = [name for name in should.columns if name != names.BATCH]
     sides = []
     for rows, sign in ((stands, 1), (should, -1)):
-        told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(sign).alias("_side"))
+        told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(sign).alias(names.SIDE))
         sides.append(told)
     both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
-    odd = both.agg(F.sum("_side").alias("_side")).where(F.col("_side") != 0).transform(checkpointed)
+    odd = both.agg(F.sum(names.SIDE).alias(names.SIDE)).where(F.col(names.SIDE) != 0).transform(checkpointed)
     order = [quoted(name) for name in (*work.identity, names.VALID_FROM, names.POSITION)]
     # As text: whatever the types are, the report is for people and for JSON.
-    shown = odd.orderBy(*order, "_side").select(
-        *[F.col(quoted(name)).cast("string").alias(name) for name in columns], "_side"
+    shown = odd.orderBy(*order, names.SIDE).select(
+        *[F.col(quoted(name)).cast("string").alias(name) for name in columns], names.SIDE
     )
     found = shown.limit(SHOWN_DIFFERENCES).collect()
     return odd.count(), first_difference(work, table, columns, found) if found else None
@@ -220,9 +220,9 @@ def first_difference(work: Folding, table: str, columns: Sequence[str], found: S
     """The first row that differs, beside the row of the other side that is the same version, if there is one."""
     first = found[0]
     identity = [*work.identity, names.POSITION]
-    others = [row for row in found[1:] if row["_side"] * first["_side"] < 0]
+    others = [row for row in found[1:] if row[names.SIDE] * first[names.SIDE] < 0]
     other = next((row for row in others if all(row[name] == first[name] for name in identity)), None)
-    stands, should = (first, other) if first["_side"] > 0 else (other, first)
+    stands, should = (first, other) if first[names.SIDE] > 0 else (other, first)
     different = tuple(name for name in columns if other is None or first[name] != other[name])
     masked = {name for name, column in (work.spec.columns or {}).items() if column.mask is not None}
 

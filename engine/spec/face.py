@@ -329,7 +329,6 @@ class TableFace(_Section):
     columns: dict[ColumnName, _Column] | None = Field(
         default=None,
         description="Columns with their types. Those not named here are taken from the events.",
-        json_schema_extra={"propertyNames": {"pattern": "^[^_]"}},
     )
     target: TargetFace = Field(default_factory=lambda: TargetFace())
     history: HistoryFace = Field(default_factory=lambda: HistoryFace())

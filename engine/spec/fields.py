@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from pydantic_core import PydanticCustomError
 
 from engine import names as reserved
-from engine.names import RESERVED_PREFIX
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.defaults import default_problem
@@ -92,10 +91,11 @@ def table_name(value: object) -> str:
 
 
 def column_name(value: object) -> str:
-    """A column's name: not empty, and not one of those siltstone keeps for itself."""
+    """A column's name: not empty, and none of siltstone's own or of Iceberg's. Sources have others that start with an
+    underscore, such as `_id`."""
     name = text(value)
-    if name.startswith(RESERVED_PREFIX):
-        refuse(f"{shown(name)} is reserved: names that start with '{RESERVED_PREFIX}' belong to siltstone and Iceberg")
+    if name.casefold() in reserved.TAKEN_NAMES:
+        refuse(f"{shown(name)} is reserved: siltstone or Iceberg has a column of that name")
     return name
 
 

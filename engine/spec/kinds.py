@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
+from engine.names import TAKEN_NAMES
 from engine.spec import expectations, fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import TYPE_WORDS
@@ -17,7 +18,7 @@ from engine.spec.predicates import Predicate
 
 _REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
-_COLUMN: dict[str, Any] = {"type": "string", "pattern": "^[^_]"}
+_COLUMN: dict[str, Any] = {"type": "string", "minLength": 1, "not": {"enum": sorted(TAKEN_NAMES)}}
 _COLUMNS: dict[str, Any] = {"type": "array", "items": _COLUMN, "minItems": 1, "uniqueItems": True}
 _DURATION: dict[str, Any] = {"type": "string", "pattern": f"^{DURATION_PATTERN}$", "examples": ["15m", "5s", "1h30m"]}
 _CHECKS: dict[str, Any] = {"type": "array", "items": {"enum": list(CHECK_NAMES)}}

@@ -16,10 +16,10 @@ from tests.e2e.streams import Shop, delete, insert, read, update
 
 pytestmark = pytest.mark.slow
 
-KEY = "key"
+KEY = "_newest"
 OURS = (
-    "action", "change", "was_open", "op", "row", "position", "batch", "source", "text", "version", "known", "value",
-    "t", "s", "w", "e", "_0col", "_gone",
+    "key", "action", "change", "was_open", "op", "row", "position", "batch", "source", "text", "version", "known",
+    "value", "t", "s", "w", "e", "_0col", "_gone", "_side",
 )  # fmt: skip
 HARD = ("select", "a b", "x.y", "tick`", "Größe")
 OTHERS = (*OURS, *HARD)

@@ -166,6 +166,8 @@ def test_keys_that_cannot_be_told_are_refused(spark: SparkSession) -> None:
         shape_of(spark, [LINE], spec({"a": "int"}))
     with pytest.raises(SchemaEvolutionError, match="several keys \\(a / id\\)"):
         shape_of(spark, [LINE, event("c", after={"a": 1}, key={"a": 1})], spec(keys=None))
+    with pytest.raises(SpecError, match="columns called as its key is \\(_Pos\\)"):
+        shape_of(spark, [event("c", after={"_Pos": 1}, key={"_Pos": 1})], spec(keys=None))
 
 
 def test_names_that_tables_cannot_have_are_no_columns(spark: SparkSession) -> None:

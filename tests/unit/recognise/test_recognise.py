@@ -176,9 +176,9 @@ def written(tmp_path: Path, *events: Path, force: bool = False) -> dict[str, str
 
 def test_the_specs_of_events_with_keys_are_valid_and_say_what_was_inferred(place: Place, tmp_path: Path) -> None:
     images: list[dict[str, Any]] = [
-        {"id": 1, "big": 2**70, "x": 1, "at": 1_700_000_000_000, "day": "2024-01-01", "no": None, "_x": 1},
+        {"id": 1, "big": 2**70, "x": 1, "at": 1_700_000_000_000, "day": "2024-01-01", "no": None, "_op": 1},
         {"id": 2, "big": 1, "x": 1.5, "at": 1_700_000_000_001, "day": "2024-01-02", "no": None, "yes, really: #": {}},
-        {"id": 3, "two\nlines": "", "_y: \n ?": 1},
+        {"id": 3, "two\nlines": "", "_y: \n ?": 1, "_POS": 2},
     ]
     events = place("a.jsonl", *(event("c", after=image) for image in images)).parent
     place("b.jsonl", event("d", before={"id": 1}))
@@ -188,13 +188,23 @@ def test_the_specs_of_events_with_keys_are_valid_and_say_what_was_inferred(place
     assert "path: events/*.jsonl" in text
     assert {name: column.type for name, column in (spec.columns or {}).items()} == {
         "id": "bigint", "big": "decimal(38,0)", "x": "double", "at": "bigint", "day": "string", "no": "string",
-        "yes, really: #": "string", "two\nlines": "string",
+        "yes, really: #": "string", "two\nlines": "string", "_y: \n ?": "bigint",
     }  # fmt: skip
     assert "inferred from all 4 changes" in text
     assert "at: bigint # milliseconds since 1970? then timestamp(3)" in text
     assert "'no': string # only nulls were seen" in text
     assert "day: string # times? then date" in text
-    assert 'reserved: [_x, "_y: \\n ?"]' in text
+    assert "siltstone or Iceberg has columns of these names: [_op, _POS]" in text
+
+
+def test_keys_that_begin_with_an_underscore_are_those_of_the_specs(place: Place, tmp_path: Path) -> None:
+    names = ("_id", "__#alibaba_rds_row_id#__")
+    messages = [CANAL | {"table": f"t{n}", "pkNames": [name]} for n, name in enumerate(names)]
+    texts = written(tmp_path, place("a.jsonl", *messages))
+    assert [spec.keys for spec in load_specs(None, load_project(tmp_path))] == [(name,) for name in names], texts
+    place("a.jsonl", CANAL | {"pkNames": ["_Pos"], "data": [{"id": "1", "_Pos": "1"}]})
+    taken = written(tmp_path, tmp_path / "events")["shop.items.yaml"]
+    assert "keys: # decide: the columns that identify a row; candidates: [id]; the events have [_Pos], whose" in taken
 
 
 def test_of_names_that_differ_in_case_the_first_is_declared_and_the_others_are_said_to_be_rescued(

@@ -51,6 +51,7 @@ def test_every_example_loads_and_its_events_are_there() -> None:
     [
         {"evolution": "${env:X}", "snapshot": {"guard": "${env:X}"}},
         {"columns": {"a": "string", "b": {"mask": "drop"}}, "history": {"track": {"except": ["a"]}}},
+        {"keys": ["_id"], "columns": {"_id": "string", "_a": "int"}, "history": {"track": ["_a"]}},
         {"lateness": "2d", "quality": {"checks": ["orphan"], "severity": {"orphan": "warn"}}},
     ],
 )
@@ -65,7 +66,8 @@ def test_editors_accept_what_the_engine_accepts(settings: dict[str, Any]) -> Non
         {"source": source(format="nope")},
         {"keys": [""]},
         {"columns": {"a": {"default": 1}}},
-        {"columns": {"_a": "string"}},
+        {"columns": {"_op": "string"}},
+        {"keys": ["_file"]},
         {"snapshot": {"guard": 15}},
         {"lateness": "soon"},
         {"rejects": {"max_fraction": 2}},

@@ -57,7 +57,7 @@ def test_a_value_of_the_environment_is_used_and_never_shown() -> None:
     [
         {"evolution": "${env:SECRET}"},
         {"lateness": "${env:SECRET}"},
-        {"keys": ["_${env:SECRET}"]},
+        {"keys": ["_${env:SECRET}", "_${env:SECRET}"]},
         {"columns": {"a": "${env:SECRET}"}},
         {"columns": {"a": "array<int> ${env:SECRET}"}},
         {"columns": {"a": {"type": "int", "default": "${env:SECRET}"}}},
