@@ -15,7 +15,7 @@ from engine.decode.look import typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
 from engine.names import TAKEN_NAMES
 from engine.recognise.sample import Fraction
-from engine.schema.evolve import widened
+from engine.schema.evolve import promotes, widened
 
 DECIMAL_DIGITS: Final = 38
 LONGS: Final = range(-(2**63), 2**63)
@@ -133,11 +133,12 @@ def _unit(value: Any) -> str | None:
 
 @dataclass
 class Columns:
-    """The columns of one table: `said` by the records' own schemas, and `values` of those without. `by_values`: schemas
-    that say all of a column only together, by what is equal in them.
+    """The columns of one table: `said` by the records' own schemas, and `values` of those without. `kinds`: each type
+    that a schema said; `by_values`: schemas that say all of a column only together, by what is equal in them.
     """
 
     said: dict[str, T.DataType | None] = field(default_factory=dict)
+    kinds: dict[str, set[T.DataType]] = field(default_factory=dict)
     by_values: dict[str, set[str]] = field(default_factory=dict)
     values: dict[str, Values] = field(default_factory=dict)
     schemas: set[str] = field(default_factory=set)
@@ -163,6 +164,9 @@ class Columns:
     def tell(self, types: Mapping[str, T.DataType | None]) -> None:
         """Types that a schema says; None where two schemas cannot agree."""
         _join(self.said, types)
+        for name, kind in types.items():
+            if kind is not None:
+                self.kinds.setdefault(name, set()).add(kind)
 
     @property
     def told(self) -> dict[str, T.DataType | None]:
@@ -183,10 +187,21 @@ class Columns:
         inferred = {name: values.type() for name, values in self.values.items() if name not in told}
         return {**told, **(inferred if self.bare or not told else {})}
 
+    def unsettled(self) -> dict[str, str]:
+        """The columns of which a run that sees some of the records may store a type that cannot become that of all,
+        with one that holds them. Where values tell their digits, it has room for more."""
+        kinds = {name: set(seen) for name, seen in self.kinds.items()}
+        for text in (text for schemas in self.by_values.values() for text in schemas):
+            for name, (kind, _) in row_columns(text).items():
+                kinds.setdefault(name, set()).add(kind)
+        wide = self.told
+        differ = [name for name, seen in kinds.items() if not all(_becomes(kind, wide.get(name)) for kind in seen)]
+        return {name: _declared(wide.get(name), bool(self.by_values)) for name in differ}
+
     def declarable(self) -> dict[str, str]:
         """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""
         named = {name: kind for name, kind in self.types().items() if name.casefold() not in TAKEN_NAMES}
-        return {name: kind.simpleString() if kind else "string" for name, kind in named.items()}
+        return {name: _declared(kind) for name, kind in named.items()}
 
     def key_candidates(self) -> list[str]:
         """Columns that are never null, and of which no two new rows have the same value."""
@@ -209,6 +224,17 @@ def _join(known: dict[str, T.DataType | None], types: Mapping[str, T.DataType | 
     for name, kind in types.items():
         before = known.get(name, kind)
         known[name] = None if before is None or kind is None else widened(before, kind)
+
+
+def _declared(kind: T.DataType | None, roomy: bool = False) -> str:
+    """A type as a spec writes it: text where there is none; `roomy`: a decimal with all the digits there can be."""
+    if roomy and isinstance(kind, T.DecimalType):
+        kind = T.DecimalType(DECIMAL_DIGITS, kind.scale)
+    return kind.simpleString() if kind else "string"
+
+
+def _becomes(kind: T.DataType, wide: T.DataType | None) -> bool:
+    return wide is not None and promotes(kind, wide)
 
 
 def _orders(values: Values) -> bool:

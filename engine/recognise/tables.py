@@ -198,6 +198,8 @@ def _merge(known: FoundTable, more: FoundTable) -> None:
     known.changes += more.changes
     known.whole = known.whole and more.whole
     known.columns.tell(more.columns.said)
+    for name, kinds in more.columns.kinds.items():
+        known.columns.kinds.setdefault(name, set()).update(kinds)
     for equal, schemas in more.columns.by_values.items():
         known.columns.by_values.setdefault(equal, set()).update(schemas)
     known.columns.carried += more.columns.carried

@@ -255,14 +255,19 @@ def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]
 
 
 def _settled(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
-    """The types that events carry, where some differ: those columns are declared, or no run would take all events."""
+    """The types that events carry, where some differ so that a column of the one cannot become one of the other: those
+    are declared, or a run could not take what comes after a part of the events."""
     declarable = {name: kind for name, kind in table.columns.declarable().items() if name in types}
-    if not any(types[name] is None for name in declarable):
+    unsettled = table.columns.unsettled()
+    if not unsettled.keys() & declarable.keys():
         return []
     lines = ["columns: # the events carry their types; a column declared here has the type that stands here"]
     for name, kind in declarable.items():
-        mark, hint = ("# ", "") if types[name] else ("", " # its types differ from event to event: text holds them all")
-        lines.append(f"  {mark}{_scalar(name)}: {kind}{hint}")
+        if name in unsettled:
+            why = "its types differ from event to event: this one holds them all"
+            lines.append(f"  {_scalar(name)}: {unsettled[name]} # {why}")
+        else:
+            lines.append(f"  # {_scalar(name)}: {kind}")
     return lines
 
 

@@ -251,6 +251,19 @@ def test_types_that_differ_from_event_to_event_are_declared_as_text(place: Place
     assert "  # id: int\n" in text
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_types_that_a_column_of_iceberg_cannot_follow_are_declared(place: Place, tmp_path: Path, apart: bool) -> None:
+    told = [
+        {"id": "int", "scale": "decimal(10,2)", "kind": "int", "digits": "decimal(10,2)", "wide": "int"},
+        {"id": "int", "scale": "decimal(15,4)", "kind": "decimal(5,1)", "digits": "decimal(12,2)", "wide": "bigint"},
+    ]
+    messages = [CANAL | {"mysqlType": types, "data": [dict.fromkeys(types, "1")]} for types in (*told, told[0])]
+    files = [place(f"{n}.txt", line) for n, line in enumerate(messages)] if apart else [place("a.txt", *messages)]
+    text = written(tmp_path, *files)["shop.items.yaml"]
+    assert yaml.safe_load(text)["columns"] == {"scale": "decimal(15,4)", "kind": "decimal(11,1)"}
+    assert "  # digits: decimal(12,2)\n  # wide: bigint\n" in text
+
+
 def test_payloads_that_are_texts_of_json_are_told(place: Place) -> None:
     line = {"topic": "t", "key": json.dumps({"id": 1}), "payload": json.dumps({"before": None, "after": {"id": 1}})}
     with pytest.raises(SourceError, match="payload is a text that holds JSON") as refused:

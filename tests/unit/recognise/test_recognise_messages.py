@@ -12,6 +12,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from engine.cli import main
 from engine.errors import SourceError, SpecError
@@ -287,7 +288,7 @@ def test_records_of_dts_tell_tables_keys_and_types(tmp_path: Path) -> None:
     assert looks_like(DTS_LINES) == looks_like([f'{{"value": "{line}"}}' for line in DTS_LINES]) == "dts-avro"
 
 
-def test_a_spec_of_dts_leaves_keys_and_types_to_the_records(tmp_path: Path) -> None:
+def test_a_spec_of_dts_declares_only_what_would_not_hold_all_values(tmp_path: Path) -> None:
     events = written(tmp_path, "events/a.txt", DTS_LINES)
     specs = written_specs(find_tables([events]), tmp_path / "specs", tmp_path, [events])
     write_specs(specs, tmp_path / "siltstone.yaml", force=False)
@@ -295,7 +296,11 @@ def test_a_spec_of_dts_leaves_keys_and_types_to_the_records(tmp_path: Path) -> N
         "public.log": ("keys",), "shop.items": (), "shop.orders": (),
     }  # fmt: skip
     (spec,) = load_specs([tmp_path / "specs" / "shop.items.yaml"], load_project(tmp_path))
-    assert (spec.source.format, spec.keys, spec.columns) == ("dts-avro", ("id",), None)
+    declared = {name: column.type for name, column in (spec.columns or {}).items()}
+    assert (spec.source.format, spec.keys) == ("dts-avro", ("id",))
+    assert declared == {"price": "decimal(38,2)", "doc": "binary"}
+    (log,) = [spec for spec in specs if spec.table == "public.log"]
+    assert yaml.safe_load(log.text).get("columns") is None
 
 
 def test_bytes_that_are_no_messages_are_rows_or_not_known(tmp_path: Path) -> None:
