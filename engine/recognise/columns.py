@@ -19,6 +19,8 @@ from engine.schema.evolve import promotes, widened
 
 DECIMAL_DIGITS: Final = 38
 LONGS: Final = range(-(2**63), 2**63)
+UNSIGNED: Final = range(2**63, 2**64)
+DIGITS_OF_LONGS: Final = (19, 20)  # of the numbers that only an unsigned one holds
 YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 1970
 UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
 LONGEST_COUNT: Final = 19  # digits of nanoseconds since 1970
@@ -48,6 +50,7 @@ class Values:
     digits: set[int] = field(default_factory=set)
     shapes: set[str] = field(default_factory=set)
     units: set[str | None] = field(default_factory=set)
+    unsigned: bool = False  # a text of a number that only a bigint without a sign holds
 
     def add(self, value: Any, inserted: bool) -> None:
         """Take one value into account."""
@@ -63,6 +66,7 @@ class Values:
             self.digits |= {places for places in UNITS if YEARS[0] <= value // 10**places < YEARS[1]} or {0}
         elif isinstance(value, str):
             self.shapes.add(_shape(value))
+            self.unsigned = self.unsigned or _is_unsigned(value)
         self.units.add(_unit(value))
 
     def unit(self) -> str | None:
@@ -108,6 +112,10 @@ def kind_of(value: Any) -> str:
     if isinstance(value, float):
         return "DOUBLE"
     return "STRING" if isinstance(value, str) else "ARRAY" if isinstance(value, list | tuple) else "OBJECT"
+
+
+def _is_unsigned(text: str) -> bool:
+    return len(text) in DIGITS_OF_LONGS and text.isascii() and text.isdigit() and int(text) in UNSIGNED
 
 
 def _shape(text: str) -> str:
@@ -188,15 +196,17 @@ class Columns:
         return {**told, **(inferred if self.bare or not told else {})}
 
     def unsettled(self) -> dict[str, str]:
-        """The columns of which a run that sees some of the records may store a type that cannot become that of all,
-        with one that holds them. Where values tell their digits, it has room for more."""
+        """The columns of which a run that sees some of the records may store a type that cannot become that of all, or
+        whose type holds not all values, with one that does. Where values tell their digits, it has room for more."""
         kinds = {name: set(seen) for name, seen in self.kinds.items()}
         for text in (text for schemas in self.by_values.values() for text in schemas):
             for name, (kind, _) in row_columns(text).items():
                 kinds.setdefault(name, set()).add(kind)
         wide = self.told
         differ = [name for name, seen in kinds.items() if not all(_becomes(kind, wide.get(name)) for kind in seen)]
-        return {name: _declared(wide.get(name), bool(self.by_values)) for name in differ}
+        unsigned = [name for name, seen in self.values.items() if seen.unsigned and wide.get(name) == T.LongType()]
+        declared = {name: _declared(wide.get(name), bool(self.by_values)) for name in differ}
+        return declared | dict.fromkeys(unsigned, "bigint unsigned")
 
     def declarable(self) -> dict[str, str]:
         """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""

@@ -255,8 +255,8 @@ def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]
 
 
 def _settled(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
-    """The types that events carry, where some differ so that a column of the one cannot become one of the other: those
-    are declared, or a run could not take what comes after a part of the events."""
+    """The types that events carry, where some differ so that a column of the one cannot become one of the other, or do
+    not hold all values: those are declared, or a run could not take what comes after a part of the events."""
     declarable = {name: kind for name, kind in table.columns.declarable().items() if name in types}
     unsettled = table.columns.unsettled()
     if not unsettled.keys() & declarable.keys():
@@ -264,7 +264,7 @@ def _settled(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
     lines = ["columns: # the events carry their types; a column declared here has the type that stands here"]
     for name, kind in declarable.items():
         if name in unsettled:
-            why = "its types differ from event to event: this one holds them all"
+            why = "it holds all values, and the types that the events tell do not"
             lines.append(f"  {_scalar(name)}: {unsettled[name]} # {why}")
         else:
             lines.append(f"  # {_scalar(name)}: {kind}")

@@ -303,6 +303,17 @@ def test_a_spec_of_dts_declares_only_what_would_not_hold_all_values(tmp_path: Pa
     assert yaml.safe_load(log.text).get("columns") is None
 
 
+@pytest.mark.parametrize(("value", "declared"), [(2**63 - 1, None), (2**63, "bigint unsigned"), (-(2**63), None)])
+def test_a_number_of_dts_that_its_type_does_not_hold_is_one_without_a_sign(
+    tmp_path: Path, value: int, declared: str | None
+) -> None:
+    for number, each in enumerate((5, value, 6)):
+        row = [dts.integer(number), dts.integer(each)]
+        written(tmp_path, f"events/{number}.txt", [dts.line(dts.record("INSERT", {"id": 3, "n": 8}, after=row))])
+    (spec,) = written_specs(find_tables([tmp_path / "events"]), tmp_path / "specs", tmp_path)
+    assert yaml.safe_load(spec.text).get("columns") == (declared and {"n": declared})
+
+
 def test_bytes_that_are_no_messages_are_rows_or_not_known(tmp_path: Path) -> None:
     longs = [number.to_bytes(8, "big") for number in (1, 2, 1_700_000_000_000)]
     (rows,) = find_tables([parquet(tmp_path / "a.parquet", id=[1, 2, 3], value=longs)])
