@@ -15,7 +15,8 @@ from engine.decode import FORMATS
 from engine.errors import QualityError
 from engine.moments import moment_of
 from engine.report import CheckReport
-from engine.run.folding import check_settings, marker_of
+from engine.run.folding import check_settings
+from engine.run.marker import marker_of
 from engine.run.reports import failed
 from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec

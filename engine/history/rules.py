@@ -53,7 +53,8 @@ class Folded:
     `close` and `close_ts` (microseconds) are the greatest place a folded READ took; `truncate` and `truncate_ts` the
     greatest folded truncate; `read_ts` the latest folded READ that has no position, only a time; `owing` the greatest
     folded insert half of a key change that lacks columns. A change at or before them can concern versions already
-    written. `sources` are those of all folded changes.
+    written. `sources` are those of all folded changes. `changes` tells their table from others (its UUID, which stays
+    when it is renamed or replaced); None where an older marker does not say.
     """
 
     batch: int = 0
@@ -66,6 +67,7 @@ class Folded:
     read_ts: int | None = None
     sources: tuple[str, ...] = ()
     owing: str | None = None
+    changes: str | None = None
 
     def to_json(self) -> str:
         """The marker as it stands in a snapshot's summary."""

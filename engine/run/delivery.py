@@ -22,7 +22,7 @@ from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.names import PLACE
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
-from engine.run.folding import newest_batch
+from engine.run.marker import newest_batch
 from engine.run.order import settled
 from engine.run.records import context_of, read_beside, read_records, source_files
 from engine.schema.control_kinds import REDELIVERY

@@ -17,9 +17,10 @@ from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
-from engine.run.folding import SUMMARY_FOLDED, SUMMARY_GENERATION, Folding, marker_of, refuse_moved
+from engine.run.folding import Folding, refuse_moved
 from engine.run.keyless import fold_images
 from engine.run.links import keys_in_two_batches, linked
+from engine.run.marker import SUMMARY_FOLDED, SUMMARY_GENERATION, marker_of
 from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey

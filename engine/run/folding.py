@@ -18,6 +18,7 @@ from engine.frames import local_frame
 from engine.history.rules import Folded
 from engine.run.decoding import decoded_otherwise
 from engine.run.effort import SMALL_ROWS
+from engine.run.marker import marker_of, newest_batch, refuse_other_changes
 from engine.run.rows import Rows, layout_of, stored_rows
 from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec import fold_fingerprint
@@ -28,6 +29,7 @@ from engine.table.catalog import (
     exists,
     identifier,
     rename_columns,
+    uuid_of,
     widen_column,
 )
 from engine.table.changes import column_changes, column_dates, known_columns, known_keys, known_row, read_changes
@@ -36,8 +38,6 @@ from engine.table.layout import Layout
 from engine.table.ledger import ledger_name, read_ledger
 from engine.table.withdrawn import withdrawn_places, without_withdrawn
 
-SUMMARY_FOLDED = "siltstone.folded"
-SUMMARY_GENERATION = "siltstone.generation"
 TOTAL_RECORDS = "total-records"  # Iceberg's own count
 
 
@@ -151,13 +151,6 @@ class Folding:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - began
 
 
-def newest_batch(spark: SparkSession, project: ProjectSpec, table: str) -> int:
-    """The newest batch that is real: the one in the table's newest marker. 0 before the first."""
-    if not exists(spark, project.catalog.name, table):
-        return 0
-    return int(newest_summary(spark, project.catalog.name, table).get(names.SUMMARY_BATCH, "0"))
-
-
 def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding | None:
     """See how far a table is folded, and how far it is to be; None when it has no changes table yet.
 
@@ -171,7 +164,8 @@ def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> 
     folded, generation = marker_of(spark, catalog, target.history)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
     said = newest_summary(spark, catalog, target.changes)
-    aim = replace(folded, batch=int(said.get(names.SUMMARY_BATCH, "0")), control_batch=control)
+    known = uuid_of(spark, catalog, target.changes)
+    aim = replace(folded, batch=int(said.get(names.SUMMARY_BATCH, "0")), control_batch=control, changes=known)
     keys = known_keys(spark, catalog, target.changes)
     rows = stored_rows(spark, project, spec)
     return Folding(spark, project, spec, keys, row, rows, folded, aim, generation, said.get(names.SUMMARY_REREAD, ""))
@@ -186,7 +180,8 @@ def open_anew(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Fol
     (keys, row), said = known_columns(spark, catalog, target.changes), newest_summary(spark, catalog, target.changes)
     refuse_taken_names(spec, row)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
-    aim = Folded(batch=int(said[names.SUMMARY_BATCH]), control_batch=control)
+    known = uuid_of(spark, catalog, target.changes)
+    aim = Folded(batch=int(said[names.SUMMARY_BATCH]), control_batch=control, changes=known)
     nothing = local_frame(spark, [], history_schema(numbered(row) if spec.keys == () else row))
     changes, since = read_changes(spark, catalog, target.changes), column_dates(spark, catalog, target.changes)
     rows = Rows(changes, nothing, read_ledger(spark, project, names.CONTROL), since)
@@ -232,13 +227,6 @@ def refuse_moved(branch: Branch, is_as_seen: bool) -> None:
             " changed.",
             "run again",
         )
-
-
-def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, str]:
-    """What a table's newest marker says: what it is a fold of, and its generation."""
-    summary = newest_summary(spark, catalog, table)
-    folded = Folded.from_json(summary[SUMMARY_FOLDED]) if SUMMARY_FOLDED in summary else Folded()
-    return folded, summary.get(SUMMARY_GENERATION, "")
 
 
 def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, row: T.StructType) -> None:
@@ -316,11 +304,13 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, g
     far were not folded with, before anything is taken.
 
     Tables that are still to be folded from inputs that were read again are nothing to look at; a run that `goes_on`
-    folds them.
+    folds them, and has seen before it read anything that they are folds of these changes.
 
     Raises: SpecError.
     """
     catalog, target = project.catalog.name, spec.target
+    if not goes_on:
+        refuse_other_changes(spark, project, spec)
     refuse_other_axis(spark, catalog, spec)
     check_reading(spark, catalog, spec)
     if is_left_behind(spark, catalog, spec):

@@ -21,8 +21,9 @@ from engine.report import NOTHING_NEW, PLANNED, TablePlan
 from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
-from engine.run.folding import Folding, check_settings, marker_of, newest_batch, refuse_taken_names
+from engine.run.folding import Folding, check_settings, refuse_taken_names
 from engine.run.lock import one_run
+from engine.run.marker import marker_of, newest_batch
 from engine.run.refold import versions_of
 from engine.run.refusals import check_unowned
 from engine.run.reports import Progress, failed, silent

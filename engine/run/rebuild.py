@@ -35,12 +35,12 @@ from engine.run.folding import (
     Folding,
     check_settings,
     is_left_behind,
-    marker_of,
     open_anew,
     open_folding,
     refuse_other_axis,
 )
 from engine.run.links import linked
+from engine.run.marker import marker_of, refuse_other_changes
 from engine.run.part import Part
 from engine.run.refold import (
     all_rows_of,
@@ -97,6 +97,8 @@ def rebuild_table(
         progress(spec.table, "folding again")
         refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
         check_decoded(spark, project, spec)
+        if spec.quality.blocks:
+            refuse_other_changes(spark, project, spec)  # how far those were published says nothing of these
         if part is not None:
             check_settings(spark, project, spec)
         elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
@@ -192,7 +194,8 @@ def fold_all(work: Folding) -> DataFrame:
     Gives: what `reconcile` gives. Computed.
     """
     work.folded = Folded()
-    work.target = replace(Folded(), batch=work.target.batch, control_batch=work.target.control_batch)
+    target = work.target
+    work.target = Folded(batch=target.batch, control_batch=target.control_batch, changes=target.changes)
     with work.phase("survey"):
         placed, rules = survey(work, work.changes_up_to_target(), known_windows(work))
         tally_withdrawn(work)

@@ -25,10 +25,10 @@ from engine.run.folding import (
     begin,
     check_reading,
     is_left_behind,
-    newest_batch,
     other_settings,
     refuse_other_axis,
 )
+from engine.run.marker import newest_batch
 from engine.run.order import refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery

@@ -41,7 +41,7 @@ from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
 from engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
-from engine.run.sequence import by_source
+from engine.run.sequence import by_source, of_their_changes
 from engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
 from engine.run.take import (
     Decoded,
@@ -81,7 +81,10 @@ def reread(
     with begun_run(spark, project, specs, wait) as begun:
         run = Rereading(with_tables(project, specs), spark, progress or silent, begun.run_id)
         for source, of_source in by_source(specs).items():
-            run.read_source(source, of_source)
+            sound, unsound = of_their_changes(spark, run.project, of_source)
+            run.tables += unsound
+            if sound:
+                run.read_source(source, sound)
         return written_down(spark, project, begun, run.sources, run.tables)
 
 

@@ -17,6 +17,7 @@ from engine.run.delivery import Delivery, list_delivery, read_delivery, source_r
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
+from engine.run.marker import refuse_other_changes
 from engine.run.rebuild import rebuild_table
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
@@ -79,7 +80,10 @@ class Run:
     def execute(self) -> RunReport:
         """All sources, one after the other."""
         for source, specs in by_source(self.specs).items():
-            self.run_source(source, specs)
+            sound, unsound = of_their_changes(self.spark, self.project, specs)
+            self.tables += unsound
+            if sound:
+                self.run_source(source, sound)
         return written_down(self.spark, self.project, self.begun, self.sources, self.tables)
 
     def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
@@ -243,6 +247,21 @@ def by_source(specs: Sequence[TableSpec]) -> Mapping[SourceSpec, list[TableSpec]
     for spec in specs:
         grouped.setdefault(spec.source, []).append(spec)
     return grouped
+
+
+def of_their_changes(
+    spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec]
+) -> tuple[list[TableSpec], list[TableReport]]:
+    """The tables that are folds of the changes that there are, and the reports of the others. To be asked first: what
+    the changes of before took would be seen as the rest of a run that died, and go."""
+    sound, unsound = [], []
+    for spec in specs:
+        try:
+            refuse_other_changes(spark, project, spec)
+            sound.append(spec)
+        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+            unsound.append(failed(spec, error, 0.0))
+    return sound, unsound
 
 
 def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:

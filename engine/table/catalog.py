@@ -52,6 +52,11 @@ def load(spark: SparkSession, catalog: str, name: str) -> Any:
     return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, identifier(catalog, name))
 
 
+def uuid_of(spark: SparkSession, catalog: str, name: str) -> str:
+    """What tells a table from all others: it stays when the table is renamed or replaced, not when it is dropped."""
+    return str(load(spark, catalog, name).uuid())
+
+
 def plain(spark: SparkSession, texts: Any) -> Any:
     """A map or a collection of texts of the JVM as Python's own, in one question instead of three for each text."""
     jvm: Any = spark._jvm
