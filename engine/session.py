@@ -14,6 +14,7 @@ from engine.errors import SpecError
 from engine.gateway import remember_names
 from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SPARK_AVRO, SQLITE_JDBC, Jar, cache_folder, jar_paths
 from engine.java import require_java
+from engine.jvm import add_functions
 from engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -252,6 +253,7 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)
+    add_functions(spark)
     _bound_avro(spark)
     set_fold_conf(spark)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:

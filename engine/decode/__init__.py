@@ -120,10 +120,10 @@ def as_delivered(envelopes: DataFrame) -> DataFrame:
     return envelopes.select(*[F.col("record").alias(name) if name == "text" else F.col(name) for name in kept])
 
 
-def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFrame:
+def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner: bool = True) -> DataFrame:
     """The changes of one table, decoded: see `engine.decode.rows`."""
     told = pairs.with_pairs(envelopes) if spec.source.format in pairs.FORMATS else envelopes
-    return rows.decode_rows(told, shape, spec)
+    return rows.decode_rows(told, shape, spec, sooner)
 
 
 __all__ = [

@@ -19,8 +19,9 @@ from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
-from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
+from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
+from engine.decode.parsing import line_of
 from engine.frames import checkpointed
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -43,8 +44,8 @@ _MESSAGE_FIELDS: Final = {
 _COUNTS: Final = ("id", "es", "ts")
 
 
-def _line_of(fields: Mapping[str, str]) -> str:
-    return f"_line struct<{', '.join(f'`{name}` {kind}' for name, kind in fields.items())}>, {BEHIND}"
+def _fields_of(fields: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}` {kind}" for name, kind in fields.items())
 
 
 _LINE_FIELDS: Final = {"value": "string", "topic": "string", "partition": "int", "offset": "bigint"} | _MESSAGE_FIELDS
@@ -86,9 +87,9 @@ def _parsed(lines: DataFrame) -> DataFrame:
 def _read(lines: DataFrame, text: Column, fields: Mapping[str, str], name: str) -> DataFrame:
     """The object in a text, in a column of this name. Counts can be text: what has a field of another type, as seldom a
     message has, is read a second time."""
-    read = lines.select("*", F.from_json(wrapped(text), _line_of(fields), CORRUPT).alias(name))
+    read = lines.select("*", line_of(text, _fields_of(fields)).alias(name))
     as_texts = {field: "string" if field in _COUNTS else kind for field, kind in fields.items()}
-    again = _counted(text, F.from_json(wrapped(text), _line_of(as_texts), CORRUPT))
+    again = _counted(text, line_of(text, _fields_of(as_texts)))
     others = [F.col(column) for column in lines.columns]
     return read.select(*others, F.when(F.col(name)["_malformed"].isNotNull(), again).otherwise(F.col(name)).alias(name))
 

@@ -28,7 +28,8 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
-from engine.decode.json_lines import BEHIND, CORRUPT, is_unread, no_json_reason, whole, wrapped
+from engine.decode.json_lines import is_unread, no_json_reason, whole
+from engine.decode.parsing import line_of
 from engine.json_text import KEEP_NULLS
 from engine.spec.model import SourceSpec
 
@@ -41,9 +42,7 @@ _METADATA: Final = (
 )  # fmt: skip
 _EVENT: Final = ("uuid", "read_timestamp", "source_timestamp", "read_method", "stream_name", "payload")
 _FIELDS: Final = ", ".join(f"{name} string" for name in _EVENT)
-_LINE: Final = (
-    f"_line struct<{_FIELDS}, source_metadata struct<{', '.join(f'`{name}` string' for name in _METADATA)}>>, {BEHIND}"
-)
+_LINE: Final = f"{_FIELDS}, source_metadata struct<{', '.join(f'`{name}` string' for name in _METADATA)}>"
 _CHANGES: Final = ("INSERT", "UPDATE", "UPDATE-INSERT", "UPDATE-DELETE", "DELETE", "READ")
 _REMOVES: Final = ("UPDATE-DELETE", "DELETE")
 _UNTIL_PAYLOAD: Final = r'(?s)^.*?(?<!\\)"payload"\s*:\s*'
@@ -63,8 +62,8 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
-    """The event as a struct of texts; the parser gets it inside an object, so that it also sees what stands behind."""
-    parsed = F.from_json(wrapped(F.col("text")), _LINE, CORRUPT)
+    """The event as a struct of texts."""
+    parsed = line_of(F.col("text"), _LINE)
     schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
     picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
         "*",

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 from engine.decode import debezium_kinds, debezium_places, values
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared
-from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
+from engine.decode.json_lines import is_malformed
+from engine.decode.parsing import line_of, struct_of
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -35,7 +36,7 @@ _VALUE_FIELDS: Final = {
 _VALUE: Final = ", ".join(f"{name} {kind}" for name, kind in _VALUE_FIELDS.items())
 _ANY_VALUE: Final = f"{_VALUE}, schema string, payload struct<{_VALUE}>"
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
-_LINE: Final = f"_line struct<{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}>, {BEHIND}"
+_LINE: Final = f"{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
 _OLD_KEY: Final = "__debezium.oldkey"
@@ -55,8 +56,8 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
-    """The line as a struct. The parser gets it inside an object, so that it also sees what stands behind the event."""
-    parsed = F.from_json(wrapped(F.col("text")), _LINE, CORRUPT)
+    """The line as a struct."""
+    parsed = line_of(F.col("text"), _LINE)
     apart = [name for name in _SAID_APART if name in lines.columns]
     return lines.select("file", "line", "text", *apart, parsed.alias("_json"))
 
@@ -153,7 +154,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
 
 def _unwrapped(key: Column) -> Column:
     """A struct (schema, payload) of a key that may have both around it."""
-    parts = F.from_json(key, _SCHEMA_AND_PAYLOAD)
+    parts = struct_of(key, _SCHEMA_AND_PAYLOAD)
     bare = F.struct(F.lit(None).cast("string").alias("schema"), key.alias("payload"))
     looks_wrapped = key.startswith('{"schema":') | key.startswith('{"payload":')
     return F.when(looks_wrapped & parts.getField("schema").startswith("{"), parts).otherwise(bare)

@@ -8,23 +8,13 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed", "allowSingleQuotes": "false"}
-"""For a schema that ends with BEHIND: the text where a field has another type stands in `_malformed`."""
-BEHIND: Final = "_end int, _malformed string"
-"""What stands behind `_line` in the schema of what `wrapped` gives."""
+from engine.decode.parsing import wrapped
+
 NOT_TEXT: Final = "not UTF-8 text"
 
 
-def wrapped(text: Column) -> Column:
-    """The text inside an object, with a field behind it: the parser sees what follows the text's own value, be it the
-    brace that ends the object. Null where it is not UTF-8: the parser would take another sign for what is none, and so
-    for different texts the same.
-    """
-    return F.when(F.is_valid_utf8(text), F.concat(F.lit('{"_line":'), text, F.lit(',"_end":0}')))
-
-
 def is_unread(json: Column) -> Column:
-    """Whether a text was no value of the schema that it was parsed with, by CORRUPT."""
+    """Whether a text was no value of the schema that it was parsed with, by `line_of`."""
     return json["_line"].isNull() | is_malformed(json)
 
 

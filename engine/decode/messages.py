@@ -14,7 +14,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.json_lines import BEHIND, CORRUPT, broken_reason, is_malformed, wrapped
+from engine.decode.json_lines import broken_reason, is_malformed
+from engine.decode.parsing import line_of
 from engine.inputs.lines import BLANKS
 
 VALUE, KEY = "value", "key"
@@ -23,7 +24,6 @@ _FIELDS: Final = (
     "value string, value_avro string, key string, key_avro string, topic string, destination string, partition int,"
     " offset bigint, headers string"
 )
-_LINE: Final = f"_line struct<{_FIELDS}>, {BEHIND}"
 _NO_BYTES: Final = "a JSON object without a value in base64"
 
 
@@ -39,7 +39,7 @@ def messages(lines: DataFrame) -> DataFrame:
     parsed = lines.select(
         *("file", "line", "text"),
         is_json.alias("_is_json"),
-        F.from_json(wrapped(F.when(is_json, F.col("text"))), _LINE, CORRUPT).alias("_json"),
+        line_of(F.when(is_json, F.col("text")), _FIELDS).alias("_json"),
     )
     line = F.col("_json._line")
     trimmed = F.trim("text", F.lit(BLANKS))

@@ -22,8 +22,9 @@ from engine.decode.carried import says_bytes, says_time
 from engine.decode.conditions import TIME, Looked, holds, plain_number
 from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
-from engine.decode.json_lines import CORRUPT, NOT_TEXT, is_unread, no_json_reason, wrapped
+from engine.decode.json_lines import NOT_TEXT, is_unread, no_json_reason
 from engine.decode.natural import binary_encoding
+from engine.decode.parsing import line_of, struct_of
 from engine.decode.values import base64_url, moment, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
@@ -49,11 +50,8 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
 
 
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
-    """The columns that say what the row is, as text. The parser gets the row inside an object: it sees what follows."""
-    fields = _texts(rows.looked_at)
-    behind = [T.StructField("_end", T.IntegerType()), T.StructField("_malformed", T.StringType())]
-    schema = T.StructType([T.StructField("_line", fields), *behind])
-    parsed = F.from_json(wrapped(F.col("text")), schema, CORRUPT)
+    """The columns that say what the row is, as text."""
+    parsed = line_of(F.col("text"), _texts(rows.looked_at))
     schemas, problem = (
         F.col(name) if name in lines.columns else F.lit(None).cast("string") for name in ("row_schema", "problem")
     )
@@ -73,7 +71,7 @@ def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
     looked_at, row = rows.looked_at, F.col("_row")
     some = outcome.some(fractions.is_fraction(row[name]) for name in looked_at)
     text = F.when(some, F.when(fractions.may_be_cut(F.col("text"), looked_at), F.col("text")))
-    again = F.from_json(fractions.in_quotes(text, looked_at), _texts(looked_at))
+    again = struct_of(fractions.in_quotes(text, looked_at), _texts(looked_at))
 
     def exact(name: str) -> Column:
         cut = fractions.is_fraction(row[name]) & fractions.is_cut(F.col("_again")[name])

@@ -54,9 +54,16 @@ def _of_sequence(sequence: Column, side: int) -> Column:
 
 def binlog(file: Column, pos: Column, row: Column) -> Column:
     """`file` text that ends in the file's number; `pos`, `row` whole numbers, a missing row is row 0."""
-    number = F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint")
+    number = F.coalesce(_behind_point(file), F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint"))
     known = F.when(number.between(0, _MAX_FILE) & (pos >= 0), number)
     return _joined(_hex(known, 8), _hex(pos, 16), _hex(F.coalesce(row, F.lit(0)), 8))
+
+
+def _behind_point(file: Column) -> Column:
+    """The number of mysql-bin.000123, as most files are called, without a regular expression; null for other names."""
+    digits = F.substring_index(file, ".", -1)
+    between = [F.substring(digits, at, 1).between("0", "9") for at in (1, -1)]  # a cast takes blanks and signs, too
+    return F.when(between[0] & between[1], digits.try_cast("bigint"))
 
 
 def oracle(commit_scn: Column, scn: Column, rs_id: Column, ssn: Column, thread: Column) -> Column:

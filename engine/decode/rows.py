@@ -24,6 +24,8 @@ from engine.decode.conversion import (
 )
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
+from engine.decode.parsing import struct_of, struct_or_text
+from engine.decode.plain import plain_row, plan_of
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.decode.values import is_infinite, let
@@ -40,8 +42,8 @@ _ENVELOPE = (
 )  # fmt: skip
 
 
-def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFrame:
-    """The changes of one table, decoded.
+def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner: bool = True) -> DataFrame:
+    """The changes of one table, decoded. `sooner`: images of plain rows are not taken through all steps.
 
     Needs: envelopes of the table, kind change; the columns of ENVELOPE_COLUMNS.
     Gives: the columns of `change_fields(shape.key_type, shape.row_type)`, then `reason` (null: good).
@@ -54,7 +56,7 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
         delete  {id: 1, a: null}, null          {1, null}    [id]      null     null
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
-    images = envelopes.transform(_images, shape)
+    images = envelopes.transform(_images, shape, plan_of(shape, spec.source.time_zone) if sooner else None)
     if spec.source.format in fractions.FORMATS:
         images = images.transform(_whole_fractions, shape)
     given = Circumstances(spec.source.time_zone, F.col("schema_hash"), F.col("_mysql"))
@@ -64,11 +66,13 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec) -> Dat
     return found.select("*", other.alias("_of_other_half")).transform(_changes, shape)
 
 
-def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
-    """The images as the JSON reader gives them; it says which of them it refuses."""
+def _images(envelopes: DataFrame, shape: TableShape, plan: str | None) -> DataFrame:
+    """The stored values of plain images; all others as the JSON reader gives them, which says what it refuses."""
     image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
-    return envelopes.select(
+    nothing = F.lit(None).cast(T.StructType([T.StructField(c.name, c.value_type) for c in shape.columns]))
+    plain, plain_before = (nothing if plan is None else plain_row(json, shape, plan) for json in (image, before))
+    images = envelopes.select(
         *_ENVELOPE,
         "schema_hash",
         F.col("connector").isin(*BINLOG_CONNECTORS).alias("_mysql"),
@@ -76,8 +80,14 @@ def _images(envelopes: DataFrame, shape: TableShape) -> DataFrame:
         F.col("old_key_json").alias("_old_key_json"),
         F.col("new_key_json").alias("_new_key_json"),
         image.alias("_image_json"),
-        _read(image, shape.columns).alias("_read"),
-        _read(before, shape.columns).alias("_read_before"),
+        before.alias("_before_json"),
+        plain.alias("_plain"),
+        plain_before.alias("_plain_before"),
+    )
+    return images.select(
+        *[name for name in images.columns if name != "_before_json"],
+        _read(F.when(F.col("_plain").isNull(), F.col("_image_json")), shape.columns).alias("_read"),
+        _read(F.when(F.col("_plain_before").isNull(), F.col("_before_json")), shape.columns).alias("_read_before"),
     )
 
 
@@ -107,7 +117,7 @@ def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
 def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
     fields = [T.StructField(column.name, read_type(column)) for column in columns]
     schema = T.StructType([*fields, T.StructField(names.REFUSED, T.StringType())])
-    return F.from_json(json, schema, {"columnNameOfCorruptRecord": names.REFUSED})
+    return struct_or_text(json, schema)
 
 
 def _digits_of(told: Column, quoted: Column) -> Column:
@@ -116,7 +126,7 @@ def _digits_of(told: Column, quoted: Column) -> Column:
 
 
 def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
-    return F.from_json(json, T.StructType([T.StructField(column.name, T.StringType()) for column in columns]))
+    return struct_of(json, T.StructType([T.StructField(column.name, T.StringType()) for column in columns]))
 
 
 def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
@@ -154,13 +164,14 @@ def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
 def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
     """Structs of stored values beside those of what the event carried, and the keys beside the images. Masks come
     later."""
-    lacking = outcome.some(F.col("_image")[name].isNull() for name in shape.keys) | F.col("_image").isNull()
+    nothing = F.col("_plain").isNull() & F.col("_image").isNull()
+    lacking = outcome.some(F.coalesce(F.col("_plain")[key], F.col("_image")[key]).isNull() for key in shape.keys)
     keys = {name: _from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
-    keys["_key"] = F.when(lacking, keys["_key"])
+    keys["_key"] = F.when(lacking | nothing, keys["_key"])
     return prepared.select(
         "*",
-        _converted("_image", shape, shape.columns, given).alias("_row"),
-        _converted("_old_image", shape, shape.columns, given).alias("_before"),
+        F.coalesce(F.col("_plain"), _converted("_image", shape, shape.columns, given)).alias("_row"),
+        F.coalesce(F.col("_plain_before"), _converted("_old_image", shape, shape.columns, given)).alias("_before"),
         *[key.alias(name) for name, key in keys.items()],
     )
 
@@ -204,16 +215,17 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     # A row of nulls alone is whole where no key stands beside it.
     any_image = F.lit(not shape.keys)
 
-    def told(image: Column) -> Column:
-        return outcome.some(image[name].isNotNull() for name in others)
+    def full(image: str) -> Column:
+        told = outcome.some(F.col(image)[name].isNotNull() for name in others)
+        return told | (any_image & F.col(image).isNotNull())
 
     return values.select(
         "*",
         (F.col("_refused") | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
         outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
-        _unsure(shape).alias("_unsure"),
-        (told(F.col("_image")) | (any_image & F.col("_image").isNotNull())).alias("_full"),
-        (told(F.col("_old_image")) | (any_image & F.col("_old_image").isNotNull())).alias("_before_full"),
+        (F.col("_plain").isNull() & _unsure(shape)).alias("_unsure"),
+        (full("_plain") | full("_image")).alias("_full"),
+        (full("_plain_before") | full("_old_image")).alias("_before_full"),
         *[_converted(name, shape, shape.key_columns, given).alias(f"{name}_values") for name in _BESIDE],
     )
 

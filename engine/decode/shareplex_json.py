@@ -19,8 +19,9 @@ from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, overlaid
 from engine.decode.instants import micros
-from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, wrapped
+from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
+from engine.decode.parsing import line_of
 from engine.spec.model import SourceSpec
 
 _META: Final = (
@@ -29,8 +30,7 @@ _META: Final = (
 )
 _COUNTS: Final = ("seq", "size")  # which some write as text
 _OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
-_LINE: Final = f"_line struct<value string, topic string, partition int, offset bigint, {_OPERATION}>, {BEHIND}"
-_INNER: Final = f"_line struct<{_OPERATION}>, {BEHIND}"
+_LINE: Final = f"value string, topic string, partition int, offset bigint, {_OPERATION}"
 
 
 def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
@@ -47,9 +47,9 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line, and what its value holds; numbers of many digits as text, since rows are handed on as text."""
-    exact = wrapped(fractions.all_in_quotes(F.col("text")))
-    outer = lines.select("file", "line", "text", F.from_json(exact, _LINE, CORRUPT).alias("_json"))
-    inner = F.from_json(wrapped(fractions.all_in_quotes(F.col("_json._line.value"))), _INNER, CORRUPT)
+    exact = line_of(fractions.all_in_quotes(F.col("text")), _LINE)
+    outer = lines.select("file", "line", "text", exact.alias("_json"))
+    inner = line_of(fractions.all_in_quotes(F.col("_json._line.value")), _OPERATION)
     return outer.select("*", inner.alias("_inner"))
 
 

@@ -21,7 +21,8 @@ from engine.decode import position, spanner_kinds
 from engine.decode.envelope import ANNOUNCED, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import joined
 from engine.decode.instants import nanos, seconds, unix_micros
-from engine.decode.json_lines import BEHIND, CORRUPT, is_malformed, is_unread, wrapped
+from engine.decode.json_lines import is_malformed, is_unread
+from engine.decode.parsing import line_of, struct_of, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
 from engine.spec.model import SourceSpec
 
@@ -59,8 +60,8 @@ _USUAL: Final = ", ".join(f"`{name}`: {_USUAL_MODS if name == 'mods' else 'strin
 _OTHER_KINDS: Final = tuple(spelled[0] for kind, spelled in spanner_kinds.RECORDS.items() if kind != DATA_CHANGE)
 _OTHERS: Final = ", ".join(f"{name}: string" for name in _OTHER_KINDS)
 _USUAL_LINE: Final = (
-    f"_line struct<{_USUAL}, data_change_record: struct<{_USUAL}>, {_OTHERS}, "
-    f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>>, {BEHIND}"
+    f"{_USUAL}, data_change_record: struct<{_USUAL}>, {_OTHERS}, "
+    f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>"
 )
 
 
@@ -75,8 +76,7 @@ def _known_as(struct: Column, fields: dict[str, tuple[str, ...]]) -> list[Column
 
 _KINDS: Final = ", ".join(f"`{name}` string" for spelled in spanner_kinds.RECORDS.values() for name in spelled)
 _LINE: Final = (
-    f"_line struct<value string, topic string, partition int, offset bigint, change_record string, {_KINDS}, "
-    f"{_schema(_FIELDS)}>, {BEHIND}"
+    f"value string, topic string, partition int, offset bigint, change_record string, {_KINDS}, {_schema(_FIELDS)}"
 )
 
 
@@ -96,7 +96,7 @@ def _usual(lines: DataFrame) -> DataFrame:
 
     `_data` is null for every other line, which is then read piece by piece.
     """
-    parsed = F.from_json(wrapped(_object(F.col("text"))), _USUAL_LINE, CORRUPT)
+    parsed = line_of(_object(F.col("text")), _USUAL_LINE)
     read = lines.select("file", "line", "text", parsed.alias("_json"))
     line = F.col("_json._line")
     alone = F.coalesce(*[line[name] for name in ("table_name", "commit_timestamp", "mod_type")]).isNotNull()
@@ -133,11 +133,11 @@ def _some_other(record: Column) -> Column:
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
-    unusual = F.when(F.col("_data").isNull(), wrapped(_object(F.col("text"))))
-    read = lines.select("*", F.from_json(unusual, _LINE, CORRUPT).alias("_json"))
+    unusual = F.when(F.col("_data").isNull(), _object(F.col("text")))
+    read = lines.select("*", line_of(unusual, _LINE).alias("_json"))
     value = F.ltrim(F.col("_json._line.value"), F.lit(spanner_kinds.BLANKS))
     framed = value.startswith("{") | value.startswith("[")
-    inner = F.from_json(F.when(framed, wrapped(_object(value))), _LINE, CORRUPT).alias("_inner")
+    inner = line_of(F.when(framed, _object(value)), _LINE).alias("_inner")
     broken = (F.col("_json._line").isNull() & (F.trim("text") != "null")) | is_malformed(F.col("_json"))
     broken = broken | F.coalesce(framed & is_unread(F.col("_inner")), F.lit(False))
     return read.select("*", inner).select(
@@ -176,7 +176,7 @@ def _records(parsed: DataFrame) -> DataFrame:
     records = F.when(F.col("_data").isNotNull(), usual).when(alone, bare).otherwise(found)
     exploded = parsed.select("*", F.explode_outer(records).alias("_found"))
     spelled = exploded.select(
-        "*", F.col("_found.kind").alias("_kind"), F.from_json("_found.json", _schema(_FIELDS)).alias("_spelled")
+        "*", F.col("_found.kind").alias("_kind"), struct_of(F.col("_found.json"), _schema(_FIELDS)).alias("_spelled")
     )
     known = F.when(F.col("_spelled").isNotNull(), F.struct(*_read_record(F.col("_spelled"))))
     return spelled.select("*", F.coalesce("_found.record", known).alias("_record"))

@@ -40,8 +40,13 @@ def can_be_unavailable(column: ColumnShape) -> bool:
     return any(encoding.kind in _OF_ANY_LENGTH for _, encoding in column.encodings)
 
 
+def placeholders() -> tuple[str, ...]:
+    """The texts that stand for an unavailable value."""
+    return tuple(dict.fromkeys([*_TEXTS, *_ARRAYS, _MAP]))
+
+
 def is_unavailable(value: Column, kind: T.DataType | None = None) -> Column:
     """Whether the value stands for an unavailable one: as text, as bytes, in an array, in a map. `kind`: its type."""
     if isinstance(kind, T.BinaryType):
         return value == F.lit(bytearray(_BYTES))
-    return value.isin(*dict.fromkeys([*_TEXTS, *_ARRAYS, _MAP]))
+    return value.isin(*placeholders())

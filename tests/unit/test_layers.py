@@ -21,6 +21,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "engine.render",
     ),
     ("engine.spec", "engine.schema", "engine.report"),
+    ("engine.jvm",),
     ("engine.session", "engine.inputs"),
     ("engine.decode",),
     ("engine.ordering",),

@@ -1,0 +1,102 @@
+"""Rows as most of them come: each column there and no other, each value of its type. One look gives what is stored.
+
+A reader of siltstone's own (`engine/jvm`, `Stored`) gives the stored row of an image, or nothing where it is not sure
+that the steps of `rows` would give the very same. What it gives is a row of which nothing is lost, absent or rescued.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode.conversion import MICROS_DIGITS, unit_of
+from engine.decode.cut import can_be_cut
+from engine.decode.shape import ColumnShape, Encoding, TableShape
+from engine.decode.unavailable import PLACEHOLDER, can_be_unavailable, placeholders
+from engine.decode.values import A_SECOND
+from engine.jvm import CATALOG
+
+READ_ROW: Final = f"{CATALOG}.read_row"
+_LOCAL, _ZONED, _EITHER = 1, 2, 3  # what a written time may say of its zone
+_SAME: Final = {
+    ("text", T.StringType): "text",
+    ("any_text", T.StringType): "any_text",
+    ("boolean", T.BooleanType): "boolean",
+    ("integer", T.IntegerType): "int",
+    ("integer", T.LongType): "long",
+    ("floating", T.FloatType): "float",
+    ("unsigned", T.DecimalType): "unsigned",
+    ("decimal_text", T.DecimalType): "decimal_text",
+    ("decimal_number", T.DecimalType): "decimal_number",
+    ("base64", T.BinaryType): "binary",
+    ("days", T.DateType): "days",
+    ("date", T.DateType): "date",
+    ("time_millis", T.StringType): f"clock {A_SECOND['millis']}",
+    ("time_micros", T.StringType): f"clock {A_SECOND['micros']}",
+    ("time_nanos", T.StringType): f"clock {A_SECOND['nanos']}",
+}
+_COUNTS: Final = ("millis", "micros", "nanos")
+
+
+def plain_row(image: Column, shape: TableShape, plan: str) -> Column:
+    """The stored row of a plain image, before its masks; null for every other one."""
+    kind = T.StructType([T.StructField(column.name, column.value_type) for column in shape.columns])
+    return F.call_function(READ_ROW, image, F.lit(None).cast(kind), F.lit(plan))
+
+
+def plan_of(shape: TableShape, time_zone: str) -> str | None:
+    """How the values of each column are carried, a line each, for the reader; None where it does not know a way."""
+    ways = [_way(column, column.name in shape.keys, time_zone) for column in shape.columns]
+    if shape.silent_nulls or not ways or None in ways:
+        return None
+    return "\n".join(way for way in ways if way is not None)
+
+
+def _way(column: ColumnShape, is_key: bool, time_zone: str) -> str | None:
+    encodings = {encoding for _, encoding in column.encodings}
+    if len(encodings) != 1:
+        return None
+    (encoding,) = encodings
+    way = _way_of(encoding, column.value_type, is_key and can_be_cut(column), time_zone)
+    if way is None or not can_be_unavailable(column):
+        return way
+    left_out = (PLACEHOLDER,) if isinstance(column.value_type, T.BinaryType) else placeholders()
+    return " ".join([way, "!", *left_out])
+
+
+def _way_of(encoding: Encoding, kind: T.DataType, exact: bool, time_zone: str) -> str | None:
+    """`exact`: digits behind the microsecond must be looked for."""
+    if encoding.kind == "decimal_base64":
+        return f"decimal_base64 {encoding.size or 0}" if isinstance(kind, T.DecimalType) else None
+    if encoding.kind == "floating" and isinstance(kind, T.DoubleType):
+        return None if encoding.is_single else "double"
+    if encoding.kind == "time" and isinstance(kind, T.StringType):
+        unit = unit_of(MICROS_DIGITS if encoding.size is None else encoding.size)
+        return None if unit == "millis" else f"clock {A_SECOND[unit]} 1"  # those of MySQL are microseconds
+    if isinstance(kind, T.TimestampNTZType | T.TimestampType):
+        return _way_of_moment(encoding, kind, exact, time_zone)
+    return _SAME.get((encoding.kind, type(kind)))
+
+
+def _way_of_moment(encoding: Encoding, kind: T.DataType, exact: bool, time_zone: str) -> str | None:
+    """A time of no zone that is stored as an instant is one of the source's zone: none but UTC is known here."""
+    local = isinstance(kind, T.TimestampNTZType)
+    if encoding.kind == "zoned_text":
+        return None if local else f"moment 0 {_ZONED}"
+    if not local and time_zone != "UTC":
+        return None
+    if encoding.kind == "local_text":
+        return f"moment 0 {_LOCAL}"
+    if encoding.kind == "moment":
+        written = _LOCAL if local else _EITHER
+        if encoding.size is None:  # what a number counts hangs on the connector
+            return f"moment 0 {written}"
+        unit = unit_of(encoding.size)
+    elif encoding.kind in _COUNTS:
+        unit, written = encoding.kind, 0
+    else:
+        return None
+    return None if exact and unit == "nanos" else f"moment {A_SECOND[unit]} {written}"

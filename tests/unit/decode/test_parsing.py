@@ -1,0 +1,133 @@
+"""What siltstone's own reader gives of a text is what Spark's `from_json` gives, or nothing where it is not sure."""
+
+import json
+import random
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode import parsing
+from engine.frames import local_frame
+
+FIELDS = (
+    "a string, b bigint, c int, d double, e float, f boolean, g decimal(38,9), h binary, i struct<a: string, x: bigint>"
+    ', j array<string>, k array<struct<a: string>>, l decimal(20,0), m decimal(5,2), `é"n` string'
+)
+NAMES = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", 'é"n', "x", "", "other")
+ODD = (
+    "0", "-0", "-0.0", "0.0", "1.10", "1e5", "1E-7", "2e23", "1.0", "01", "1.", ".5", "+1", "NaN", "Infinity",
+    "-Infinity", "1e999", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "2147483648",
+    "123456789012345678901", "0.1", "100000000000000000000.5", "3.4028236e38", "0.30000000000000004", "1.17549435E-38",
+    "16777217.0", "9007199254740993", "123456789.123456789", "999.995", "1e-10", "12345678901234567", "tru", "true",
+    "false", "null", "nul", "nullx", '""', '"x', '"YWI="', '"YQ"', '"YQ=="', '"Y Q=="', '"12.5"', '" 7 "', '"1e3"',
+    '"true"', "'x'", '"\\u00e9"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\/\\b\\f\\n\\r\\t\\\\\\""', '"\\x"', '"\\u12"',
+    '"\\u0000"', '"\\u001f"', '"\\u0022"', '"\\u005c"', '"\\u007f"', '"\t"', '"\x7f"', '"é😀"', "{}", "[]", "[ ]",
+    "{ }", '{"a" : 1.50 , "b":[ 1, "x" ]}', '{"a":{"b":{"c":[1.0,2e5,null,true,"\\/"]}}}', '["a", null, 1, {"b": 2}]',
+    '[{"a": "1"}, {"a": 2}, null, {}]', "[1,]", '{"a":1,}', '{"a" 1}', '{a:1}', "[1 2]", '{"a":"x","a":"y"}',
+    '{"x":1,"a":null}', "/*c*/1", "1 ", "\v1", " 1",
+)  # fmt: skip
+WHOLE = (
+    "", " ", "{}", " {} ", "null", "[]", '[{"a":"x"}]', '{"a":"x"}{', '{"a":"x"} y', '{"a":"x"},"_end":1', '{"a":"x"',
+    '{"a":"x"}}', "{,}", '{"a":"x"}\r', '\ufeff{"a":"x"}', '{"a":"x","a":null}', '{"\\u0061":"x"}', "{'a':'x'}", "x",
+    '{"a":' + "[" * 150 + "]" * 150 + "}", '{"a":' + "[" * 300 + "]" * 300 + "}", '{"other":' + "9" * 70 + "}",
+    '{"a":"' + "x" * 100_000 + '"}', '{"é\\"n":"x"}', '{"a":"x","a":"y"}', '{"_malformed":"x","a":"y"}', '{"_end":5}',
+)  # fmt: skip
+SEED = 7
+LAST = "_malformed"
+
+
+def texts(seed: int, number: int) -> Iterator[str]:
+    """Objects with odd values in them, some of them damaged."""
+    draw = random.Random(seed)
+    for _ in range(number):
+        names = draw.choices(NAMES, k=draw.randint(0, 8))
+        blank = draw.choice(["", "", " ", "\n\t"])
+        parts = [f"{json.dumps(name, ensure_ascii=draw.random() < 0.2)}:{blank}{draw.choice(ODD)}" for name in names]
+        text = "{" + f"{blank},".join(parts) + "}"
+        if draw.random() < 0.2:
+            at = draw.randrange(len(text))
+            text = (
+                text[:at] + draw.choice(["", '"', ",", "}", "\\", " ", "0", "\x01"]) + text[at + draw.randint(0, 2) :]
+            )
+        yield text
+
+
+def read(text: Column, function: str, kind: str) -> Column:
+    return F.call_function(function, text, F.lit(None).cast(kind))
+
+
+def pairs(text: Column) -> dict[str, tuple[Column, Column]]:
+    """For each way to read: what the reader gives, and what Spark does."""
+    with_last = f"{FIELDS}, {LAST} string"
+    line = f"_line struct<{FIELDS}>, {parsing.BEHIND}"
+    return {
+        "plain": (read(text, parsing.READ_JSON, f"struct<{FIELDS}>"), F.from_json(text, FIELDS)),
+        "or text": (
+            read(text, parsing.READ_JSON_OR_TEXT, f"struct<{with_last}>"),
+            F.from_json(text, with_last, {"columnNameOfCorruptRecord": LAST}),
+        ),
+        "line": (
+            read(text, parsing.READ_JSON_LINE, f"struct<{line}>"),
+            F.from_json(parsing.wrapped(text), line, parsing.CORRUPT),
+        ),
+        "text of a line": (
+            read(text, parsing.READ_JSON_LINE, f"struct<_line string, {parsing.BEHIND}>"),
+            F.from_json(parsing.wrapped(text), f"_line string, {parsing.BEHIND}", parsing.CORRUPT),
+        ),
+    }
+
+
+def described(struct: Column) -> Column:
+    """A struct as text in which every difference shows: null from absent, -0.0 from 0.0, bytes as they are."""
+    return F.to_json(struct, {"ignoreNullFields": "false"})
+
+
+def differing(spark: SparkSession, lines: list[str]) -> dict[str, list[str]]:
+    """The texts of which the reader gives something else than Spark."""
+    frame = local_frame(spark, [{"text": line} for line in lines], "text string").localCheckpoint()
+    found = {}
+    for name, (mine, theirs) in pairs(F.col("text")).items():
+        both = frame.select("text", mine.alias("mine"), theirs.alias("theirs")).localCheckpoint()
+        other = both.where(F.col("mine").isNotNull() & ~described(F.col("mine")).eqNullSafe(described(F.col("theirs"))))
+        found[name] = [row["text"] for row in other.select("text").head(5)]
+    return found
+
+
+def test_what_the_reader_gives_is_what_spark_gives(spark: SparkSession) -> None:
+    single = [f'{{"{name}":{value}}}' for name in "abcdefghijklm" for value in ODD]
+    assert differing(spark, [*WHOLE, *ODD, *single, *texts(SEED, 5_000)]) == {name: [] for name in pairs(F.col("text"))}
+
+
+def test_bytes_that_are_no_utf8_are_left_to_spark(spark: SparkSession) -> None:
+    odd = F.concat(F.lit('{"other":"'), F.unhex(F.lit("E4FF")).cast("string"), F.lit('","a":"x"}'))
+    row = spark.range(1).select(*[mine.isNull() for mine, _ in pairs(odd).values()]).first()
+    assert row is not None
+    assert all(row)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":"x","b":1,"c":-2,"d":1.5,"e":0.25,"f":true,"g":1.5,"h":"YWI=","i":{"a":"y","x":3},"j":["a",null]}',
+        '{ "a" : "caf\\u00e9 \\n\\"é" , "other" : { "x" : [ 1.50 , "\\\\" ] } , "k" : [ { "a" : 1.10 } ] }',
+        '{"d":7,"l":18446744073709551615,"m":"12.30","f":null,"a":{"b":[1,2.0,{"c":"\\u0041"}]}}',
+    ],
+)
+def test_plain_texts_are_not_left_to_spark(spark: SparkSession, text: str) -> None:
+    row = spark.range(1).select(*[mine.isNotNull() for mine, _ in pairs(F.lit(text)).values()]).first()
+    assert row is not None
+    assert all(row)
+
+
+def test_a_reader_is_asked_first_and_spark_reads_the_rest(spark: SparkSession) -> None:
+    kind = T.StructType([T.StructField("a", T.StringType()), T.StructField("n", T.IntegerType())])
+    rows = spark.createDataFrame([('{"a":"x","n":1}',), ("{'a':'x','n':2}",), ('{"a":"x","n":"3"}',)], "text string")
+    found = rows.select(
+        parsing.struct_of(F.col("text"), kind)["n"].alias("n"),
+        parsing.line_of(F.col("text"), kind)["_line"]["n"].alias("line"),
+        parsing.struct_or_text(F.col("text"), kind.add(LAST, T.StringType()))[LAST].alias("last"),
+    )
+    assert [tuple(row) for row in found.collect()] == [(1, 1, None), (2, None, None), (None, None, '{"a":"x","n":"3"}')]
