@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import debezium_places, json_lines
 from engine.decode.debezium_places import CONNECTORS
+from engine.decode.parsing import may_have_fields
 from engine.schema import control_kinds
 
 OPS: Final = {
@@ -113,9 +114,8 @@ def _signal_kind(value: Column, is_declared: Column) -> Column:
     names, only those are signals that mark a window, with the ids that Debezium makes for them.
     """
     code, row = value.getField("op"), _signal_row(value)
-    spelt = row.contains('"type":') & row.contains('"data":') | row.contains('"TYPE":') & row.contains('"DATA":')
-    # First what is cheap: a regular expression turns a whole row into Java's text.
-    about = (spelt | row.contains('-open"') | row.contains('-close"')) & row.rlike(r'^\{\s*"[^"]*"\s*:\s*["n]')
+    # First what is cheap, and seldom so.
+    about = may_have_fields(row, len(_USUAL)) & row.rlike(r'^\{\s*"[^"]*"\s*:\s*["n]')
     row_id, kind = _field(row, "id", 0), _field(row, "type", 1)
     opened, closed = ((code == "c") & (kind == mark) for mark in MARKS)
     # Of a deleted row the log may have the key alone, and of a column that cannot be null the empty text.

@@ -18,6 +18,7 @@ from engine.jvm import CATALOG
 READ_JSON: Final = f"{CATALOG}.read_json"
 READ_JSON_OR_TEXT: Final = f"{CATALOG}.read_json_or_text"
 READ_JSON_LINE: Final = f"{CATALOG}.read_json_line"
+OBJECT_SIZE: Final = f"{CATALOG}.object_size"
 
 CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed", "allowSingleQuotes": "false"}
 """For a schema that ends with BEHIND: the text where a field has another type stands in `_malformed`."""
@@ -50,6 +51,11 @@ def line_of(text: Column, kind: str | T.StructType) -> Column:
         else T.StructType([T.StructField("_line", kind), *_BEHIND])
     )
     return F.coalesce(_read(READ_JSON_LINE, text, fields), F.from_json(wrapped(text), fields, CORRUPT))
+
+
+def may_have_fields(text: Column, number: int) -> Column:
+    """False where a text is for certain an object of more, or fewer, fields."""
+    return F.call_function(OBJECT_SIZE, text).isin(number, -1)
 
 
 def wrapped(text: Column) -> Column:

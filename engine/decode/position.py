@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine.jvm import CATALOG
+
 EPOCH = "0000"
 SECOND_EPOCH = "0001"
 _MAX_FILE = 0xFFFFFFFF
@@ -54,16 +56,9 @@ def _of_sequence(sequence: Column, side: int) -> Column:
 
 def binlog(file: Column, pos: Column, row: Column) -> Column:
     """`file` text that ends in the file's number; `pos`, `row` whole numbers, a missing row is row 0."""
-    number = F.coalesce(_behind_point(file), F.regexp_extract(file, r"([0-9]+)$", 1).try_cast("bigint"))
+    number = F.call_function(f"{CATALOG}.number_at_end", file)
     known = F.when(number.between(0, _MAX_FILE) & (pos >= 0), number)
     return _joined(_hex(known, 8), _hex(pos, 16), _hex(F.coalesce(row, F.lit(0)), 8))
-
-
-def _behind_point(file: Column) -> Column:
-    """The number of mysql-bin.000123, as most files are called, without a regular expression; null for other names."""
-    digits = F.substring_index(file, ".", -1)
-    between = [F.substring(digits, at, 1).between("0", "9") for at in (1, -1)]  # a cast takes blanks and signs, too
-    return F.when(between[0] & between[1], digits.try_cast("bigint"))
 
 
 def oracle(commit_scn: Column, scn: Column, rs_id: Column, ssn: Column, thread: Column) -> Column:
@@ -135,7 +130,7 @@ def _not_negative(number: Column) -> Column:
 
 
 def _hex(number: Column, width: int) -> Column:
-    return F.lpad(F.hex(number), width, "0")
+    return F.call_function(f"{CATALOG}.hex_digits", number, F.lit(width))
 
 
 def _joined(*segments: Column, epoch: str = EPOCH) -> Column:

@@ -165,7 +165,7 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     """Structs of stored values beside those of what the event carried, and the keys beside the images. Masks come
     later."""
     nothing = F.col("_plain").isNull() & F.col("_image").isNull()
-    lacking = outcome.some(F.coalesce(F.col("_plain")[key], F.col("_image")[key]).isNull() for key in shape.keys)
+    lacking = outcome.some(F.col("_plain")[key].isNull() & F.col("_image")[key].isNull() for key in shape.keys)
     keys = {name: _from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
     keys["_key"] = F.when(lacking | nothing, keys["_key"])
     return prepared.select(

@@ -334,13 +334,13 @@ def time_of_day(number: Column, unit: str) -> Column:
     micros = F.floor(F.abs(exact) / 1_000) if unit == "nanos" else F.abs(exact) * (A_MICROSECOND // A_SECOND[unit])
 
     def clock(count: Column) -> Column:
-        seconds = F.floor(count / A_MICROSECOND)
-        hours = F.floor(seconds / 3_600).cast("string")
+        seconds = _whole(count, A_MICROSECOND)
+        hours = _whole(seconds, 3_600).cast("string")
         return F.concat(
             F.when(number < 0, "-").otherwise(""),
             F.lpad(hours, F.greatest(F.length(hours), F.lit(2)), F.lit("0")),
             F.lit(":"),
-            _padded(F.pmod(F.floor(seconds / 60), F.lit(60)), 2),
+            _padded(F.pmod(_whole(seconds, 60), F.lit(60)), 2),
             F.lit(":"),
             _padded(F.pmod(seconds, F.lit(60)), 2),
             F.lit("."),
@@ -348,6 +348,11 @@ def time_of_day(number: Column, unit: str) -> Column:
         )
 
     return let(micros.try_cast("bigint"), clock)
+
+
+def _whole(number: Column, divisor: int) -> Column:
+    """How many times the divisor is in a bigint: a fraction would be a double, which rounds what has 17 digits."""
+    return F.call_function("div", number, F.lit(divisor))
 
 
 def _padded(number: Column, width: int) -> Column:

@@ -1,7 +1,5 @@
 package siltstone;
 
-import java.util.Arrays;
-
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -10,7 +8,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** The functions, as a catalog of Spark's. */
 public final class Functions implements FunctionCatalog {
-  private static final String[] NAMES = {ReadJson.OBJECT, ReadJson.OBJECT_OR_TEXT, ReadJson.LINE, ReadRow.NAME};
+  private static final UnboundFunction[] FUNCTIONS = {
+    new ReadJson(ReadJson.OBJECT, null),
+    new ReadJson(ReadJson.OBJECT_OR_TEXT, null),
+    new ReadJson(ReadJson.LINE, null),
+    new ReadRow(null),
+    new ObjectSize(),
+    new NumberAtEnd(),
+    new HexDigits()
+  };
   private String name;
 
   public void initialize(String name, CaseInsensitiveStringMap options) {
@@ -22,17 +28,19 @@ public final class Functions implements FunctionCatalog {
   }
 
   public Identifier[] listFunctions(String[] namespace) {
-    Identifier[] found = new Identifier[NAMES.length];
-    for (int i = 0; i < NAMES.length; i++) {
-      found[i] = Identifier.of(new String[0], NAMES[i]);
+    Identifier[] found = new Identifier[FUNCTIONS.length];
+    for (int i = 0; i < FUNCTIONS.length; i++) {
+      found[i] = Identifier.of(new String[0], FUNCTIONS[i].name());
     }
     return found;
   }
 
   public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
-    if (identifier.namespace().length > 0 || !Arrays.asList(NAMES).contains(identifier.name())) {
-      throw new NoSuchFunctionException(identifier);
+    for (int i = 0; i < FUNCTIONS.length; i++) {
+      if (identifier.namespace().length == 0 && FUNCTIONS[i].name().equals(identifier.name())) {
+        return FUNCTIONS[i];
+      }
     }
-    return identifier.name().equals(ReadRow.NAME) ? new ReadRow(null) : new ReadJson(identifier.name(), null);
+    throw new NoSuchFunctionException(identifier);
   }
 }

@@ -47,6 +47,19 @@ final class Json {
     }
   }
 
+  /** How many fields the object in the text has; -1 where this reader is not sure. */
+  static int size(UTF8String text) {
+    try {
+      Json json = new Json(text.getBytes());
+      json.blanks();
+      int size = json.skipNested('{', 0);
+      json.blanks();
+      return json.at == json.text.length ? size : -1;
+    } catch (Unsure unsure) {
+      return -1;
+    }
+  }
+
   private InternalRow object(JsonType type, int depth) throws Unsure {
     if (depth > DEEPEST) {
       throw Unsure.UNSURE;
@@ -668,13 +681,15 @@ final class Json {
     }
   }
 
-  private void skipNested(int first, int depth) throws Unsure {
+  /** Goes behind an array or an object; gives how many values are in it. */
+  private int skipNested(int first, int depth) throws Unsure {
     int last = first == '{' ? '}' : ']';
-    at++;
+    int size = 1;
+    expect(first);
     blanks();
     if (peek() == last) {
       at++;
-      return;
+      return 0;
     }
     while (true) {
       if (first == '{') {
@@ -688,11 +703,12 @@ final class Json {
       blanks();
       int mark = take();
       if (mark == last) {
-        return;
+        return size;
       }
       if (mark != ',') {
         throw Unsure.UNSURE;
       }
+      size++;
       blanks();
     }
   }

@@ -342,10 +342,10 @@ final class Stored {
   }
 
   private UTF8String clock(long number) throws Unsure {
-    if (size == 0 || number > Long.MAX_VALUE / 1000000 || number < Long.MIN_VALUE / 1000000) {
+    long count = Math.abs(number);
+    if (size == 0 || count < 0 || (size < 1000000 && count > Long.MAX_VALUE / 1000000)) {
       throw Unsure.UNSURE;
     }
-    long count = Math.abs(number);
     long micros = size > 1000000 ? count / (size / 1000000) : count * (1000000 / size);
     long seconds = micros / 1000000;
     StringBuilder text = new StringBuilder();
