@@ -14,7 +14,7 @@ from engine.errors import SpecError
 from engine.gateway import remember_names
 from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SPARK_AVRO, SQLITE_JDBC, Jar, cache_folder, jar_paths
 from engine.java import require_java
-from engine.jvm import add_functions
+from engine.jvm import add_functions, loaded_class
 from engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -247,14 +247,17 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
             f"= {spark.conf.get('spark.sql.extensions', '') or 'empty'}).",
             hint=f"Start it with spark.sql.extensions={ICEBERG_EXTENSIONS} and {ICEBERG_SPARK.file}.",
         )
-    if not _has_class(spark, ICEBERG_EXTENSIONS):
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise SpecError("Cannot work in a session of Spark Connect: siltstone needs the driver's JVM.")
+    if loaded_class(jvm, ICEBERG_EXTENSIONS) is None:  # Spark itself only warns of it
         raise SpecError(
             "Cannot use the Spark session that is there: Iceberg's classes are missing.",
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)
     add_functions(spark)
-    _bound_avro(spark)
+    _bound_avro(jvm)
     set_fold_conf(spark)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
         for name, value in catalog_conf(project.catalog).items():
@@ -262,30 +265,13 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
     return spark
 
 
-def _bound_avro(spark: "SparkSession") -> None:
+def _bound_avro(jvm: Any) -> None:
     """Bound what Avro's reader makes room for before it reads: the length in a damaged record can be gigabytes.
 
     That ends the JVM, where it should end in one rejected record. The reader looks at these when it is first used.
     Executors of a cluster need the same among their Java options.
     """
-    jvm: Any = getattr(spark, "_jvm", None)
-    if jvm is None:  # Spark Connect: the server's JVM is out of sight
-        return
     room = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
     for name, share in AVRO_LIMITS.items():
         if jvm.java.lang.System.getProperty(name) is None:
             jvm.java.lang.System.setProperty(name, str(min(room // share, MAX_ARRAY)))
-
-
-def _has_class(spark: "SparkSession", name: str) -> bool:
-    """Whether the JVM of the session can load a class: Spark itself only warns about an extension it cannot find."""
-    from py4j.protocol import Py4JJavaError
-
-    jvm = getattr(spark, "_jvm", None)
-    if jvm is None:  # Spark Connect: the server's JVM is out of sight
-        return True
-    try:
-        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
-    except Py4JJavaError:
-        return False
-    return True

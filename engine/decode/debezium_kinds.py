@@ -114,7 +114,7 @@ def _signal_kind(value: Column, is_declared: Column) -> Column:
     names, only those are signals that mark a window, with the ids that Debezium makes for them.
     """
     code, row = value.getField("op"), _signal_row(value)
-    # First what is cheap, and seldom so.
+    # First what is cheap, and so of few rows.
     about = may_have_fields(row, len(_USUAL)) & row.rlike(r'^\{\s*"[^"]*"\s*:\s*["n]')
     row_id, kind = _field(row, "id", 0), _field(row, "type", 1)
     opened, closed = ((code == "c") & (kind == mark) for mark in MARKS)

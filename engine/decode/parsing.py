@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine import names
 from engine.jvm import CATALOG
 
 READ_JSON: Final = f"{CATALOG}.read_json"
@@ -29,7 +30,8 @@ _BEHIND: Final = (T.StructField("_end", T.IntegerType()), T.StructField("_malfor
 
 def struct_of(text: Column, kind: str | T.StructType) -> Column:
     """The object in a text. `kind`: its fields, as a type or as the text of one."""
-    return F.coalesce(_read(READ_JSON, text, kind), F.from_json(text, kind))
+    options = {"columnNameOfCorruptRecord": names.REFUSED}  # by Spark's own name for it, a column could be called
+    return F.coalesce(_read(READ_JSON, text, kind), F.from_json(text, kind, options))
 
 
 def struct_or_text(text: Column, kind: T.StructType) -> Column:

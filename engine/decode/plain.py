@@ -20,6 +20,7 @@ from engine.decode.values import A_SECOND
 from engine.jvm import CATALOG
 
 READ_ROW: Final = f"{CATALOG}.read_row"
+_BETWEEN_WORDS: Final = "\x1f"  # stands in no text of JSON
 _LOCAL, _ZONED, _EITHER = 1, 2, 3  # what a written time may say of its zone
 _SAME: Final = {
     ("text", T.StringType): "text",
@@ -50,21 +51,22 @@ def plain_row(image: Column, shape: TableShape, plan: str) -> Column:
 def plan_of(shape: TableShape, time_zone: str) -> str | None:
     """How the values of each column are carried, a line each, for the reader; None where it does not know a way."""
     ways = [_way(column, column.name in shape.keys, time_zone) for column in shape.columns]
-    if shape.silent_nulls or not ways or None in ways:
-        return None
-    return "\n".join(way for way in ways if way is not None)
+    known = [_BETWEEN_WORDS.join(way) for way in ways if way is not None]
+    return None if shape.silent_nulls or not ways or len(known) < len(ways) else "\n".join(known)
 
 
-def _way(column: ColumnShape, is_key: bool, time_zone: str) -> str | None:
+def _way(column: ColumnShape, is_key: bool, time_zone: str) -> list[str] | None:
     encodings = {encoding for _, encoding in column.encodings}
     if len(encodings) != 1:
         return None
     (encoding,) = encodings
     way = _way_of(encoding, column.value_type, is_key and can_be_cut(column), time_zone)
-    if way is None or not can_be_unavailable(column):
-        return way
+    if way is None:
+        return None
+    if not can_be_unavailable(column):
+        return way.split(" ")
     left_out = (PLACEHOLDER,) if isinstance(column.value_type, T.BinaryType) else placeholders()
-    return " ".join([way, "!", *left_out])
+    return [*way.split(" "), "!", *left_out]
 
 
 def _way_of(encoding: Encoding, kind: T.DataType, exact: bool, time_zone: str) -> str | None:

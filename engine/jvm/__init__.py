@@ -7,6 +7,8 @@ that is binary stands in the repository. What it makes is kept in the cache, by 
 import hashlib
 import tempfile
 import zipfile
+import zlib
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,29 +29,48 @@ JAVA_VERSION: Final = 8
 def add_functions(spark: "SparkSession") -> None:
     """Make the functions known to a session, and to its executors.
 
-    Raises: SpecError where the session's JVM takes no more classes.
+    Raises: SpecError where the session's JVM takes no more classes, or has those of another version.
     """
     from py4j.protocol import Py4JError
 
-    jvm: Any = getattr(spark, "_jvm", None)
-    if jvm is None:  # Spark Connect: the server's JVM is out of sight
-        return
+    jvm: Any = spark._jvm
     context: Any = spark.sparkContext._jsc
-    name = jar_name(spark.version)
-    if name not in context.sc().listJars().toString():
-        context.addJar(str(functions_jar(spark)))
-    if not _has_class(jvm):
+    jar = functions_jar(spark)
+    if jar.name not in context.sc().listJars().toString():
+        context.addJar(str(jar))
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    if loaded_class(jvm, PROVIDER) is None:
         # Every thread of the driver sees what its own loader has; what ADD JAR adds, only those that are told.
-        address = jvm.java.io.File(str(functions_jar(spark))).toURI().toURL()
         try:
-            jvm.java.lang.Thread.currentThread().getContextClassLoader().addURL(address)
+            loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
         except Py4JError as error:
             raise SpecError(
                 "Cannot add siltstone's functions to the Spark session that is there: its JVM takes no more jars.",
-                hint=f"Start it with {functions_jar(spark)} (spark-submit --jars, or spark.jars).",
+                hint=f"Set SILTSTONE_CACHE to a folder, and start Spark with {jar.name} from there (--jars).",
             ) from error
+    there = str(loaded_class(jvm, PROVIDER).getProtectionDomain().getCodeSource().getLocation())
+    if not there.endswith(jar.name):
+        raise SpecError(
+            f"Cannot use the functions that the Spark session has: they are of another version ({there}).",
+            hint=f"Start Spark without that jar, or with {jar.name}.",
+        )
     if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None:
         spark.conf.set(f"spark.sql.catalog.{CATALOG}", PROVIDER)
+
+
+def functions_jar(spark: "SparkSession") -> Path:
+    """The jar of the functions: in the cache, where it is compiled once; where the cache cannot be written, in a folder
+    that is gone with this process."""
+    name = jar_name(spark.version)
+    try:
+        return _made(spark, cache_folder() / "jars" / name)
+    except OSError:
+        return _made(spark, Path(_own_folder().name) / name)
+
+
+@cache
+def _own_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="siltstone-")
 
 
 def jar_name(spark_version: str) -> str:
@@ -60,21 +81,26 @@ def jar_name(spark_version: str) -> str:
     return f"siltstone-functions-{digest.hexdigest()[:16]}.jar"
 
 
-def functions_jar(spark: "SparkSession") -> Path:
-    """The jar in the cache; compiled, where it is not there yet."""
-    path = cache_folder() / "jars" / jar_name(spark.version)
-    if path.is_file():
+def _made(spark: "SparkSession", path: Path) -> Path:
+    if _is_whole(path):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=path.name, dir=path.parent) as folder:
-        classes = _compiled(spark, Path(folder))
         part = Path(folder) / path.name
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as jar:
-            for file in classes:
+            for file in _compiled(spark, Path(folder)):
                 jar.write(file, file.relative_to(folder).as_posix())
         part.chmod(0o644)
         part.replace(path)  # nobody ever sees half a jar
     return path
+
+
+def _is_whole(jar: Path) -> bool:
+    try:
+        with zipfile.ZipFile(jar) as there:
+            return there.testzip() is None
+    except (OSError, zipfile.BadZipFile, zlib.error, NotImplementedError):  # of a damaged one
+        return False
 
 
 def _compiled(spark: "SparkSession", folder: Path) -> list[Path]:
@@ -85,6 +111,8 @@ def _compiled(spark: "SparkSession", folder: Path) -> list[Path]:
     for at, source in enumerate(sources):
         files[at] = jvm.java.io.File(str(source))
     compiler = jvm.org.codehaus.janino.CompilerFactory().newCompiler()
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
     compiler.setSourceVersion(JAVA_VERSION)
     compiler.setTargetVersion(JAVA_VERSION)
     compiler.setDestinationDirectory(jvm.java.io.File(str(folder)), False)
@@ -96,11 +124,11 @@ def _sources() -> list[Path]:
     return sorted(SOURCES.glob("*.java"))
 
 
-def _has_class(jvm: Any) -> bool:
+def loaded_class(jvm: Any, name: str) -> Any:
+    """A class of the JVM; None where it has none of this name."""
     from py4j.protocol import Py4JJavaError
 
     try:
-        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(PROVIDER)
+        return jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
     except Py4JJavaError:
-        return False
-    return True
+        return None

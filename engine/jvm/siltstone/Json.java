@@ -19,6 +19,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class Json {
   private static final int DEEPEST = 200;
   private static final int LONGEST_NUMBER = 60;
+  private static final int LONGEST_TEXT = 20000000; // Jackson reads no longer ones
+  private static final int LONGEST_NAME = 50000;
   private static final double[] TENS = {
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15
   };
@@ -34,10 +36,17 @@ final class Json {
     this.text = text;
   }
 
+  private static Json of(UTF8String text) throws Unsure {
+    if (text.numBytes() > LONGEST_TEXT) {
+      throw Unsure.UNSURE;
+    }
+    return new Json(text.getBytes());
+  }
+
   /** The value in the text, and nothing behind it; null where this reader is not sure, and where it is null. */
   static Object read(UTF8String text, JsonType type) {
     try {
-      Json json = new Json(text.getBytes());
+      Json json = of(text);
       json.blanks();
       Object value = json.value(type, 0);
       json.blanks();
@@ -50,7 +59,7 @@ final class Json {
   /** How many fields the object in the text has; -1 where this reader is not sure. */
   static int size(UTF8String text) {
     try {
-      Json json = new Json(text.getBytes());
+      Json json = of(text);
       json.blanks();
       int size = json.skipNested('{', 0);
       json.blanks();
@@ -72,7 +81,7 @@ final class Json {
     blanks();
     if (peek() == '}') {
       at++;
-      return row(values, found, type);
+      return complete(values, found, type);
     }
     while (true) {
       int start = name();
@@ -97,7 +106,7 @@ final class Json {
       blanks();
       int mark = take();
       if (mark == '}') {
-        return row(values, found, type);
+        return complete(values, found, type);
       }
       if (mark != ',') {
         throw Unsure.UNSURE;
@@ -106,7 +115,8 @@ final class Json {
     }
   }
 
-  private static InternalRow row(Object[] values, int found, JsonType type) throws Unsure {
+  /** The object, where no field is missing that must be there. */
+  private static InternalRow complete(Object[] values, int found, JsonType type) throws Unsure {
     if (type.isExact && found < values.length) {
       throw Unsure.UNSURE;
     }
@@ -396,7 +406,12 @@ final class Json {
         if (peek() != '"') {
           throw Unsure.UNSURE;
         }
-        kept = withoutBlanks(copiedText(kept));
+        int name = at;
+        kept = copiedText(kept);
+        if (at - name > LONGEST_NAME) {
+          throw Unsure.UNSURE;
+        }
+        kept = withoutBlanks(kept);
         expect(':');
         kept = withoutBlanks(kept);
       }
@@ -693,8 +708,12 @@ final class Json {
     }
     while (true) {
       if (first == '{') {
+        int name = at;
         expect('"');
         skipText();
+        if (at - name > LONGEST_NAME) {
+          throw Unsure.UNSURE;
+        }
         blanks();
         expect(':');
         blanks();
@@ -719,7 +738,7 @@ final class Json {
   private int name() throws Unsure {
     expect('"');
     int start = at;
-    if (!plain()) {
+    if (!plain() || at - start > LONGEST_NAME) {
       throw Unsure.UNSURE;
     }
     return start;

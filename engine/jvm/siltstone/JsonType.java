@@ -31,11 +31,25 @@ final class JsonType {
   final int precision;
   final int scale;
   /** Of an object: whether it must have each of the fields, and no other. */
-  boolean isExact = false;
+  final boolean isExact;
   /** Of what is read as it is to be stored: how. */
-  Stored stored = null;
+  final Stored stored;
 
   private JsonType(int kind, byte[][] names, JsonType[] fields, int width, int precision, int scale) {
+    this(kind, names, fields, width, precision, scale, false, null);
+  }
+
+  private JsonType(
+      int kind,
+      byte[][] names,
+      JsonType[] fields,
+      int width,
+      int precision,
+      int scale,
+      boolean isExact,
+      Stored stored) {
+    this.isExact = isExact;
+    this.stored = stored;
     this.kind = kind;
     this.names = names;
     this.fields = fields;
@@ -71,13 +85,12 @@ final class JsonType {
   /** A row whose values are read as they are to be stored; `plan` says how each of them is carried. */
   static JsonType ofRow(StructType type, String plan) {
     String[] parts = plan.split("\n", -1);
-    JsonType row = of(type, 0);
-    row.isExact = true;
-    for (int i = 0; i < row.fields.length; i++) {
-      row.fields[i] = new JsonType(STORED, null, null, 0, 0, 0);
-      row.fields[i].stored = Stored.of(type.fields()[i].dataType(), parts[i]);
+    JsonType[] fields = new JsonType[parts.length];
+    for (int i = 0; i < parts.length; i++) {
+      Stored stored = Stored.of(type.fields()[i].dataType(), parts[i]);
+      fields[i] = new JsonType(STORED, null, null, 0, 0, 0, false, stored);
     }
-    return row;
+    return new JsonType(OBJECT, of(type, 0).names, fields, parts.length, 0, 0, true, null);
   }
 
   private static int plain(DataType type) {

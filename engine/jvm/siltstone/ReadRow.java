@@ -15,8 +15,7 @@ public final class ReadRow extends Scalar {
   static final String NAME = "read_row";
 
   private final StructType type;
-  private transient JsonType json;
-  private transient UTF8String known;
+  private transient Planned planned;
 
   ReadRow(StructType type) {
     super(NAME, new DataType[] {DataTypes.StringType, type, DataTypes.StringType}, type);
@@ -31,10 +30,22 @@ public final class ReadRow extends Scalar {
     if (image == null) {
       return null;
     }
-    if (json == null || !plan.equals(known)) {
-      json = JsonType.ofRow(type, plan.toString());
-      known = plan.clone();
+    Planned now = planned;
+    if (now == null || (plan != now.plan && !plan.equals(now.plan))) {
+      now = new Planned(plan, JsonType.ofRow(type, plan.toString()));
+      planned = now;
     }
-    return (InternalRow) Json.read(image, json);
+    return (InternalRow) Json.read(image, now.json);
+  }
+
+  /** A plan, which is the same literal in every call, and what is read by it. */
+  private static final class Planned {
+    final UTF8String plan;
+    final JsonType json;
+
+    Planned(UTF8String plan, JsonType json) {
+      this.plan = plan;
+      this.json = json;
+    }
   }
 }

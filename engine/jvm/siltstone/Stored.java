@@ -35,12 +35,13 @@ final class Stored {
     "decimal_number", "binary", "days", "date", "moment", "clock"
   };
   private static final String UNAVAILABLE = "!";
+  private static final String BETWEEN_WORDS = "\037"; // stands in no text of JSON
 
   private static final long DAY = 86400000000L;
   private static final long FIRST_DAY = -719162;
   private static final long LAST_DAY = 2932896;
   private static final int MOST_BYTES = 16; // of an unscaled number
-  private static final int MOST_DIGITS = 38;
+  private static final int LONGEST_NUMBER = 38; // signs
   private static final int EXACT_DIGITS = 15; // of a fraction that a double tells to its last digit
   private static final int[] DAYS_OF_MONTHS = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   private static final BigDecimal AFTER_LONG = new BigDecimal("18446744073709551616");
@@ -61,9 +62,9 @@ final class Stored {
     this.scale = scale;
   }
 
-  /** `plan`: the code, up to two numbers, and behind `!` the texts that stand for no value; all parted by blanks. */
+  /** `plan`: the code, up to two numbers, and behind `!` the texts that stand for no value, with a mark between. */
   static Stored of(DataType type, String plan) {
-    String[] words = plan.split(" ");
+    String[] words = plan.split(BETWEEN_WORDS);
     int code = Arrays.asList(CODES).indexOf(words[0]);
     if (code < 0) {
       throw new IllegalArgumentException("no way to carry a value: " + words[0]);
@@ -206,7 +207,7 @@ final class Stored {
         throw Unsure.UNSURE;
       }
     }
-    if (length == start || length > MOST_DIGITS) {
+    if (length == start || length > LONGEST_NUMBER) {
       throw Unsure.UNSURE;
     }
     return new BigDecimal(text.toString());
@@ -224,7 +225,7 @@ final class Stored {
         }
       }
     }
-    if (length > (isFraction ? EXACT_DIGITS : MOST_DIGITS)) {
+    if (length > (isFraction ? EXACT_DIGITS : LONGEST_NUMBER)) {
       throw Unsure.UNSURE;
     }
     return decimal(new BigDecimal(new String(json.text, 0, start, length)));
