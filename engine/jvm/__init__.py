@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CATALOG: Final = "siltstone_functions"
 """The catalog of Spark's that holds the functions; they are called by it."""
 PROVIDER: Final = "siltstone.Functions"
+COMPILED_AGAINST: Final = "org.apache.spark.sql.catalyst.InternalRow"
 SOURCES: Final = Path(__file__).parent / "siltstone"
 JAVA_VERSION: Final = 8
 """Of the classes: what Janino knows of the language is hardly more."""
@@ -111,7 +112,8 @@ def _compiled(spark: "SparkSession", folder: Path) -> list[Path]:
     for at, source in enumerate(sources):
         files[at] = jvm.java.io.File(str(source))
     compiler = jvm.org.codehaus.janino.CompilerFactory().newCompiler()
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    # By the loader of Spark's own classes: the thread's one could know other versions of these.
+    loader = loaded_class(jvm, COMPILED_AGAINST).getClassLoader()
     compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
     compiler.setSourceVersion(JAVA_VERSION)
     compiler.setTargetVersion(JAVA_VERSION)
