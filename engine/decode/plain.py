@@ -42,24 +42,38 @@ _SAME: Final = {
 _COUNTS: Final = ("millis", "micros", "nanos")
 
 
-def plain_row(image: Column, shape: TableShape, plan: str) -> Column:
+def plain_row(image: Column, schema_hash: Column, shape: TableShape, time_zone: str) -> Column:
     """The stored row of a plain image, before its masks; null for every other one."""
     kind = T.StructType([T.StructField(column.name, column.value_type) for column in shape.columns])
-    return F.call_function(READ_ROW, image, F.lit(None).cast(kind), F.lit(plan))
+    plans = plans_of(shape, time_zone)
+    if not any(plans.values()):
+        return F.lit(None).cast(kind)
+    plan = F.lit(plans.pop(None)).cast("string")
+    for number, other in plans.items():
+        plan = F.when(schema_hash.eqNullSafe(number), F.lit(other).cast("string")).otherwise(plan)
+    return F.call_function(READ_ROW, image, F.lit(None).cast(kind), plan)
 
 
-def plan_of(shape: TableShape, time_zone: str) -> str | None:
-    """How the values of each column are carried, a line each, for the reader; None where it does not know a way."""
-    ways = [_way(column, column.name in shape.keys, time_zone) for column in shape.columns]
+def plans_of(shape: TableShape, time_zone: str) -> dict[int | None, str | None]:
+    """How the values of each column are carried, a line each, for the reader, by the hash of an event's schema; those
+    of None are for every other event. None where a way is not known."""
+    numbers = dict.fromkeys(number for column in shape.columns for number, _ in column.encodings if number is not None)
+    usual = _plan(shape, None, time_zone)
+    plans = {number: plan for number in numbers if (plan := _plan(shape, number, time_zone)) != usual}
+    return plans | {None: usual}
+
+
+def _plan(shape: TableShape, schema_hash: int | None, time_zone: str) -> str | None:
+    ways = [_way(column, schema_hash, column.name in shape.keys, time_zone) for column in shape.columns]
     known = [_BETWEEN_WORDS.join(way) for way in ways if way is not None]
     return None if shape.silent_nulls or not ways or len(known) < len(ways) else "\n".join(known)
 
 
-def _way(column: ColumnShape, is_key: bool, time_zone: str) -> list[str] | None:
-    encodings = {encoding for _, encoding in column.encodings}
-    if len(encodings) != 1:
+def _way(column: ColumnShape, schema_hash: int | None, is_key: bool, time_zone: str) -> list[str] | None:
+    encodings = dict(column.encodings)
+    encoding = encodings.get(schema_hash, encodings.get(None))
+    if encoding is None:
         return None
-    (encoding,) = encodings
     way = _way_of(encoding, column.value_type, is_key and can_be_cut(column), time_zone)
     if way is None:
         return None
@@ -92,7 +106,7 @@ def _way_of_moment(encoding: Encoding, kind: T.DataType, exact: bool, time_zone:
         return None
     if encoding.kind == "local_text":
         return f"moment 0 {_LOCAL}"
-    if encoding.kind == "moment":
+    if encoding.kind in ("moment", "instant"):
         written = _LOCAL if local else _EITHER
         if encoding.size is None:  # what a number counts hangs on the connector
             return f"moment 0 {written}"

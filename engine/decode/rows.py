@@ -25,7 +25,7 @@ from engine.decode.conversion import (
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.parsing import struct_of, struct_or_text
-from engine.decode.plain import plain_row, plan_of
+from engine.decode.plain import plain_row
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.decode.values import is_infinite, let
@@ -56,7 +56,7 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner
         delete  {id: 1, a: null}, null          {1, null}    [id]      null     null
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
-    images = envelopes.transform(_images, shape, plan_of(shape, spec.source.time_zone) if sooner else None)
+    images = envelopes.transform(_images, shape, spec.source.time_zone, sooner)
     if spec.source.format in fractions.FORMATS:
         images = images.transform(_whole_fractions, shape)
     given = Circumstances(spec.source.time_zone, F.col("schema_hash"), F.col("_mysql"))
@@ -66,12 +66,14 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner
     return found.select("*", other.alias("_of_other_half")).transform(_changes, shape)
 
 
-def _images(envelopes: DataFrame, shape: TableShape, plan: str | None) -> DataFrame:
+def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: bool = True) -> DataFrame:
     """The stored values of plain images; all others as the JSON reader gives them, which says what it refuses."""
     image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
     nothing = F.lit(None).cast(T.StructType([T.StructField(c.name, c.value_type) for c in shape.columns]))
-    plain, plain_before = (nothing if plan is None else plain_row(json, shape, plan) for json in (image, before))
+    plain, plain_before = (
+        plain_row(json, F.col("schema_hash"), shape, time_zone) if sooner else nothing for json in (image, before)
+    )
     images = envelopes.select(
         *_ENVELOPE,
         "schema_hash",

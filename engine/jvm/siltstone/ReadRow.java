@@ -9,7 +9,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A function (image, a null of the stored row, a plan) that gives the row as it is to be stored, where the image has each
- * of its columns and no other, and each value is plain; null otherwise. The plan has a line a column: see `Stored`.
+ * of its columns and no other, and each value is plain; null otherwise, and where there is no plan. It has a line a column:
+ * see `Stored`.
  */
 public final class ReadRow extends Scalar {
   static final String NAME = "read_row";
@@ -27,7 +28,7 @@ public final class ReadRow extends Scalar {
   }
 
   public InternalRow invoke(UTF8String image, InternalRow example, UTF8String plan) {
-    if (image == null) {
+    if (image == null || plan == null) {
       return null;
     }
     Planned now = planned;
@@ -38,7 +39,7 @@ public final class ReadRow extends Scalar {
     return (InternalRow) Json.read(image, now.json);
   }
 
-  /** A plan, which is the same literal in every call, and what is read by it. */
+  /** A plan, which is mostly the same literal as in the last call, and what is read by it. */
   private static final class Planned {
     final UTF8String plan;
     final JsonType json;

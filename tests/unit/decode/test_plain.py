@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import ENVELOPE_SCHEMA, decode_rows
-from engine.decode.plain import plan_of
+from engine.decode.plain import plans_of
 from engine.decode.rows import _images
 from engine.decode.shape import SINGLE, ColumnShape, Encoding, EncodingKind, TableShape
 from engine.decode.unavailable import placeholders
@@ -20,6 +20,7 @@ from tests.unit.decode.given import TABLE, spec
 from tests.unit.decode.test_parsing import ODD
 
 SEED = 3
+SCHEMA_HASH = 7
 SAME = {
     "file": "f", "kind": "change", "connector": "postgresql", "source": "s", "table": TABLE, "origin": "stream",
     "key_json": '{"c0":5}',
@@ -53,6 +54,8 @@ KINDS: tuple[tuple[EncodingKind, int | None, T.DataType, str], ...] = (  # and a
     ("zoned_text", None, ZONED, '"2024-02-29T12:30:45Z"'),
     ("local_text", None, LOCAL, '"2024-02-29T12:30:45.000001"'),
     ("local_text", None, ZONED, '"2024-02-29T12:30:45"'),
+    ("instant", None, ZONED, '"2024-02-29T12:30:45Z"'),
+    ("instant", 6, LOCAL, "1700000000123456"),
     ("time_millis", None, T.StringType(), "3600001"),
     ("time_micros", None, T.StringType(), "-3600000001"),
     ("time_nanos", None, T.StringType(), "360000000000999"),
@@ -127,6 +130,7 @@ def envelopes(spark: SparkSession, texts: list[str]) -> DataFrame:
             {
                 **SAME,
                 "line": line,
+                "schema_hash": SCHEMA_HASH if line % 5 == 0 else None,
                 "op": op,
                 "position": f"{line:08d}",
                 "before_json": texts[line - 1] if op == "update" else text if op == "delete" else None,
@@ -139,14 +143,15 @@ def envelopes(spark: SparkSession, texts: list[str]) -> DataFrame:
 def known(keys: tuple[str, ...], time_zone: str) -> TableShape:
     """The columns that are read in one look where these are the keys."""
     table = shape(keys)
-    return replace(table, columns=tuple(c for c in table.columns if plan_of(replace(table, columns=(c,)), time_zone)))
+    return replace(
+        table,
+        columns=tuple(c for c in table.columns if any(plans_of(replace(table, columns=(c,)), time_zone).values())),
+    )
 
 
 def check_same(spark: SparkSession, table: TableShape, time_zone: str, number: int) -> None:
     changes = envelopes(spark, list(images(table, SEED, number)))
-    looked_at = (
-        _images(changes, table, plan_of(table, time_zone)).agg(F.count("_plain"), F.count("_image_json")).first()
-    )
+    looked_at = _images(changes, table, time_zone).agg(F.count("_plain"), F.count("_image_json")).first()
     assert looked_at is not None
     assert 0.1 < looked_at[0] / looked_at[1] < 0.9  # there are both
     whole = [decode_rows(changes, table, spec(time_zone=time_zone), sooner) for sooner in (True, False)]
@@ -158,6 +163,26 @@ def check_same(spark: SparkSession, table: TableShape, time_zone: str, number: i
 def test_one_look_gives_what_all_steps_give(spark: SparkSession) -> None:
     table = known(("c0",), "UTC")
     check_same(spark, replace(table, columns=table.columns[::4]), "UTC", 20)
+
+
+def mixed(keys: tuple[str, ...]) -> TableShape:
+    """Each column with the encoding of the next one of its type, too, for events with a schema of their own."""
+    table, changed = shape(keys), []
+    for at, column in enumerate(table.columns):
+        alike = [c for c in (*table.columns[at + 1 :], *table.columns[:at]) if c.value_type == column.value_type]
+        other = (alike or [column])[0].encodings[0][1]
+        changed.append(replace(column, encodings=((SCHEMA_HASH, other), *column.encodings)))
+    return replace(table, columns=tuple(changed))
+
+
+def test_events_of_several_schemas_are_read_as_each_says(spark: SparkSession) -> None:
+    table = mixed(("c0",))
+    check_same(spark, replace(table, columns=(*table.columns[:1], *table.columns[15:27:2])), "UTC", 20)
+
+
+@pytest.mark.slow
+def test_events_of_several_schemas_are_read_as_each_says_whatever_their_types(spark: SparkSession) -> None:
+    check_same(spark, mixed(("c0",)), "UTC", 1_000)
 
 
 @pytest.mark.slow
@@ -173,7 +198,7 @@ def test_one_look_gives_what_all_steps_give_whatever_the_key(
 def test_plain_rows_are_read_in_one_look(spark: SparkSession) -> None:
     table = shape(("c0",))
     plain = told(plain_values(table))
-    found = _images(envelopes(spark, [plain] * 3), table, plan_of(table, "UTC"))
+    found = _images(envelopes(spark, [plain] * 3), table, "UTC")
     rows = found.orderBy("line").collect()
     assert [row["_plain"] is not None for row in rows] == [True, True, True]
     assert [row["_plain_before"] is not None for row in rows] == [False, True, False]
@@ -181,11 +206,13 @@ def test_plain_rows_are_read_in_one_look(spark: SparkSession) -> None:
 
 
 def test_what_no_way_is_known_for_goes_through_all_steps() -> None:
-    def planned(kind: T.DataType, *encodings: Encoding, **more: frozenset[str]) -> str | None:
+    def planned(kind: T.DataType, *encodings: Encoding, **more: frozenset[str]) -> dict[int | None, str | None]:
         column = ColumnShape("a", kind, tuple((at or None, encoding) for at, encoding in enumerate(encodings)))
-        return plan_of(TableShape((), (column,), **more), "UTC")  # type: ignore[arg-type]
+        return plans_of(TableShape((), (column,), **more), "UTC")  # type: ignore[arg-type]
 
-    assert planned(T.StringType(), Encoding("time_micros")) == "clock\x1f1000000"
-    assert planned(T.StringType(), Encoding("bits", 3)) is None
-    assert planned(T.StringType(), Encoding("time_micros"), Encoding("time_millis")) is None
-    assert planned(T.StringType(), Encoding("time_micros"), silent_nulls=frozenset("a")) is None
+    micros, millis = "clock\x1f1000000", "clock\x1f1000"
+    assert planned(T.StringType(), Encoding("time_micros")) == {None: micros}
+    assert planned(T.StringType(), Encoding("bits", 3)) == {None: None}
+    assert planned(T.StringType(), Encoding("time_micros"), Encoding("time_millis")) == {None: micros, 1: millis}
+    assert planned(T.StringType(), Encoding("time_micros"), Encoding("bits", 3)) == {None: micros, 1: None}
+    assert planned(T.StringType(), Encoding("time_micros"), silent_nulls=frozenset("a")) == {None: None}
