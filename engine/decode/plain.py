@@ -50,7 +50,7 @@ def plain_row(image: Column, schema_hash: Column, shape: TableShape, time_zone: 
         return F.lit(None).cast(kind)
     plan = F.lit(plans.pop(None)).cast("string")
     for number, other in plans.items():
-        plan = F.when(schema_hash.eqNullSafe(number), F.lit(other).cast("string")).otherwise(plan)
+        plan = F.when(schema_hash == F.lit(number), F.lit(other).cast("string")).otherwise(plan)
     return F.call_function(READ_ROW, image, F.lit(None).cast(kind), plan)
 
 
