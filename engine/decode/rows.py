@@ -25,7 +25,7 @@ from engine.decode.conversion import (
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.parsing import struct_of, struct_or_text
-from engine.decode.plain import plain_row
+from engine.decode.plain import plain_row, row_and_fields
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.decode.values import is_infinite, let
@@ -70,7 +70,7 @@ def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: boo
     """The stored values of plain images; all others as the JSON reader gives them, which says what it refuses."""
     image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
-    nothing = F.lit(None).cast(T.StructType([T.StructField(c.name, c.value_type) for c in shape.columns]))
+    nothing = F.lit(None).cast(row_and_fields(shape))
     plain, plain_before = (
         plain_row(json, F.col("schema_hash"), shape, time_zone) if sooner else nothing for json in (image, before)
     )
@@ -83,13 +83,17 @@ def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: boo
         F.col("new_key_json").alias("_new_key_json"),
         image.alias("_image_json"),
         before.alias("_before_json"),
-        plain.alias("_plain"),
-        plain_before.alias("_plain_before"),
+        plain.alias("_look"),
+        plain_before.alias("_look_before"),
     )
+    kept = [name for name in images.columns if name not in ("_before_json", "_look", "_look_before")]
     return images.select(
-        *[name for name in images.columns if name != "_before_json"],
-        _read(F.when(F.col("_plain").isNull(), F.col("_image_json")), shape.columns).alias("_read"),
-        _read(F.when(F.col("_plain_before").isNull(), F.col("_before_json")), shape.columns).alias("_read_before"),
+        *kept,
+        F.col("_look.row").alias("_plain"),
+        F.col("_look.fields").alias("_plain_fields"),
+        F.col("_look_before.row").alias("_plain_before"),
+        _read(F.when(F.col("_look").isNull(), F.col("_image_json")), shape.columns).alias("_read"),
+        _read(F.when(F.col("_look_before").isNull(), F.col("_before_json")), shape.columns).alias("_read_before"),
     )
 
 
@@ -267,7 +271,7 @@ def _details(findings: DataFrame, shape: TableShape) -> DataFrame:
     look = F.col("_lost") | F.col("_unsure")
     return findings.select(
         "*",
-        F.when(F.col("_image").isNotNull() & look, _told(shape)).alias("_fields"),
+        F.coalesce("_plain_fields", F.when(F.col("_image").isNotNull() & look, _told(shape))).alias("_fields"),
         F.when(F.col("_lost"), _losses(shape)).alias("_losses"),
         (F.col("_before_lost") & _spoilt(shape)).alias("_before_spoilt"),
         outcome.row(shape).alias("_stored"),

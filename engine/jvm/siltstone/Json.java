@@ -44,6 +44,22 @@ final class Json extends JsonCopy {
     }
   }
 
+  /** The row in the text as it is to be stored, and the names of the columns that are there: null where all are. */
+  static InternalRow readRow(UTF8String text, JsonType type) {
+    try {
+      Json json = of(text);
+      json.blanks();
+      if (json.peek() == 'n') {
+        return null;
+      }
+      InternalRow row = json.row(type);
+      json.blanks();
+      return json.at == json.text.length ? row : null;
+    } catch (Unsure unsure) {
+      return null;
+    }
+  }
+
   /** How many fields the object in the text has; -1 where this reader is not sure. */
   static int size(UTF8String text) {
     try {
@@ -65,11 +81,10 @@ final class Json extends JsonCopy {
     Object[] values = new Object[type.width];
     boolean[] seen = new boolean[type.width];
     int next = 0;
-    int found = 0;
     blanks();
     if (peek() == '}') {
       at++;
-      return complete(values, found, type);
+      return new GenericInternalRow(values);
     }
     while (true) {
       int start = name();
@@ -78,12 +93,8 @@ final class Json extends JsonCopy {
       expect(':');
       blanks();
       if (index < 0) {
-        if (type.isExact) {
-          throw Unsure.UNSURE;
-        }
         skip(depth);
       } else {
-        found++;
         if (seen[index]) {
           throw Unsure.UNSURE; // the last one counts, but for its nulls
         }
@@ -94,7 +105,7 @@ final class Json extends JsonCopy {
       blanks();
       int mark = take();
       if (mark == '}') {
-        return complete(values, found, type);
+        return new GenericInternalRow(values);
       }
       if (mark != ',') {
         throw Unsure.UNSURE;
@@ -103,12 +114,59 @@ final class Json extends JsonCopy {
     }
   }
 
-  /** The object, where no field is missing that must be there. */
-  private static InternalRow complete(Object[] values, int found, JsonType type) throws Unsure {
-    if (type.isExact && found < values.length) {
+  private InternalRow row(JsonType type) throws Unsure {
+    expect('{');
+    Object[] values = new Object[type.width];
+    boolean[] seen = new boolean[type.width];
+    int next = 0;
+    int found = 0;
+    blanks();
+    int mark = ',';
+    if (peek() == '}') {
+      mark = take();
+    }
+    while (mark == ',') {
+      blanks();
+      int start = name();
+      int end = at - 1;
+      int index = type.indexOf(text, start, end, next);
+      blanks();
+      expect(':');
+      blanks();
+      if (index >= 0) {
+        Object value = value(type.fields[index], 0);
+        if (!seen[index]) {
+          found++;
+        } else if (value == null) {
+          throw Unsure.UNSURE; // of two values the last one counts, but for its nulls
+        }
+        seen[index] = true;
+        next = index + 1;
+        values[index] = value;
+      } else if (type.leavesOut(text, start, end)) {
+        skip(0);
+      } else {
+        throw Unsure.UNSURE;
+      }
+      blanks();
+      mark = take();
+    }
+    if (mark != '}') {
       throw Unsure.UNSURE;
     }
-    return new GenericInternalRow(values);
+    Object there = found == values.length ? null : there(seen, found, type);
+    return new GenericInternalRow(new Object[] {new GenericInternalRow(values), there});
+  }
+
+  private static GenericArrayData there(boolean[] seen, int found, JsonType type) {
+    Object[] names = new Object[found];
+    int size = 0;
+    for (int i = 0; i < seen.length; i++) {
+      if (seen[i]) {
+        names[size++] = UTF8String.fromBytes(type.names[i]);
+      }
+    }
+    return new GenericArrayData(names);
   }
 
   private Object value(JsonType type, int depth) throws Unsure {

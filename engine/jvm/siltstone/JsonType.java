@@ -30,13 +30,13 @@ final class JsonType {
   final int width;
   final int precision;
   final int scale;
-  /** Of an object: whether it must have each of the fields, and no other. */
-  final boolean isExact;
+  /** Of a row: the names of the fields that are left out; all others must be columns. Null of every other object. */
+  final byte[][] leftOut;
   /** Of what is read as it is to be stored: how. */
   final Stored stored;
 
   private JsonType(int kind, byte[][] names, JsonType[] fields, int width, int precision, int scale) {
-    this(kind, names, fields, width, precision, scale, false, null);
+    this(kind, names, fields, width, precision, scale, null, null);
   }
 
   private JsonType(
@@ -46,9 +46,9 @@ final class JsonType {
       int width,
       int precision,
       int scale,
-      boolean isExact,
+      byte[][] leftOut,
       Stored stored) {
-    this.isExact = isExact;
+    this.leftOut = leftOut;
     this.stored = stored;
     this.kind = kind;
     this.names = names;
@@ -85,12 +85,17 @@ final class JsonType {
   /** A row whose values are read as they are to be stored; `plan` says how each of them is carried. */
   static JsonType ofRow(StructType type, String plan) {
     String[] parts = plan.split("\n", -1);
-    JsonType[] fields = new JsonType[parts.length];
-    for (int i = 0; i < parts.length; i++) {
-      Stored stored = Stored.of(type.fields()[i].dataType(), parts[i]);
-      fields[i] = new JsonType(STORED, null, null, 0, 0, 0, false, stored);
+    String[] others = parts[0].isEmpty() ? new String[0] : parts[0].split(Stored.BETWEEN_WORDS);
+    byte[][] leftOut = new byte[others.length][];
+    for (int i = 0; i < others.length; i++) {
+      leftOut[i] = others[i].getBytes(StandardCharsets.UTF_8);
     }
-    return new JsonType(OBJECT, of(type, 0).names, fields, parts.length, 0, 0, true, null);
+    JsonType[] fields = new JsonType[parts.length - 1];
+    for (int i = 0; i < fields.length; i++) {
+      Stored stored = Stored.of(type.fields()[i].dataType(), parts[i + 1]);
+      fields[i] = new JsonType(STORED, null, null, 0, 0, 0, null, stored);
+    }
+    return new JsonType(OBJECT, of(type, 0).names, fields, fields.length, 0, 0, leftOut, null);
   }
 
   private static int plain(DataType type) {
@@ -129,6 +134,16 @@ final class JsonType {
       i++;
     }
     return -1;
+  }
+
+  /** Whether a field of this name is left out of a row. */
+  boolean leavesOut(byte[] text, int start, int end) {
+    for (int i = 0; i < leftOut.length; i++) {
+      if (same(leftOut[i], text, start, end)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   private static boolean same(byte[] name, byte[] text, int start, int end) {

@@ -8,9 +8,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A function (image, a null of the stored row, a plan) that gives the row as it is to be stored, where the image has each
- * of its columns and no other, and each value is plain; null otherwise, and where there is no plan. It has a line a column:
- * see `Stored`.
+ * A function (image, a null of the result, a plan) that gives the row as it is to be stored, where the image has no fields
+ * that are not of it, and each value is plain; null otherwise, and where there is no plan. Beside the row stand the names
+ * of the columns that the image has; null where it has all of them. A plan has a line for the names of fields that are left
+ * out, and then one a column: see `Stored`.
  */
 public final class ReadRow extends Scalar {
   static final String NAME = "read_row";
@@ -33,10 +34,10 @@ public final class ReadRow extends Scalar {
     }
     Planned now = planned;
     if (now == null || (plan != now.plan && !plan.equals(now.plan))) {
-      now = new Planned(plan, JsonType.ofRow(type, plan.toString()));
+      now = new Planned(plan, JsonType.ofRow((StructType) type.fields()[0].dataType(), plan.toString()));
       planned = now;
     }
-    return (InternalRow) Json.read(image, now.json);
+    return Json.readRow(image, now.json);
   }
 
   /** A plan, which is mostly the same literal as in the last call, and what is read by it. */

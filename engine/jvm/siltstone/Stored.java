@@ -30,20 +30,29 @@ final class Stored {
   private static final int DATE = 13;
   private static final int MOMENT = 14;
   private static final int CLOCK = 15;
+  private static final int DAY_OF = 16;
+  private static final int WRITTEN_BOOLEAN = 17;
+  private static final int WRITTEN_INT = 18;
+  private static final int WRITTEN_LONG = 19;
+  private static final int WRITTEN_FLOAT = 20;
+  private static final int WRITTEN_DOUBLE = 21;
+  private static final int WRITTEN_CLOCK = 22;
+  private static final int WRITTEN_LABEL = 23;
+  private static final int WRITTEN_BITS = 24;
+  private static final int WRITTEN_BYTES = 25;
+  private static final int TEXT_CLOCK = 26;
   private static final String[] CODES = {
     "text", "any_text", "boolean", "int", "long", "float", "double", "unsigned", "decimal_base64", "decimal_text",
-    "decimal_number", "binary", "days", "date", "moment", "clock"
+    "decimal_number", "binary", "days", "date", "moment", "clock", "day_of", "written_boolean", "written_int",
+    "written_long", "written_float", "written_double", "written_clock", "written_label", "written_bits", "written_bytes",
+    "text_clock"
   };
   private static final String UNAVAILABLE = "!";
-  private static final String BETWEEN_WORDS = "\037"; // stands in no text of JSON
+  static final String BETWEEN_WORDS = "\037"; // stands in no text of JSON
 
-  private static final long DAY = 86400000000L;
-  private static final long FIRST_DAY = -719162;
-  private static final long LAST_DAY = 2932896;
   private static final int MOST_BYTES = 16; // of an unscaled number
   private static final int LONGEST_NUMBER = 38; // signs
   private static final int EXACT_DIGITS = 15; // of a fraction that a double tells to its last digit
-  private static final int[] DAYS_OF_MONTHS = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   private static final BigDecimal AFTER_LONG = new BigDecimal("18446744073709551616");
 
   private final int code;
@@ -98,29 +107,14 @@ final class Stored {
       case BOOLEAN:
         json.word(first == 't' ? "true" : "false");
         return Boolean.valueOf(first == 't');
-      case INT: {
-        long number = json.whole();
-        if (number != (int) number) {
-          throw Unsure.UNSURE;
-        }
-        return Integer.valueOf((int) number);
-      }
+      case INT:
+        return narrow(json.whole());
       case LONG:
         return Long.valueOf(json.whole());
-      case FLOAT: {
-        float number = Float.parseFloat(json.number());
-        if (Float.isInfinite(number)) {
-          throw Unsure.UNSURE;
-        }
-        return Float.valueOf(number);
-      }
-      case DOUBLE: {
-        double number = json.floating();
-        if (Double.isInfinite(number)) {
-          throw Unsure.UNSURE;
-        }
-        return Double.valueOf(number);
-      }
+      case FLOAT:
+        return finite(Float.parseFloat(json.number()));
+      case DOUBLE:
+        return finite(json.floating());
       case UNSIGNED: {
         BigDecimal number = BigDecimal.valueOf(json.whole());
         return decimal(number.signum() < 0 ? number.add(AFTER_LONG) : number);
@@ -139,14 +133,66 @@ final class Stored {
       case BINARY:
         return binary(json);
       case DAYS:
-        return days(json.whole());
+        return Times.days(json.whole());
       case DATE:
-        return first == '"' ? date(json.quoted()) : days(json.whole());
+        return first == '"' ? Times.date(json.quoted()) : Times.days(json.whole());
       case MOMENT:
-        return Long.valueOf(first == '"' ? written(json.quoted()) : counted(json.whole()));
+        return Long.valueOf(first == '"' ? Times.written(json.quoted(), (int) more) : Times.counted(json.whole(), size));
+      case DAY_OF:
+        return Times.dayOf(json.whole(), size);
+      case CLOCK:
+        return Times.clock(json.whole(), size);
+      case TEXT_CLOCK:
+        return first == '"' ? clock(json.quoted()) : Times.clock(json.whole(), size);
       default:
-        return first == '"' ? clock(json.quoted()) : clock(json.whole());
+        return written(json, first);
     }
+  }
+
+  /** What is text whatever its type; perhaps it came as a number or a word of JSON. */
+  private Object written(Json json, int first) throws Unsure {
+    boolean isText = first == '"';
+    switch (code) {
+      case WRITTEN_BOOLEAN:
+        return Written.flag(isText ? json.quoted() : text(json, first));
+      case WRITTEN_INT:
+        return narrow(isText ? Written.whole(json.quoted()) : json.whole());
+      case WRITTEN_LONG:
+        return Long.valueOf(isText ? Written.whole(json.quoted()) : json.whole());
+      case WRITTEN_FLOAT: // a fraction of JSON is a double first
+        return finite(Float.parseFloat(isText ? Written.number(json.quoted()) : Double.toString(json.floating())));
+      case WRITTEN_DOUBLE:
+        return finite(isText ? Double.parseDouble(Written.number(json.quoted())) : json.floating());
+      case WRITTEN_CLOCK:
+        return Written.clock(json.quoted());
+      case WRITTEN_LABEL:
+        return Written.label(json.quoted());
+      case WRITTEN_BITS:
+        return Written.bits(isText ? json.quoted() : text(json, first), (int) size);
+      default:
+        return Written.bytes(json.quoted(), (int) size);
+    }
+  }
+
+  private static Integer narrow(long number) throws Unsure {
+    if (number != (int) number) {
+      throw Unsure.UNSURE;
+    }
+    return Integer.valueOf((int) number);
+  }
+
+  private static Float finite(float number) throws Unsure {
+    if (Float.isInfinite(number)) {
+      throw Unsure.UNSURE;
+    }
+    return Float.valueOf(number);
+  }
+
+  private static Double finite(double number) throws Unsure {
+    if (Double.isInfinite(number)) {
+      throw Unsure.UNSURE;
+    }
+    return Double.valueOf(number);
   }
 
   // --- texts and bytes -----------------------------------------------------------------------------------------------
@@ -231,143 +277,14 @@ final class Stored {
     return decimal(new BigDecimal(new String(json.text, 0, start, length)));
   }
 
-  // --- times ---------------------------------------------------------------------------------------------------------
-
-  private static Integer days(long number) throws Unsure {
-    if (number < FIRST_DAY || number > LAST_DAY) {
-      throw Unsure.UNSURE;
-    }
-    return Integer.valueOf((int) number);
-  }
-
-  private static Integer date(UTF8String text) throws Unsure {
-    if (text.numBytes() != 10) {
-      throw Unsure.UNSURE;
-    }
-    return Integer.valueOf((int) dayOf(text));
-  }
-
-  /** `size`: how many units of the count a second has; 0 where a number says nothing. */
-  private long counted(long number) throws Unsure {
-    if (size == 0) {
-      throw Unsure.UNSURE;
-    }
-    long micros;
-    if (size > 1000000) {
-      micros = Math.floorDiv(number, size / 1000000);
-    } else {
-      long factor = 1000000 / size;
-      micros = number * factor;
-      if (micros / factor != number) {
-        throw Unsure.UNSURE;
-      }
-    }
-    if (micros < FIRST_DAY * DAY || micros >= (LAST_DAY + 1) * DAY) {
-      throw Unsure.UNSURE;
-    }
-    return micros;
-  }
-
-  /** `more`: 1 where a text must not say its zone, 2 where it must say that it is UTC, 3 where it may; 0: no text. */
-  private long written(UTF8String text) throws Unsure {
-    int length = text.numBytes();
-    boolean utc = length > 0 && text.getByte(length - 1) == 'Z';
-    int end = utc ? length - 1 : length;
-    if ((more & (utc ? 2 : 1)) == 0 || end < 19 || end > 26 || end == 20) {
-      throw Unsure.UNSURE;
-    }
-    int between = text.getByte(10);
-    if ((between != 'T' && between != ' ') || text.getByte(13) != ':' || text.getByte(16) != ':') {
-      throw Unsure.UNSURE;
-    }
-    int hour = number(text, 11, 13);
-    int minute = number(text, 14, 16);
-    int second = number(text, 17, 19);
-    if (hour > 23 || minute > 59 || second > 59) {
-      throw Unsure.UNSURE;
-    }
-    long micros = 0;
-    if (end > 19) {
-      if (text.getByte(19) != '.') {
-        throw Unsure.UNSURE;
-      }
-      micros = number(text, 20, end);
-      for (int i = end; i < 26; i++) {
-        micros *= 10;
-      }
-    }
-    return dayOf(text) * DAY + ((hour * 60L + minute) * 60 + second) * 1000000 + micros;
-  }
-
-  /** The day of a text that begins with a date of the years 2 to 9998, far from where the calendar ends. */
-  private static long dayOf(UTF8String text) throws Unsure {
-    int year = number(text, 0, 4);
-    int month = number(text, 5, 7);
-    int day = number(text, 8, 10);
-    boolean leaps = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    if (text.getByte(4) != '-' || text.getByte(7) != '-' || year < 2 || year > 9998 || month < 1 || month > 12) {
-      throw Unsure.UNSURE;
-    }
-    if (day < 1 || day > DAYS_OF_MONTHS[month - 1] || (month == 2 && day == 29 && !leaps)) {
-      throw Unsure.UNSURE;
-    }
-    // Years that begin with March: the day that a leap year has more is the last one.
-    long years = month > 2 ? year : year - 1;
-    long era = years / 400;
-    long yearOfEra = years - era * 400;
-    long dayOfYear = (153L * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468;
-  }
-
-  private static int number(UTF8String text, int start, int end) throws Unsure {
-    int number = 0;
-    for (int i = start; i < end; i++) {
-      int digit = text.getByte(i) - '0';
-      if (digit < 0 || digit > 9) {
-        throw Unsure.UNSURE;
-      }
-      number = number * 10 + digit;
-    }
-    return number;
-  }
-
-  /** A time of day as text; `more`: 1 where it can be. */
-  private UTF8String clock(UTF8String text) throws Unsure {
+  /** A time of day that is text already. */
+  private static UTF8String clock(UTF8String text) throws Unsure {
     byte[] bytes = text.getBytes();
-    for (int i = 0; more == 1 && i < bytes.length; i++) {
+    for (int i = 0; i < bytes.length; i++) {
       if (bytes[i] == ':') {
         return text;
       }
     }
     throw Unsure.UNSURE;
-  }
-
-  private UTF8String clock(long number) throws Unsure {
-    long count = Math.abs(number);
-    if (size == 0 || count < 0 || (size < 1000000 && count > Long.MAX_VALUE / 1000000)) {
-      throw Unsure.UNSURE;
-    }
-    long micros = size > 1000000 ? count / (size / 1000000) : count * (1000000 / size);
-    long seconds = micros / 1000000;
-    StringBuilder text = new StringBuilder();
-    if (number < 0) {
-      text.append('-');
-    }
-    padded(text, seconds / 3600, 2);
-    text.append(':');
-    padded(text, seconds / 60 % 60, 2);
-    text.append(':');
-    padded(text, seconds % 60, 2);
-    text.append('.');
-    padded(text, micros % 1000000, 6);
-    return UTF8String.fromString(text.toString());
-  }
-
-  private static void padded(StringBuilder text, long number, int width) {
-    String digits = Long.toString(number);
-    for (int i = digits.length(); i < width; i++) {
-      text.append('0');
-    }
-    text.append(digits);
   }
 }
