@@ -28,9 +28,11 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
+from engine.decode.instants import plainly_written
 from engine.decode.json_lines import is_unread, no_json_reason, whole
-from engine.decode.parsing import line_of
+from engine.decode.parsing import exact_line_of, line_of
 from engine.json_text import KEEP_NULLS
+from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
@@ -63,14 +65,18 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The event as a struct of texts."""
-    parsed = line_of(F.col("text"), _LINE)
     schemas = F.col("row_schema") if "row_schema" in lines.columns else F.lit(None).cast("string")
-    picked = lines.select("file", "line", "text", schemas.alias("row_schema_json"), parsed.alias("_json")).select(
+    exact = exact_line_of(F.col("text"), _LINE)
+    read = lines.select("file", "line", "text", schemas.alias("row_schema_json"), exact.alias("_exact"))
+    parsed = read.select(
+        "*",
+        F.coalesce("_exact", line_of(F.col("text"), _LINE)).alias("_json"),
+        F.when(F.col("_exact").isNull() & F.col("row_schema_json").isNull(), _uncut(F.col("text"))).alias("_uncut"),
+    )
+    picked = parsed.select(
         "*",
         F.col("_json")["_line"].alias("_event"),
-        _payload(F.col("text"), F.col("_json")["_line"]["payload"], F.col("row_schema_json").isNull()).alias(
-            "_payload"
-        ),
+        F.coalesce(_object("_uncut"), F.col("_json")["_line"]["payload"]).alias("_payload"),
         F.col("_json")["_line"]["source_metadata"].alias("_meta"),
         is_unread(F.col("_json")).alias("_broken"),
     )
@@ -86,15 +92,19 @@ def _parsed(lines: DataFrame) -> DataFrame:
     )
 
 
-def _payload(text: Column, read: Column, is_line: Column) -> Column:
+def _uncut(text: Column) -> Column:
     """The payload as it stands in the line, where it is the last field of it and a number in it is long.
 
-    The JSON reader makes doubles of fractions inside a value that it hands on as text. In what was no line (`is_line`)
-    but a record of an Avro file, they are doubles already, or text.
+    The JSON reader makes doubles of fractions inside a value that it hands on as text. They cannot be cut in what was
+    read exactly, nor in what was no line but a record of an Avro file: there they are doubles already, or text.
     """
-    behind = F.regexp_replace(text, _UNTIL_PAYLOAD, "")
-    cut = F.regexp_replace(behind, r"\}\s*$", "")
-    return F.when(is_line & fractions.has_long_number(text) & whole(cut).startswith("{"), cut).otherwise(read)
+    behind = F.regexp_replace(F.when(fractions.has_long_number(text), text), _UNTIL_PAYLOAD, "")
+    return F.regexp_replace(behind, r"\}\s*$", "")
+
+
+def _object(name: str) -> Column:
+    """A text, where it is a JSON object."""
+    return F.when(whole(F.col(name)).startswith("{"), F.col(name))
 
 
 def _source_kind(event: Column, meta: Column) -> Column:
@@ -133,9 +143,10 @@ def _array(texts: Sequence[str]) -> Column:
 
 def _clock(text: Column) -> Column:
     """Text in UTC, with or without a zone, a T or a blank; or milliseconds since 1970."""
-    return F.when(text.rlike("^[0-9]+$"), values.moment(text.try_cast("bigint"), "millis")).otherwise(
+    others = F.when(text.rlike("^[0-9]+$"), values.moment(text.try_cast("bigint"), "millis")).otherwise(
         values.zoned_moment(text)
     )
+    return F.coalesce(F.timestamp_micros(plainly_written(text)), others)
 
 
 def _placed(parsed: DataFrame) -> DataFrame:
@@ -195,9 +206,13 @@ def _blank(text: Column) -> Column:
 
 
 def _keyed(placed: DataFrame) -> DataFrame:
-    """The names of the payload's fields, once for all who ask; the names of the key columns."""
-    told = placed.select("*", F.json_object_keys("_payload").alias("_fields"))
-    return told.select("*", _key(F.col("_fields"), F.col("_meta")).alias("key_json"))
+    """The names of the key columns. Most often they are spelled as the payload's fields are; those are named, once for
+    all who ask, where they are not."""
+    plainly = F.call_function(f"{CATALOG}.nulls_of_names", F.col("_meta")["primary_keys"], F.col("_payload"))
+    named = placed.select("*", plainly.alias("_named"))
+    fields = F.when(F.col("_named").isNull(), F.json_object_keys("_payload"))
+    told = named.select("*", fields.alias("_fields"))
+    return told.select("*", F.coalesce("_named", _key(F.col("_fields"), F.col("_meta"))).alias("key_json"))
 
 
 def _completed(placed: DataFrame) -> DataFrame:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine.jvm import CATALOG
+
 Declared = Mapping[str, tuple[str, ...] | None]
 """The tables that specs name, and their key columns (None: the events say them)."""
 
@@ -22,6 +24,11 @@ def declared_keys(table: Column, declared: Declared) -> Column:
 
 def changes_key(keys: Column, under: Column, over: Column) -> Column:
     """Whether `over` has another value in one of the key columns than the JSON object it is laid over."""
+    plainly = F.call_function(f"{CATALOG}.changes_key", keys, under, over)
+    return F.coalesce(plainly, _changes_key(keys, under, over))
+
+
+def _changes_key(keys: Column, under: Column, over: Column) -> Column:
     below, above = (F.from_json(image, "map<string,string>") for image in (under, over))
     named = F.arrays_overlap(keys, F.json_object_keys(over))
 
@@ -32,8 +39,22 @@ def changes_key(keys: Column, under: Column, over: Column) -> Column:
     return F.coalesce(named & F.exists(keys, differs), F.lit(False))
 
 
+def has_fields_of(image: Column, other: Column) -> Column:
+    """Whether a JSON object has every field of another one; null where one of them is null."""
+    plainly = F.call_function(f"{CATALOG}.has_fields_of", image, other)
+    return F.coalesce(plainly, _has_fields_of(image, other))
+
+
+def _has_fields_of(image: Column, other: Column) -> Column:
+    return F.size(F.array_except(F.json_object_keys(other), F.json_object_keys(image))) == 0
+
+
 def overlaid(under: Column, over: Column) -> Column:
     """The fields of two JSON objects, `over`'s where both have one; values become strings of the text they had."""
+    return F.coalesce(F.call_function(f"{CATALOG}.overlaid", under, over), _overlaid(under, over))
+
+
+def _overlaid(under: Column, over: Column) -> Column:
     return F.to_json(F.map_concat(*[F.from_json(image, "map<string,string>") for image in (under, over)]))
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine.decode import values
+from engine.jvm import CATALOG
 
 _WRITTEN: Final = "^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.Z+-]|$)"
 _COUNTED: Final = "^[0-9]{1,18}$"
@@ -27,9 +28,15 @@ def unix_micros(text: Column) -> Column:
     rest = F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
     counted = F.try_add(F.try_multiply(parts["seconds"], F.lit(_A_SECOND)), rest)
     micros = F.when(text.rlike(_COUNTED), text.try_cast("bigint")).when(text.startswith("{"), counted)
-    return F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp"))).otherwise(
+    others = F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp"))).otherwise(
         F.unix_micros(values.moment(micros, "micros"))
     )
+    return F.coalesce(plainly_written(text), others)
+
+
+def plainly_written(text: Column) -> Column:
+    """Microseconds of an instant that is written in the usual way, with Z or without; null for every other text."""
+    return F.call_function(f"{CATALOG}.written_micros", text)
 
 
 def nanos(text: Column, micros: Column) -> Column:

@@ -19,7 +19,9 @@ from engine.jvm import CATALOG
 READ_JSON: Final = f"{CATALOG}.read_json"
 READ_JSON_OR_TEXT: Final = f"{CATALOG}.read_json_or_text"
 READ_JSON_LINE: Final = f"{CATALOG}.read_json_line"
+READ_JSON_EXACT_LINE: Final = f"{CATALOG}.read_json_exact_line"
 OBJECT_SIZE: Final = f"{CATALOG}.object_size"
+MAY_HAVE_WORD: Final = f"{CATALOG}.may_have_word"
 
 CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed", "allowSingleQuotes": "false"}
 """For a schema that ends with BEHIND: the text where a field has another type stands in `_malformed`."""
@@ -47,17 +49,29 @@ def line_of(text: Column, kind: str | T.StructType) -> Column:
     what follows the text's own value, be it the brace that ends the object. Null where the text is not UTF-8: the
     parser would take another sign for what is none, and so for different texts the same.
     """
-    fields = (
-        f"_line struct<{kind}>, {BEHIND}"
-        if isinstance(kind, str)
-        else T.StructType([T.StructField("_line", kind), *_BEHIND])
-    )
+    fields = _of_line(kind)
     return F.coalesce(_read(READ_JSON_LINE, text, fields), F.from_json(wrapped(text), fields, CORRUPT))
+
+
+def exact_line_of(text: Column, kind: str | T.StructType) -> Column:
+    """The same of a plain line in which no number that is handed on as text may lose digits as a double; else null."""
+    return _read(READ_JSON_EXACT_LINE, text, _of_line(kind))
+
+
+def _of_line(kind: str | T.StructType) -> str | T.StructType:
+    if isinstance(kind, str):
+        return f"_line struct<{kind}>, {BEHIND}"
+    return T.StructType([T.StructField("_line", kind), *_BEHIND])
 
 
 def may_have_fields(text: Column, number: int) -> Column:
     """False where a text is for certain an object of more, or fewer, fields."""
     return F.call_function(OBJECT_SIZE, text).isin(number, -1)
+
+
+def may_have_word(text: Column, word: str) -> Column:
+    """False where no string in a text of JSON has a word, in letters of any case. `word`: of small letters of ASCII."""
+    return F.call_function(MAY_HAVE_WORD, text, F.lit(word))
 
 
 def wrapped(text: Column) -> Column:

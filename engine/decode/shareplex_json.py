@@ -12,16 +12,17 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import fractions, position, shareplex_kinds, values
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
-from engine.decode.images import Declared, changes_key, declared_keys, overlaid
+from engine.decode.images import Declared, changes_key, declared_keys, has_fields_of, overlaid
 from engine.decode.instants import micros
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
-from engine.decode.parsing import line_of
+from engine.decode.parsing import exact_line_of, line_of, may_have_word, struct_of
 from engine.spec.model import SourceSpec
 
 _META: Final = (
@@ -40,17 +41,28 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:1; 1:2 for an update that changes a key.
     """
-    operations = lines.transform(_parsed).transform(_picked, declared).transform(_paired, lines, declared)
+    operations = lines.transform(_operations, declared)
     placed = operations.transform(_placed, lines, source)
     return placed.transform(_halves, declared).transform(_completed)
 
 
+def _operations(lines: DataFrame, declared: Declared) -> DataFrame:
+    """One operation a line; those that may be one of two, in two lines, with what the other one told."""
+    may_be_half = may_have_word(F.col("text"), "before") | may_have_word(F.col("text"), "after")
+    halves = lines.where(may_be_half).transform(_parsed).transform(_picked, declared)
+    usual = lines.where(~may_be_half).transform(_parsed).transform(_picked, declared)
+    alone = usual.select("*", F.lit(None).cast(_told_type(halves)).alias("_told"))
+    return alone.unionByName(halves.transform(_paired)).transform(_judged)
+
+
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line, and what its value holds; numbers of many digits as text, since rows are handed on as text."""
-    exact = line_of(fractions.all_in_quotes(F.col("text")), _LINE)
-    outer = lines.select("file", "line", "text", exact.alias("_json"))
-    inner = line_of(fractions.all_in_quotes(F.col("_json._line.value")), _OPERATION)
-    return outer.select("*", inner.alias("_inner"))
+    outer = lines.select("file", "line", "text", _exact(F.col("text"), _LINE).alias("_json"))
+    return outer.select("*", _exact(F.col("_json._line.value"), _OPERATION).alias("_inner"))
+
+
+def _exact(text: Column, kind: str) -> Column:
+    return F.coalesce(exact_line_of(text, kind), line_of(fractions.all_in_quotes(text), kind))
 
 
 def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
@@ -80,26 +92,31 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
     )
 
 
-def _paired(picked: DataFrame, lines: DataFrame, declared: Declared) -> DataFrame:
+def _paired(halves: DataFrame) -> DataFrame:
     """The row that the UPDATE BEFORE on the line before told.
 
     Rows: 1:1; a line is the line before of one other.
     """
-    # The lines that may be such are few, or half: not all are parsed a second time.
-    some = lines.where(F.lower("text").contains("before") | F.col("text").contains("\\u"))
-    befores = some.transform(_parsed).transform(_picked, declared).where(F.col("_word") == shareplex_kinds.BEFORE)
-    told = befores.select(
-        "file",
-        (F.col("line") + 1).alias("line"),
-        F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row")).alias(
-            "_told"
-        ),
-    )
-    joined = picked.join(told, on=["file", "line"], how="left")
+    befores = halves.where(F.col("_word") == shareplex_kinds.BEFORE)
+    told = befores.select("file", (F.col("line") + 1).alias("line"), _told().alias("_told"))
+    return halves.join(told, on=["file", "line"], how="left")
+
+
+def _told() -> Column:
+    """What an operation tells the next line."""
+    return F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row"))
+
+
+def _told_type(picked: DataFrame) -> T.DataType:
+    return picked.select(_told().alias("_told")).schema["_told"].dataType
+
+
+def _judged(paired: DataFrame) -> DataFrame:
+    """What each operation does, and the images that it carries."""
     same = (F.col("_told.table") == F.col("table")) & F.col("_told.trans").eqNullSafe(F.col("_meta.trans"))
     is_after = F.col("_word") == shareplex_kinds.AFTER
     old = F.when(is_after, F.when(same, F.col("_told.row"))).otherwise(F.col("_key"))
-    found = joined.select("*", old.alias("_old"), shareplex_kinds.op(F.col("_word")).alias("_op"))
+    found = paired.select("*", old.alias("_old"), shareplex_kinds.op(F.col("_word")).alias("_op"))
     return found.select(
         "*",
         shareplex_kinds.control_kind(F.col("_word"), F.col("_meta"), F.col("text")).alias("control_kind"),
@@ -149,9 +166,9 @@ def by_coordinates(source: SourceSpec) -> Column:
 def _lacks_scn() -> Column:
     """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
     fields = "meta struct<op string, scn string, trans string, seq string, idx string>"
-    line = F.from_json("text", f"value string, {fields}")
+    line = struct_of(F.col("text"), f"value string, {fields}")
     value = line["value"]
-    meta = F.when(value.isNotNull(), F.from_json(value, fields)["meta"]).otherwise(line["meta"])
+    meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
     is_change = shareplex_kinds.op(shareplex_kinds.word(meta["op"])).isNotNull()
     placed = (
         meta["scn"].rlike("^[0-9]{1,18}$")
@@ -179,7 +196,7 @@ def _completed(halves: DataFrame) -> DataFrame:
     is_change = F.col("reason").isNull() & control.isNull()
     is_update = F.col("_op") == names.OP_UPDATE
     gives, takes = is_update & (op == names.OP_DELETE), is_update & (op == names.OP_INSERT)
-    covers = F.size(F.array_except(F.json_object_keys("_data"), F.json_object_keys("_old"))) == 0
+    covers = has_fields_of(F.col("_old"), F.col("_data"))
     before = F.when(gives, F.col("_old")).when(op == names.OP_DELETE, F.col("_image"))
     made = {
         "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),

@@ -24,12 +24,14 @@ OPS: Final = {
     "TRUNC": names.OP_TRUNCATE,
     "TRUNCATE": names.OP_TRUNCATE,
 }
+_USUAL: Final = ("ins", "upd", "del", "INS", "UPD", "DEL")
 CONTROLS: Final = {BEFORE: control_kinds.UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
 
 
 def word(op: Column) -> Column:
     """The operation's name in capitals, one blank between its words."""
-    return F.upper(F.trim(F.regexp_replace(op, r"[\s_]+", " ")))
+    usual = F.when(op.isin(*_USUAL), F.upper(op))
+    return F.coalesce(usual, F.upper(F.trim(F.regexp_replace(op, r"[\s_]+", " "))))
 
 
 def op(word: Column) -> Column:

@@ -12,8 +12,15 @@ public final class Functions implements FunctionCatalog {
     new ReadJson(ReadJson.OBJECT, null),
     new ReadJson(ReadJson.OBJECT_OR_TEXT, null),
     new ReadJson(ReadJson.LINE, null),
+    new ReadJson(ReadJson.EXACT_LINE, null),
     new ReadRow(null),
     new ObjectSize(),
+    new MayHaveWord(),
+    new HasFieldsOf(),
+    new NullsOfNames(),
+    new Overlaid(),
+    new ChangesKey(),
+    new WrittenMicros(),
     new NumberAtEnd(),
     new HexDigits()
   };

@@ -31,10 +31,14 @@ final class Json extends JsonCopy {
     return new Json(text.getBytes());
   }
 
-  /** The value in the text, and nothing behind it; null where this reader is not sure, and where it is null. */
-  static Object read(UTF8String text, JsonType type) {
+  /**
+   * The value in the text, and nothing behind it; null where this reader is not sure, and where it is null. `isExact`: not
+   * sure of numbers either that are kept as text, and could be other ones as doubles.
+   */
+  static Object read(UTF8String text, JsonType type, boolean isExact) {
     try {
       Json json = of(text);
+      json.isExact = isExact;
       json.blanks();
       Object value = json.value(type, 0);
       json.blanks();

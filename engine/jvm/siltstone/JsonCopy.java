@@ -4,6 +4,10 @@ package siltstone;
 class JsonCopy extends JsonBytes {
   static final int DEEPEST = 200;
   static final int LONGEST_NAME = 50000;
+  private static final int LONG = 17; // digits and a point, of which a double may lose some
+
+  /** Whether fractions that a double does not tell to their last digit are not to be copied. */
+  boolean isExact = false;
 
   JsonCopy(byte[] text) {
     super(text);
@@ -130,6 +134,9 @@ class JsonCopy extends JsonBytes {
     }
     // A fraction is written as the double that it is: 1.10 as 1.1.
     String told = new String(text, 0, start, at - start);
+    if (isExact && (told.length() >= LONG || told.indexOf('e') >= 0 || told.indexOf('E') >= 0)) {
+      throw Unsure.UNSURE;
+    }
     String usual = Double.toString(Double.parseDouble(told));
     if (usual.equals(told)) {
       return kept;

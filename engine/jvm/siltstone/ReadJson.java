@@ -16,6 +16,8 @@ public final class ReadJson extends Scalar {
   static final String OBJECT_OR_TEXT = "read_json_or_text";
   /** The text is the struct's first field; the second one is 0, the third null. */
   static final String LINE = "read_json_line";
+  /** The same, where no number that is kept as text could be another one as a double. */
+  static final String EXACT_LINE = "read_json_exact_line";
 
   private final String name;
   private final StructType type;
@@ -38,17 +40,21 @@ public final class ReadJson extends Scalar {
     if (json == null) {
       json = readType();
     }
-    Object value = Json.read(text, json);
-    if (value == null || !name.equals(LINE)) {
+    Object value = Json.read(text, json, name.equals(EXACT_LINE));
+    if (value == null || !isLine()) {
       return (InternalRow) value;
     }
     return new GenericInternalRow(new Object[] {value, Integer.valueOf(0), null});
   }
 
   private JsonType readType() {
-    if (name.equals(LINE)) {
+    if (isLine()) {
       return JsonType.of(type.fields()[0].dataType(), 0);
     }
     return JsonType.of(type, name.equals(OBJECT_OR_TEXT) ? 1 : 0);
+  }
+
+  private boolean isLine() {
+    return name.equals(LINE) || name.equals(EXACT_LINE);
   }
 }

@@ -52,6 +52,7 @@ final class Stored {
 
   private static final int MOST_BYTES = 16; // of an unscaled number
   private static final int LONGEST_NUMBER = 38; // signs
+  private static final int LONGEST_EXPONENT = 3; // signs, with its letter
   private static final int EXACT_DIGITS = 15; // of a fraction that a double tells to its last digit
   private static final BigDecimal AFTER_LONG = new BigDecimal("18446744073709551616");
 
@@ -263,18 +264,18 @@ final class Stored {
   private Decimal fraction(Json json) throws Unsure {
     int start = json.at;
     boolean isFraction = json.scanNumber();
-    int length = json.at - start;
-    if (isFraction) {
-      for (int i = start; i < json.at; i++) {
-        if (json.text[i] == 'e' || json.text[i] == 'E') {
-          throw Unsure.UNSURE;
-        }
+    int digits = 0;
+    int end = start;
+    while (end < json.at && json.text[end] != 'e' && json.text[end] != 'E') {
+      if (json.text[end] != '-' && json.text[end] != '.') {
+        digits++;
       }
+      end++;
     }
-    if (length > (isFraction ? EXACT_DIGITS : LONGEST_NUMBER)) {
+    if (digits > (isFraction ? EXACT_DIGITS : LONGEST_NUMBER) || json.at - end > LONGEST_EXPONENT) {
       throw Unsure.UNSURE;
     }
-    return decimal(new BigDecimal(new String(json.text, 0, start, length)));
+    return decimal(new BigDecimal(new String(json.text, 0, start, json.at - start)));
   }
 
   /** A time of day that is text already. */

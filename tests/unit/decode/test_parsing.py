@@ -131,3 +131,13 @@ def test_a_reader_is_asked_first_and_spark_reads_the_rest(spark: SparkSession) -
         parsing.struct_or_text(F.col("text"), kind.add(LAST, T.StringType()))[LAST].alias("last"),
     )
     assert [tuple(row) for row in found.collect()] == [(1, 1, None), (2, None, None), (None, None, '{"a":"x","n":"3"}')]
+
+
+def test_a_word_may_be_in_a_text_in_any_case_or_as_an_escape(spark: SparkSession) -> None:
+    texts = {
+        "UPDATE Before": True, "before": True, "xBEFOREx": True, "b": False, "befor": False, "befxre before": True,
+        "": False, "\\u0062efore": True, "\\n\\": False, "bbefore": True, "\u00e9 \U0001f600 bEfOrE": True, "\x02EFORE": False,
+    }  # fmt: skip
+    rows = local_frame(spark, [{"text": text} for text in texts], "text string")
+    found = rows.select("text", parsing.may_have_word(F.col("text"), "before").alias("may")).collect()
+    assert {row["text"]: row["may"] for row in found} == texts

@@ -1,0 +1,38 @@
+package siltstone;
+
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A function (JSON array of names, JSON object): an object with a null of each name, once, where the other object has a field
+ * of each; null where that is not so, and where `JsonFields` is not sure.
+ */
+public final class NullsOfNames extends Scalar {
+  static final String NAME = "nulls_of_names";
+
+  NullsOfNames() {
+    super(NAME, new DataType[] {DataTypes.StringType, DataTypes.StringType}, DataTypes.StringType);
+  }
+
+  public UTF8String invoke(UTF8String listed, UTF8String object) {
+    if (listed == null || object == null) {
+      return null;
+    }
+    JsonFields named = JsonFields.ofNames(listed);
+    JsonFields there = named == null || named.size == 0 ? null : JsonFields.of(object);
+    if (there == null) {
+      return null;
+    }
+    for (int i = 0; i < named.size; i++) {
+      if (there.indexOf(named.names[i]) < 0) {
+        return null;
+      }
+    }
+    JsonWriter writer = new JsonWriter(named.mostBytes());
+    for (int i = 0; i < named.size; i++) {
+      writer.field(named.names[i], null);
+    }
+    return writer.object();
+  }
+}
