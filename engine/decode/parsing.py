@@ -14,12 +14,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.decode import fractions
 from engine.jvm import CATALOG
 
 READ_JSON: Final = f"{CATALOG}.read_json"
 READ_JSON_OR_TEXT: Final = f"{CATALOG}.read_json_or_text"
 READ_JSON_LINE: Final = f"{CATALOG}.read_json_line"
 READ_JSON_EXACT_LINE: Final = f"{CATALOG}.read_json_exact_line"
+READ_JSON_QUOTED_LINE: Final = f"{CATALOG}.read_json_quoted_line"
 OBJECT_SIZE: Final = f"{CATALOG}.object_size"
 MAY_HAVE_WORD: Final = f"{CATALOG}.may_have_word"
 
@@ -54,8 +56,15 @@ def line_of(text: Column, kind: str | T.StructType) -> Column:
 
 
 def exact_line_of(text: Column, kind: str | T.StructType) -> Column:
-    """The same of a plain line in which no number that is handed on as text may lose digits as a double; else null."""
+    """The same of a plain line, with the long fractions in what is handed on as text as they stand: Spark's parser
+    makes doubles of them. Null of every other line."""
     return _read(READ_JSON_EXACT_LINE, text, _of_line(kind))
+
+
+def quoted_line_of(text: Column, kind: str | T.StructType) -> Column:
+    """The same with these fractions in quotes, as `fractions.all_in_quotes` puts them; of every line."""
+    quoted = line_of(fractions.all_in_quotes(text), kind)
+    return F.coalesce(_read(READ_JSON_QUOTED_LINE, text, _of_line(kind)), quoted)
 
 
 def _of_line(kind: str | T.StructType) -> str | T.StructType:

@@ -80,8 +80,8 @@ def row_and_fields(shape: TableShape) -> T.StructType:
 
 
 def plans_of(shape: TableShape, time_zone: str) -> dict[int | None, str | None]:
-    """For the reader, by the hash of an event's schema: which fields are left out, and how the values of each column are
-    carried, a line each. Those of None are for every other event. None where a way is not known."""
+    """For the reader, by the hash of an event's schema: which fields are left out, and how the values of each column
+    are carried, a line each. Those of None are for every other event. None where a way is not known."""
     numbers = dict.fromkeys(number for column in shape.columns for number, _ in column.encodings if number is not None)
     usual = _plan(shape, None, time_zone)
     plans = {number: plan for number in numbers if (plan := _plan(shape, number, time_zone)) != usual}

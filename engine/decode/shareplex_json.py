@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import fractions, position, shareplex_kinds, values
+from engine.decode import position, shareplex_kinds, values
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, has_fields_of, overlaid
 from engine.decode.instants import micros
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
-from engine.decode.parsing import exact_line_of, line_of, may_have_word, struct_of
+from engine.decode.parsing import may_have_word, quoted_line_of, struct_of
 from engine.spec.model import SourceSpec
 
 _META: Final = (
@@ -57,12 +57,8 @@ def _operations(lines: DataFrame, declared: Declared) -> DataFrame:
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line, and what its value holds; numbers of many digits as text, since rows are handed on as text."""
-    outer = lines.select("file", "line", "text", _exact(F.col("text"), _LINE).alias("_json"))
-    return outer.select("*", _exact(F.col("_json._line.value"), _OPERATION).alias("_inner"))
-
-
-def _exact(text: Column, kind: str) -> Column:
-    return F.coalesce(exact_line_of(text, kind), line_of(fractions.all_in_quotes(text), kind))
+    outer = lines.select("file", "line", "text", quoted_line_of(F.col("text"), _LINE).alias("_json"))
+    return outer.select("*", quoted_line_of(F.col("_json._line.value"), _OPERATION).alias("_inner"))
 
 
 def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:

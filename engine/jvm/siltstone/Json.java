@@ -32,13 +32,13 @@ final class Json extends JsonCopy {
   }
 
   /**
-   * The value in the text, and nothing behind it; null where this reader is not sure, and where it is null. `isExact`: not
-   * sure of numbers either that are kept as text, and could be other ones as doubles.
+   * The value in the text, and nothing behind it; null where this reader is not sure, and where it is null. `longNumbers`:
+   * how fractions of many digits are written inside of what is handed on as text.
    */
-  static Object read(UTF8String text, JsonType type, boolean isExact) {
+  static Object read(UTF8String text, JsonType type, int longNumbers) {
     try {
       Json json = of(text);
-      json.isExact = isExact;
+      json.longNumbers = longNumbers;
       json.blanks();
       Object value = json.value(type, 0);
       json.blanks();
@@ -261,6 +261,7 @@ final class Json extends JsonCopy {
     // What is no text is kept as JSON, as Jackson writes it: without blanks, numbers and escapes in their usual form.
     int start = at;
     written = 0;
+    outermost = depth;
     int kept = copied(start, depth);
     if (kept == start && written == 0) {
       return UTF8String.fromBytes(text, start, at - start);

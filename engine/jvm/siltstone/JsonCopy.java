@@ -5,9 +5,16 @@ class JsonCopy extends JsonBytes {
   static final int DEEPEST = 200;
   static final int LONGEST_NAME = 50000;
   private static final int LONG = 17; // digits and a point, of which a double may lose some
+  private static final int FAR = 16; // an exponent that no bigint has room for
+  private static final int MOST_OF_EXPONENT = 999;
 
-  /** Whether fractions that a double does not tell to their last digit are not to be copied. */
-  boolean isExact = false;
+  /** How fractions are written that a double may not tell to their last digit: as the double, as they stand, in quotes. */
+  static final int AS_DOUBLES = 0;
+  static final int AS_THEY_STAND = 1;
+  static final int IN_QUOTES = 2;
+  int longNumbers = AS_DOUBLES;
+  /** How deep the value is that is copied: a number that is it, and not in it, is text, and has no quotes. */
+  int outermost = 0;
 
   JsonCopy(byte[] text) {
     super(text);
@@ -38,7 +45,7 @@ class JsonCopy extends JsonBytes {
         word("null");
         return kept;
       default:
-        return copiedNumber(kept);
+        return copiedNumber(kept, depth);
     }
   }
 
@@ -127,15 +134,25 @@ class JsonCopy extends JsonBytes {
     }
   }
 
-  int copiedNumber(int kept) throws Unsure {
+  int copiedNumber(int kept, int depth) throws Unsure {
     int start = at;
     if (!scanNumber()) {
       return kept;
     }
     // A fraction is written as the double that it is: 1.10 as 1.1.
     String told = new String(text, 0, start, at - start);
-    if (isExact && (told.length() >= LONG || told.indexOf('e') >= 0 || told.indexOf('E') >= 0)) {
-      throw Unsure.UNSURE;
+    if (longNumbers != AS_DOUBLES && isLong(told)) {
+      if (depth == outermost) {
+        throw Unsure.UNSURE;
+      }
+      if (longNumbers == IN_QUOTES) {
+        write(kept, start);
+        put('"');
+        write(start, at);
+        put('"');
+        return at;
+      }
+      return kept;
     }
     String usual = Double.toString(Double.parseDouble(told));
     if (usual.equals(told)) {
@@ -149,6 +166,24 @@ class JsonCopy extends JsonBytes {
       put(usual.charAt(i));
     }
     return at;
+  }
+
+  /** Whether a fraction may have more digits than a double: engine.decode.fractions tells it in the same way. */
+  private static boolean isLong(String fraction) throws Unsure {
+    int end = Math.max(fraction.indexOf('e'), fraction.indexOf('E'));
+    int digits = (end < 0 ? fraction.length() : end) - (fraction.charAt(0) == '-' ? 1 : 0);
+    if (end < 0) {
+      return digits >= LONG;
+    }
+    int sign = fraction.charAt(end + 1);
+    int exponent = 0;
+    for (int i = sign == '+' || sign == '-' ? end + 2 : end + 1; i < fraction.length(); i++) {
+      exponent = 10 * exponent + fraction.charAt(i) - '0';
+      if (exponent > MOST_OF_EXPONENT) {
+        throw Unsure.UNSURE;
+      }
+    }
+    return digits >= LONG || exponent >= FAR;
   }
 
   /** A sign beyond 16 bits, as Jackson writes it: as the escapes of its two halves. */

@@ -161,7 +161,7 @@ final class JsonFields extends JsonCopy {
         throw Unsure.UNSURE;
       default: {
         written = 0;
-        int kept = copiedNumber(start);
+        int kept = copiedNumber(start, 0);
         write(kept, at);
         return Arrays.copyOf(out, written);
       }

@@ -16,8 +16,10 @@ public final class ReadJson extends Scalar {
   static final String OBJECT_OR_TEXT = "read_json_or_text";
   /** The text is the struct's first field; the second one is 0, the third null. */
   static final String LINE = "read_json_line";
-  /** The same, where no number that is kept as text could be another one as a double. */
+  /** The same; fractions of many digits in what is kept as text stay as they stand. */
   static final String EXACT_LINE = "read_json_exact_line";
+  /** The same; they are put into quotes. */
+  static final String QUOTED_LINE = "read_json_quoted_line";
 
   private final String name;
   private final StructType type;
@@ -40,7 +42,7 @@ public final class ReadJson extends Scalar {
     if (json == null) {
       json = readType();
     }
-    Object value = Json.read(text, json, name.equals(EXACT_LINE));
+    Object value = Json.read(text, json, longNumbers());
     if (value == null || !isLine()) {
       return (InternalRow) value;
     }
@@ -55,6 +57,13 @@ public final class ReadJson extends Scalar {
   }
 
   private boolean isLine() {
-    return name.equals(LINE) || name.equals(EXACT_LINE);
+    return name.equals(LINE) || longNumbers() != JsonCopy.AS_DOUBLES;
+  }
+
+  private int longNumbers() {
+    if (name.equals(EXACT_LINE)) {
+      return JsonCopy.AS_THEY_STAND;
+    }
+    return name.equals(QUOTED_LINE) ? JsonCopy.IN_QUOTES : JsonCopy.AS_DOUBLES;
   }
 }

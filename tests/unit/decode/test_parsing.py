@@ -9,19 +9,22 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode import parsing
+from engine.decode import fractions, parsing
 from engine.frames import local_frame
 
 FIELDS = (
     "a string, b bigint, c int, d double, e float, f boolean, g decimal(38,9), h binary, i struct<a: string, x: bigint>"
     ', j array<string>, k array<struct<a: string>>, l decimal(20,0), m decimal(5,2), `é"n` string'
 )
+OF_TEXTS = "a string, b string, c string, d string, i struct<a: string, x: string>, j array<string>"
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", 'é"n', "x", "", "other")
 ODD = (
     "0", "-0", "-0.0", "0.0", "1.10", "1e5", "1E-7", "2e23", "1.0", "01", "1.", ".5", "+1", "NaN", "Infinity",
     "-Infinity", "1e999", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "2147483648",
     "123456789012345678901", "0.1", "100000000000000000000.5", "3.4028236e38", "0.30000000000000004", "1.17549435E-38",
-    "16777217.0", "9007199254740993", "123456789.123456789", "999.995", "1e-10", "12345678901234567", "tru", "true",
+    "[0.1234567890123456]", "[0.123456789012345]", '{"b":[1e20,-12345678901234567.5]}', "1e-15", "1e15", "1e16",
+    "16777217.0", "9007199254740993", "123456789.123456789", "-1.5e-016", "1e99999", "999.995", "1e-10", "tru", "true",
+    "12345678901234567",
     "false", "null", "nul", "nullx", '""', '"x', '"YWI="', '"YQ"', '"YQ=="', '"Y Q=="', '"12.5"', '" 7 "', '"1e3"',
     '"true"', "'x'", '"\\u00e9"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\/\\b\\f\\n\\r\\t\\\\\\""', '"\\x"', '"\\u12"',
     '"\\u0000"', '"\\u001f"', '"\\u0022"', '"\\u005c"', '"\\u007f"', '"\t"', '"\x7f"', '"é😀"', "{}", "[]", "[ ]",
@@ -62,7 +65,8 @@ def read(text: Column, function: str, kind: str) -> Column:
 def pairs(text: Column) -> dict[str, tuple[Column, Column]]:
     """For each way to read: what the reader gives, and what Spark does."""
     with_last = f"{FIELDS}, {LAST} string"
-    line = f"_line struct<{FIELDS}>, {parsing.BEHIND}"
+    line, of_texts = (f"_line struct<{fields}>, {parsing.BEHIND}" for fields in (FIELDS, OF_TEXTS))
+    exact = read(text, parsing.READ_JSON_EXACT_LINE, f"struct<{line}>")
     return {
         "plain": (read(text, parsing.READ_JSON, f"struct<{FIELDS}>"), F.from_json(text, FIELDS)),
         "or text": (
@@ -76,6 +80,16 @@ def pairs(text: Column) -> dict[str, tuple[Column, Column]]:
         "text of a line": (
             read(text, parsing.READ_JSON_LINE, f"struct<_line string, {parsing.BEHIND}>"),
             F.from_json(parsing.wrapped(text), f"_line string, {parsing.BEHIND}", parsing.CORRUPT),
+        ),
+        "long fractions in quotes": (
+            read(text, parsing.READ_JSON_QUOTED_LINE, f"struct<{of_texts}>"),
+            F.from_json(parsing.wrapped(fractions.all_in_quotes(text)), of_texts, parsing.CORRUPT),
+        ),
+        "no fraction is long": (
+            exact,
+            F.when(text.rlike(fractions._CUT), exact).otherwise(
+                F.from_json(parsing.wrapped(text), line, parsing.CORRUPT)
+            ),
         ),
     }
 
@@ -122,6 +136,25 @@ def test_plain_texts_are_not_left_to_spark(spark: SparkSession, text: str) -> No
     assert all(row)
 
 
+def test_long_fractions_stay_as_they_stand_or_are_put_into_quotes(spark: SparkSession) -> None:
+    inside = '{"b": [0.30000000000000004, 1.50, -123456789012345678.5E-3, 1e16], "c": "0.30000000000000004"}'
+    text = f'{{"a": {inside}, "x": 1e15}}'
+    kinds = f"struct<_line struct<a: string, x: string>, {parsing.BEHIND}>"
+    of = (parsing.READ_JSON_EXACT_LINE, parsing.READ_JSON_QUOTED_LINE)
+    row = spark.range(1).select(*[read(F.lit(text), function, kinds)["_line"] for function in of]).head()
+    assert row is not None
+    rest = ',"c":"0.30000000000000004"}'
+    assert [tuple(line) for line in row] == [
+        ('{"b":[0.30000000000000004,1.5,-123456789012345678.5E-3,1e16]' + rest, "1.0E15"),
+        ('{"b":["0.30000000000000004",1.5,"-123456789012345678.5E-3","1e16"]' + rest, "1.0E15"),
+    ]
+    alone = (
+        spark.range(1).select(*[read(F.lit('{"a":0.30000000000000004}'), function, kinds) for function in of]).head()
+    )
+    assert alone is not None
+    assert tuple(alone) == (None, None)
+
+
 def test_a_reader_is_asked_first_and_spark_reads_the_rest(spark: SparkSession) -> None:
     kind = T.StructType([T.StructField("a", T.StringType()), T.StructField("n", T.IntegerType())])
     rows = spark.createDataFrame([('{"a":"x","n":1}',), ("{'a':'x','n':2}",), ('{"a":"x","n":"3"}',)], "text string")
@@ -136,7 +169,8 @@ def test_a_reader_is_asked_first_and_spark_reads_the_rest(spark: SparkSession) -
 def test_a_word_may_be_in_a_text_in_any_case_or_as_an_escape(spark: SparkSession) -> None:
     texts = {
         "UPDATE Before": True, "before": True, "xBEFOREx": True, "b": False, "befor": False, "befxre before": True,
-        "": False, "\\u0062efore": True, "\\n\\": False, "bbefore": True, "\u00e9 \U0001f600 bEfOrE": True, "\x02EFORE": False,
+        "": False, "\\u0062efore": True, "\\n\\": False, "bbefore": True, "\u00e9 \U0001f600 bEfOrE": True,
+        "\x02EFORE": False,
     }  # fmt: skip
     rows = local_frame(spark, [{"text": text} for text in texts], "text string")
     found = rows.select("text", parsing.may_have_word(F.col("text"), "before").alias("may")).collect()
