@@ -78,6 +78,11 @@ def may_have_fields(text: Column, number: int) -> Column:
     return F.call_function(OBJECT_SIZE, text).isin(number, -1)
 
 
+def is_plain_object(text: Column) -> Column:
+    """True where a text is for certain a JSON object, and nothing else."""
+    return F.call_function(OBJECT_SIZE, text) >= 0
+
+
 def may_have_word(text: Column, word: str) -> Column:
     """False where no string in a text of JSON has a word, in letters of any case. `word`: of small letters of ASCII."""
     return F.call_function(MAY_HAVE_WORD, text, F.lit(word))

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines, outcome
+from engine.decode.parsing import is_plain_object
 from engine.schema import control_kinds
 
 DATA_CHANGE: Final = "data_change"
@@ -73,8 +74,12 @@ def image(part: Column) -> Column:
 
 def _some_is_no_object(mod: Column) -> Column:
     """Whether some of a mod's parts is neither an object nor absent, which an empty text counts as."""
-    images = [image(mod[name]) for name in ("keys", "new_values", "old_values")]
-    return outcome.some(F.coalesce(~_is_object(text), F.lit(False)) for text in images)
+    parts = [mod[name] for name in ("keys", "new_values", "old_values")]
+    return outcome.some(_is_no_object(part) for part in parts)
+
+
+def _is_no_object(part: Column) -> Column:
+    return part.isNotNull() & ~is_plain_object(part) & F.coalesce(~_is_object(image(part)), F.lit(False))
 
 
 def _is_object(text: Column) -> Column:
