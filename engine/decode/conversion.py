@@ -36,6 +36,7 @@ _CALENDAR: Final = frozenset(
 _COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
 NO_FRACTION: Final = r"\.0+$"
 """How a whole number ends where its writer only knows fractions: of a column with nulls, pandas writes 10 as 10.0."""
+_WHOLE: Final = T.DecimalType(values.DECIMAL_DIGITS, 0)
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
 _COUNTING: Final = frozenset({"days", "millis", "micros", "nanos", "moment", "instant"})
 _DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
@@ -76,15 +77,17 @@ def _read_type(encoding: Encoding, kind: T.DataType) -> T.DataType:
 
 
 def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
-    """A text as the JSON reader's type: numbers in quotes, whole numbers written as fractions, flags as numbers and
-    numbers as flags. A number that `counts` days or fractions of a second is no flag; days, which are the small
-    numbers, can be written as a date."""
+    """A text as the JSON reader's type: numbers in quotes, whole numbers written as fractions (of 12345678.0 the reader
+    makes 1.2345678E7), flags as numbers and numbers as flags. A number that `counts` days or fractions of a second is
+    no flag; days, which are the small numbers, can be written as a date."""
     if isinstance(kind, T.BinaryType):
         return F.try_to_binary(text, F.lit("base64"))
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
-        number = F.regexp_replace(text, NO_FRACTION, "").try_cast(kind)
+        whole = F.regexp_replace(text, NO_FRACTION, "").try_cast(kind)
+        powered = values.decimal_text(F.when(text.contains("E") | text.contains("e"), text), _WHOLE).try_cast(kind)
+        number = F.coalesce(whole, powered)
         if counts:
             is_days = isinstance(kind, T.IntegerType)
             return F.coalesce(number, F.unix_date(values.iso_date(text))) if is_days else number

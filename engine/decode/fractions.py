@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 FORMATS: Final = ("datastream-json", "rows")
 """Formats whose numbers are JSON's, whatever their columns are."""
 _FRACTION: Final = r"^-?[0-9]+\.[0-9]+(?:E-?[0-9]+)?$"
+_ENDLESS: Final = ('"Infinity"', '"-Infinity"')  # of 1e999, where it is handed on as text
 _LONG: Final = "[0-9.]{17}"  # a double keeps fifteen digits for certain
 _CUT: Final = rf"(?:{_LONG}|[0-9.]+[eE][+-]?0*[0-9]{{1,3}}(?![0-9]))"
 _WHOLE: Final = "-?(?:0|[1-9][0-9]*+)"
@@ -28,7 +29,7 @@ _BEFORE: Final = rf'(?>[^"0-9-]++|"(?:[^"\\]++|\\.)*+"|(?!{_DOUBTFUL})[-0-9][-+0
 
 def is_fraction(text: Column) -> Column:
     """Whether a text may be what the JSON reader made of a fraction."""
-    return F.coalesce(text.contains(".") & text.rlike(_FRACTION), F.lit(False))
+    return F.coalesce(text.isin(*_ENDLESS) | (text.contains(".") & text.rlike(_FRACTION)), F.lit(False))
 
 
 def has_long_number(image: Column) -> Column:

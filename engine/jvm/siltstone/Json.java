@@ -16,7 +16,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * that were asked for: so malformed texts, and every leniency of Spark's reader, stay with Spark.
  */
 final class Json extends JsonCopy {
-  private static final int LONGEST_TEXT = 20000000; // Jackson reads no longer ones
+  static final int LONGEST_TEXT = 20000000; // Jackson reads no longer ones
   private static final UTF8String TRUE = UTF8String.fromString("true");
   private static final UTF8String FALSE = UTF8String.fromString("false");
 

@@ -23,7 +23,7 @@ final class JsonFields extends JsonCopy {
   /** The fields of the object in the text; null where this reader is not sure. */
   static JsonFields of(UTF8String text) {
     try {
-      JsonFields fields = new JsonFields(text.getBytes());
+      JsonFields fields = new JsonFields(bytesOf(text));
       fields.read();
       return fields;
     } catch (Unsure unsure) {
@@ -34,12 +34,19 @@ final class JsonFields extends JsonCopy {
   /** The names in an array, each once, without values; null where this reader is not sure. */
   static JsonFields ofNames(UTF8String text) {
     try {
-      JsonFields fields = new JsonFields(text.getBytes());
+      JsonFields fields = new JsonFields(bytesOf(text));
       fields.readNames();
       return fields;
     } catch (Unsure unsure) {
       return null;
     }
+  }
+
+  private static byte[] bytesOf(UTF8String text) throws Unsure {
+    if (text.numBytes() > Json.LONGEST_TEXT) {
+      throw Unsure.UNSURE;
+    }
+    return text.getBytes();
   }
 
   /** Which field is called so; -1 where none is. */

@@ -160,8 +160,8 @@ final class Stored {
         return narrow(isText ? Written.whole(json.quoted()) : json.whole());
       case WRITTEN_LONG:
         return Long.valueOf(isText ? Written.whole(json.quoted()) : json.whole());
-      case WRITTEN_FLOAT: // a fraction of JSON is a double first
-        return finite(Float.parseFloat(isText ? Written.number(json.quoted()) : Double.toString(json.floating())));
+      case WRITTEN_FLOAT:
+        return finite(Float.parseFloat(isText ? Written.number(json.quoted()) : Written.usual(json.number())));
       case WRITTEN_DOUBLE:
         return finite(isText ? Double.parseDouble(Written.number(json.quoted())) : json.floating());
       case WRITTEN_CLOCK:

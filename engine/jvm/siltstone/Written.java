@@ -71,6 +71,12 @@ final class Written {
     return text.toString();
   }
 
+  /** A number of JSON as it is handed on as text: a fraction as the double that it is. */
+  static String usual(String number) {
+    boolean isFraction = number.indexOf('.') >= 0 || number.indexOf('e') >= 0 || number.indexOf('E') >= 0;
+    return isFraction ? Double.toString(Double.parseDouble(number)) : number;
+  }
+
   private static int behindDigits(UTF8String text, int at) {
     int length = text.numBytes();
     while (at < length && text.getByte(at) >= '0' && text.getByte(at) <= '9') {

@@ -243,3 +243,22 @@ def test_numbers_of_many_digits_keep_them_all_in_text_and_places_too_many_are_re
     rows = decoded(spark, texts, replace(spec(columns, table="db.t"), source=SOURCE))
     assert [row.row.price for row in rows[:3]] == [Decimal(kept), Decimal(1000), Decimal("0.1234567891")]
     assert [row.reason for row in rows] == [None] * 3 + ['column "rate": the value does not fit decimal(28,10)']
+
+
+def test_a_number_is_what_it_is_however_it_is_written_and_whatever_stands_beside_it(spark: SparkSession) -> None:
+    columns = {"id": "bigint", "rate": "double", "price": "decimal(12,2)", "note": "string"}
+    beside = ("", ', "rate": 0.30000000000000004')  # of so many digits that a double could lose some
+    numbers = ("12345678.0", "1.2345678E7", '"12345678.0"', "9007199254740993.0", "1.5", "1e16")
+    texts = [f'"id": {number}{other}' for number in numbers for other in beside]
+    texts += [f'"id": 1{other}, "price": {price}' for price in ("1e999", "-1e400", "892193446.18") for other in beside]
+    texts += ['"id": 1, "rate": 1e999']
+    lines = [mysql("INSERT", "b.1", n + 1).replace('"id": 1', text) for n, text in enumerate(texts)]
+    rows = decoded(spark, lines, replace(spec(columns, table="db.t"), source=SOURCE))
+    ids = [(row.row.id, row.reason) for row in rows[: 2 * len(numbers)]]
+    misfit = (None, 'column "id": the value does not fit bigint')
+    whole = [(12345678, None)] * 6 + [(9007199254740993, None)] * 2
+    assert ids == whole + [misfit] * 2 + [(10**16, None)] * 2
+    prices = rows[2 * len(numbers) : -1]
+    assert [(row.row.price, row.reason) for row in prices] == [(None, None)] * 4 + [(Decimal("892193446.18"), None)] * 2
+    assert [json.loads(row.rescued)["price"] for row in prices[:4]] == ["1e999"] * 2 + ["-1e400"] * 2
+    assert rows[-1].reason == 'column "rate": the value does not fit double'
