@@ -94,7 +94,7 @@ def _plan(shape: TableShape, schema_hash: int | None, time_zone: str) -> str | N
     if shape.silent_nulls or not ways or len(known) < len(ways):
         return None
     # A name with a sign of control in it stands in an image with an escape, which the reader is not sure of.
-    left_out = [name for name in sorted(shape.dropped) if name >= " " and name.isprintable()]
+    left_out = [name for name in sorted(shape.dropped) if name and name.isprintable()]
     return "\n".join([_BETWEEN_WORDS.join(left_out), *known])
 
 

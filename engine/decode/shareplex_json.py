@@ -12,7 +12,6 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import position, shareplex_kinds, values
@@ -51,8 +50,7 @@ def _operations(lines: DataFrame, declared: Declared) -> DataFrame:
     may_be_half = may_have_word(F.col("text"), "before") | may_have_word(F.col("text"), "after")
     halves = lines.where(may_be_half).transform(_parsed).transform(_picked, declared)
     usual = lines.where(~may_be_half).transform(_parsed).transform(_picked, declared)
-    alone = usual.select("*", F.lit(None).cast(_told_type(halves)).alias("_told"))
-    return alone.unionByName(halves.transform(_paired)).transform(_judged)
+    return halves.transform(_paired).unionByName(usual, allowMissingColumns=True).transform(_judged)
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -94,17 +92,9 @@ def _paired(halves: DataFrame) -> DataFrame:
     Rows: 1:1; a line is the line before of one other.
     """
     befores = halves.where(F.col("_word") == shareplex_kinds.BEFORE)
-    told = befores.select("file", (F.col("line") + 1).alias("line"), _told().alias("_told"))
+    row = F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row"))
+    told = befores.select("file", (F.col("line") + 1).alias("line"), row.alias("_told"))
     return halves.join(told, on=["file", "line"], how="left")
-
-
-def _told() -> Column:
-    """What an operation tells the next line."""
-    return F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row"))
-
-
-def _told_type(picked: DataFrame) -> T.DataType:
-    return picked.select(_told().alias("_told")).schema["_told"].dataType
 
 
 def _judged(paired: DataFrame) -> DataFrame:

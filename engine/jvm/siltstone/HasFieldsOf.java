@@ -18,14 +18,6 @@ public final class HasFieldsOf extends Scalar {
     }
     JsonFields wanted = JsonFields.of(other);
     JsonFields there = wanted == null ? null : JsonFields.of(text);
-    if (there == null) {
-      return null;
-    }
-    for (int i = 0; i < wanted.size; i++) {
-      if (there.indexOf(wanted.names[i]) < 0) {
-        return Boolean.FALSE;
-      }
-    }
-    return Boolean.TRUE;
+    return there == null ? null : Boolean.valueOf(there.haveAllOf(wanted));
   }
 }

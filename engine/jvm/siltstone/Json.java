@@ -16,19 +16,11 @@ import org.apache.spark.unsafe.types.UTF8String;
  * that were asked for: so malformed texts, and every leniency of Spark's reader, stay with Spark.
  */
 final class Json extends JsonCopy {
-  static final int LONGEST_TEXT = 20000000; // Jackson reads no longer ones
   private static final UTF8String TRUE = UTF8String.fromString("true");
   private static final UTF8String FALSE = UTF8String.fromString("false");
 
-  private Json(byte[] text) {
+  private Json(UTF8String text) throws Unsure {
     super(text);
-  }
-
-  private static Json of(UTF8String text) throws Unsure {
-    if (text.numBytes() > LONGEST_TEXT) {
-      throw Unsure.UNSURE;
-    }
-    return new Json(text.getBytes());
   }
 
   /**
@@ -37,12 +29,11 @@ final class Json extends JsonCopy {
    */
   static Object read(UTF8String text, JsonType type, int longNumbers) {
     try {
-      Json json = of(text);
+      Json json = new Json(text);
       json.longNumbers = longNumbers;
       json.blanks();
       Object value = json.value(type, 0);
-      json.blanks();
-      return json.at == json.text.length ? value : null;
+      return json.isAtEnd() ? value : null;
     } catch (Unsure unsure) {
       return null;
     }
@@ -51,14 +42,13 @@ final class Json extends JsonCopy {
   /** The row in the text as it is to be stored, and the names of the columns that are there: null where all are. */
   static InternalRow readRow(UTF8String text, JsonType type) {
     try {
-      Json json = of(text);
+      Json json = new Json(text);
       json.blanks();
       if (json.peek() == 'n') {
         return null;
       }
       InternalRow row = json.row(type);
-      json.blanks();
-      return json.at == json.text.length ? row : null;
+      return json.isAtEnd() ? row : null;
     } catch (Unsure unsure) {
       return null;
     }
@@ -67,11 +57,10 @@ final class Json extends JsonCopy {
   /** How many fields the object in the text has; -1 where this reader is not sure. */
   static int size(UTF8String text) {
     try {
-      Json json = of(text);
+      Json json = new Json(text);
       json.blanks();
       int size = json.skipNested('{', 0);
-      json.blanks();
-      return json.at == json.text.length ? size : -1;
+      return json.isAtEnd() ? size : -1;
     } catch (Unsure unsure) {
       return -1;
     }
@@ -81,16 +70,12 @@ final class Json extends JsonCopy {
     if (depth > DEEPEST) {
       throw Unsure.UNSURE;
     }
-    expect('{');
     Object[] values = new Object[type.width];
     boolean[] seen = new boolean[type.width];
     int next = 0;
-    blanks();
-    if (peek() == '}') {
-      at++;
-      return new GenericInternalRow(values);
-    }
-    while (true) {
+    int mark = opened('{', '}');
+    while (mark == ',') {
+      blanks();
       int start = name();
       int index = type.indexOf(text, start, at - 1, next);
       blanks();
@@ -107,28 +92,20 @@ final class Json extends JsonCopy {
         values[index] = value(type.fields[index], depth);
       }
       blanks();
-      int mark = take();
-      if (mark == '}') {
-        return new GenericInternalRow(values);
-      }
-      if (mark != ',') {
-        throw Unsure.UNSURE;
-      }
-      blanks();
+      mark = take();
     }
+    if (mark != '}') {
+      throw Unsure.UNSURE;
+    }
+    return new GenericInternalRow(values);
   }
 
   private InternalRow row(JsonType type) throws Unsure {
-    expect('{');
     Object[] values = new Object[type.width];
     boolean[] seen = new boolean[type.width];
     int next = 0;
     int found = 0;
-    blanks();
-    int mark = ',';
-    if (peek() == '}') {
-      mark = take();
-    }
+    int mark = opened('{', '}');
     while (mark == ',') {
       blanks();
       int start = name();
@@ -261,8 +238,8 @@ final class Json extends JsonCopy {
     // What is no text is kept as JSON, as Jackson writes it: without blanks, numbers and escapes in their usual form.
     int start = at;
     written = 0;
-    outermost = depth;
-    int kept = copied(start, depth);
+    boolean isNested = first == '{' || first == '[';
+    int kept = isNested ? copiedNested(start, first, depth) : copiedNumber(start, true);
     if (kept == start && written == 0) {
       return UTF8String.fromBytes(text, start, at - start);
     }
@@ -359,9 +336,7 @@ final class Json extends JsonCopy {
         int name = at;
         expect('"');
         skipText();
-        if (at - name > LONGEST_NAME) {
-          throw Unsure.UNSURE;
-        }
+        nameFrom(name);
         blanks();
         expect(':');
         blanks();
@@ -378,15 +353,5 @@ final class Json extends JsonCopy {
       size++;
       blanks();
     }
-  }
-
-  /** Goes behind a name, which ends one before; gives where it starts. */
-  private int name() throws Unsure {
-    expect('"');
-    int start = at;
-    if (!plain() || at - start > LONGEST_NAME) {
-      throw Unsure.UNSURE;
-    }
-    return start;
   }
 }

@@ -3,12 +3,16 @@ package siltstone;
 import java.util.Arrays;
 import java.util.Base64;
 
+import org.apache.spark.unsafe.types.UTF8String;
+
 /**
  * A place in a JSON text, and what is read there byte by byte: signs, texts between quotes, numbers, base64. What is
  * not plain JSON, or not certainly read by Jackson in the same way, is `Unsure`.
  */
 class JsonBytes {
   static final int LONGEST_NUMBER = 60;
+  private static final int LONGEST_TEXT = 20000000; // Jackson reads no longer ones
+  private static final int LONGEST_NAME = 50000; // neither
   private static final double[] TENS = {
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15
   };
@@ -18,8 +22,11 @@ class JsonBytes {
   byte[] out = null; // what is written anew: a text without its escapes, a value as Jackson would write it
   int written = 0;
 
-  JsonBytes(byte[] text) {
-    this.text = text;
+  JsonBytes(UTF8String text) throws Unsure {
+    if (text.numBytes() > LONGEST_TEXT) {
+      throw Unsure.UNSURE;
+    }
+    this.text = text.getBytes();
   }
 
   // --- signs ---------------------------------------------------------------------------------------------------------
@@ -62,6 +69,22 @@ class JsonBytes {
     at++;
   }
 
+  /** Goes into an object or an array; gives a comma, or where nothing is in it its last mark, and then is behind that. */
+  int opened(int first, int last) throws Unsure {
+    expect(first);
+    blanks();
+    if (peek() == last) {
+      return take();
+    }
+    return ',';
+  }
+
+  /** Whether nothing but blanks is left. */
+  boolean isAtEnd() {
+    blanks();
+    return at == text.length;
+  }
+
   /** What follows a number or a word must not be part of one. */
   void ends() throws Unsure {
     if (at < text.length) {
@@ -94,6 +117,24 @@ class JsonBytes {
       }
     }
     throw Unsure.UNSURE;
+  }
+
+  /** Goes behind a name, which ends one before; gives where it starts. */
+  int name() throws Unsure {
+    expect('"');
+    int start = at;
+    if (!plain()) {
+      throw Unsure.UNSURE;
+    }
+    nameFrom(start);
+    return start;
+  }
+
+  /** Behind a name that starts here: it must not be longer than Jackson reads. */
+  void nameFrom(int start) throws Unsure {
+    if (at - start > LONGEST_NAME) {
+      throw Unsure.UNSURE;
+    }
   }
 
   /** Where the sign ends that begins with a byte other than ASCII's; it must be one of UTF-8, and none of control. */

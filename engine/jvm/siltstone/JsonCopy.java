@@ -1,9 +1,10 @@
 package siltstone;
 
+import org.apache.spark.unsafe.types.UTF8String;
+
 /** A value of a JSON text, written as Jackson writes it: without blanks, its numbers and escapes in their usual form. */
 class JsonCopy extends JsonBytes {
   static final int DEEPEST = 200;
-  static final int LONGEST_NAME = 50000;
   private static final int LONG = 17; // digits and a point, of which a double may lose some
   private static final int FAR = 16; // an exponent that no bigint has room for
   private static final int MOST_OF_EXPONENT = 999;
@@ -13,10 +14,8 @@ class JsonCopy extends JsonBytes {
   static final int AS_THEY_STAND = 1;
   static final int IN_QUOTES = 2;
   int longNumbers = AS_DOUBLES;
-  /** How deep the value is that is copied: a number that is it, and not in it, is text, and has no quotes. */
-  int outermost = 0;
 
-  JsonCopy(byte[] text) {
+  JsonCopy(UTF8String text) throws Unsure {
     super(text);
   }
 
@@ -45,7 +44,7 @@ class JsonCopy extends JsonBytes {
         word("null");
         return kept;
       default:
-        return copiedNumber(kept, depth);
+        return copiedNumber(kept, false);
     }
   }
 
@@ -65,9 +64,7 @@ class JsonCopy extends JsonBytes {
         }
         int name = at;
         kept = copiedText(kept);
-        if (at - name > LONGEST_NAME) {
-          throw Unsure.UNSURE;
-        }
+        nameFrom(name);
         kept = withoutBlanks(kept);
         expect(':');
         kept = withoutBlanks(kept);
@@ -134,7 +131,8 @@ class JsonCopy extends JsonBytes {
     }
   }
 
-  int copiedNumber(int kept, int depth) throws Unsure {
+  /** `isAlone`: the number is the whole text, and not a value in it: so it has no quotes. */
+  int copiedNumber(int kept, boolean isAlone) throws Unsure {
     int start = at;
     if (!scanNumber()) {
       return kept;
@@ -142,7 +140,7 @@ class JsonCopy extends JsonBytes {
     // A fraction is written as the double that it is: 1.10 as 1.1.
     String told = new String(text, 0, start, at - start);
     if (longNumbers != AS_DOUBLES && isLong(told)) {
-      if (depth == outermost) {
+      if (isAlone) {
         throw Unsure.UNSURE;
       }
       if (longNumbers == IN_QUOTES) {

@@ -16,37 +16,28 @@ final class JsonFields extends JsonCopy {
   byte[][] values = new byte[16][];
   int size = 0;
 
-  private JsonFields(byte[] text) {
+  private JsonFields(UTF8String text) throws Unsure {
     super(text);
   }
 
   /** The fields of the object in the text; null where this reader is not sure. */
   static JsonFields of(UTF8String text) {
-    try {
-      JsonFields fields = new JsonFields(bytesOf(text));
-      fields.read();
-      return fields;
-    } catch (Unsure unsure) {
-      return null;
-    }
+    return read(text, true);
   }
 
   /** The names in an array, each once, without values; null where this reader is not sure. */
   static JsonFields ofNames(UTF8String text) {
+    return read(text, false);
+  }
+
+  private static JsonFields read(UTF8String text, boolean isObject) {
     try {
-      JsonFields fields = new JsonFields(bytesOf(text));
-      fields.readNames();
+      JsonFields fields = new JsonFields(text);
+      fields.read(isObject);
       return fields;
     } catch (Unsure unsure) {
       return null;
     }
-  }
-
-  private static byte[] bytesOf(UTF8String text) throws Unsure {
-    if (text.numBytes() > Json.LONGEST_TEXT) {
-      throw Unsure.UNSURE;
-    }
-    return text.getBytes();
   }
 
   /** Which field is called so; -1 where none is. */
@@ -59,6 +50,16 @@ final class JsonFields extends JsonCopy {
     return -1;
   }
 
+  /** Whether each of the names of other fields is one of these. */
+  boolean haveAllOf(JsonFields others) {
+    for (int i = 0; i < others.size; i++) {
+      if (indexOf(others.names[i]) < 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /** How many bytes they take at most: each with four quotes, a colon and a comma, or with the word null. */
   int mostBytes() {
     int bytes = 0;
@@ -68,52 +69,31 @@ final class JsonFields extends JsonCopy {
     return bytes;
   }
 
-  private void read() throws Unsure {
-    int mark = opened('{', '}');
+  private void read(boolean isObject) throws Unsure {
+    int last = isObject ? '}' : ']';
+    blanks();
+    int mark = opened(isObject ? '{' : '[', last);
     while (mark == ',') {
       blanks();
-      byte[] name = name();
-      if (indexOf(name) >= 0) {
+      int start = name();
+      byte[] name = Arrays.copyOfRange(text, start, at - 1);
+      boolean isNew = indexOf(name) < 0;
+      byte[] value = null;
+      blanks();
+      if (isObject) {
+        expect(':');
+        blanks();
+        value = value();
+        blanks();
+      }
+      if (isNew) {
+        add(name, value);
+      } else if (isObject) {
         throw Unsure.UNSURE;
       }
-      blanks();
-      expect(':');
-      blanks();
-      add(name, value());
-      blanks();
       mark = take();
     }
-    ended(mark, '}');
-  }
-
-  private void readNames() throws Unsure {
-    int mark = opened('[', ']');
-    while (mark == ',') {
-      blanks();
-      byte[] name = name();
-      if (indexOf(name) < 0) {
-        add(name, null);
-      }
-      blanks();
-      mark = take();
-    }
-    ended(mark, ']');
-  }
-
-  /** Goes behind the first mark; gives the last one where nothing is in between, and then is behind that. */
-  private int opened(int first, int last) throws Unsure {
-    blanks();
-    expect(first);
-    blanks();
-    if (peek() == last) {
-      return take();
-    }
-    return ',';
-  }
-
-  private void ended(int mark, int last) throws Unsure {
-    blanks();
-    if (mark != last || at < text.length) {
+    if (mark != last || !isAtEnd()) {
       throw Unsure.UNSURE;
     }
   }
@@ -129,15 +109,6 @@ final class JsonFields extends JsonCopy {
     names[size] = name;
     values[size] = value;
     size++;
-  }
-
-  private byte[] name() throws Unsure {
-    expect('"');
-    int start = at;
-    if (!plain() || at - start > LONGEST_NAME) {
-      throw Unsure.UNSURE;
-    }
-    return Arrays.copyOfRange(text, start, at - 1);
   }
 
   private byte[] value() throws Unsure {
@@ -168,7 +139,7 @@ final class JsonFields extends JsonCopy {
         throw Unsure.UNSURE;
       default: {
         written = 0;
-        int kept = copiedNumber(start, 0);
+        int kept = copiedNumber(start, true);
         write(kept, at);
         return Arrays.copyOf(out, written);
       }

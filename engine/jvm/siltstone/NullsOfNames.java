@@ -21,13 +21,8 @@ public final class NullsOfNames extends Scalar {
     }
     JsonFields named = JsonFields.ofNames(listed);
     JsonFields there = named == null || named.size == 0 ? null : JsonFields.of(object);
-    if (there == null) {
+    if (there == null || !there.haveAllOf(named)) {
       return null;
-    }
-    for (int i = 0; i < named.size; i++) {
-      if (there.indexOf(named.names[i]) < 0) {
-        return null;
-      }
     }
     JsonWriter writer = new JsonWriter(named.mostBytes());
     for (int i = 0; i < named.size; i++) {

@@ -75,9 +75,9 @@ final class Times {
     if ((between != 'T' && between != ' ') || text.getByte(13) != ':' || text.getByte(16) != ':') {
       throw Unsure.UNSURE;
     }
-    int hour = number(text, 11, 13);
-    int minute = number(text, 14, 16);
-    int second = number(text, 17, 19);
+    int hour = few(text, 11, 13);
+    int minute = few(text, 14, 16);
+    int second = few(text, 17, 19);
     if (hour > 23 || minute > 59 || second > 59) {
       throw Unsure.UNSURE;
     }
@@ -99,9 +99,9 @@ final class Times {
 
   /** The day of a text that begins with a date of the years 2 to 9998, far from where the calendar ends. */
   private static long dayOf(UTF8String text) throws Unsure {
-    int year = number(text, 0, 4);
-    int month = number(text, 5, 7);
-    int day = number(text, 8, 10);
+    int year = few(text, 0, 4);
+    int month = few(text, 5, 7);
+    int day = few(text, 8, 10);
     boolean leaps = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     if (text.getByte(4) != '-' || text.getByte(7) != '-' || year < 2 || year > 9998 || month < 1 || month > 12) {
       throw Unsure.UNSURE;
@@ -117,9 +117,13 @@ final class Times {
     return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468;
   }
 
-  /** The number of at most nine digits that stands here. */
-  static int number(UTF8String text, int start, int end) throws Unsure {
-    int number = 0;
+  private static int few(UTF8String text, int start, int end) throws Unsure {
+    return (int) number(text, start, end);
+  }
+
+  /** The number of at most 18 digits that stands here. */
+  static long number(UTF8String text, int start, int end) throws Unsure {
+    long number = 0;
     for (int i = start; i < end; i++) {
       int digit = text.getByte(i) - '0';
       if (digit < 0 || digit > 9) {

@@ -28,14 +28,7 @@ final class Written {
     if (length == start || length - start > MOST_DIGITS) {
       throw Unsure.UNSURE;
     }
-    long number = 0;
-    for (int i = start; i < length; i++) {
-      int digit = text.getByte(i) - '0';
-      if (digit < 0 || digit > 9) {
-        throw Unsure.UNSURE;
-      }
-      number = number * 10 + digit;
-    }
+    long number = Times.number(text, start, length);
     return start == 1 ? -number : number;
   }
 
