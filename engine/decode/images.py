@@ -60,6 +60,10 @@ def _overlaid(under: Column, over: Column) -> Column:
 
 def joined(under: Column, over: Column) -> Column:
     """The same where no field is in both; else such a field stands twice, and readers into a type take the second."""
+    return F.coalesce(F.call_function(f"{CATALOG}.joined", under, over), _joined(under, over))
+
+
+def _joined(under: Column, over: Column) -> Column:
     first = F.rtrim(F.substring(under, F.lit(1), F.length(under) - 1))
     both = F.concat(first, F.lit(","), F.substring(over, 2, 2**31 - 1))
     return F.when(_is_empty(over), under).when(_is_empty(under), over).otherwise(both)

@@ -20,6 +20,7 @@ public final class Functions implements FunctionCatalog {
     new HasFieldsOf(),
     new NullsOfNames(),
     new Overlaid(),
+    new Joined(),
     new ChangesKey(),
     new WrittenMicros(),
     new NumberAtEnd(),
