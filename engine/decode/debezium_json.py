@@ -35,7 +35,7 @@ _VALUE_FIELDS: Final = {
 }
 _VALUE: Final = ", ".join(f"{name} {kind}" for name, kind in _VALUE_FIELDS.items())
 _ANY_VALUE: Final = f"{_VALUE}, schema string, payload struct<{_VALUE}>"
-_RECORD: Final = "key string, topic string, destination string, partition int, offset bigint"
+_RECORD: Final = "key string, topic string, destination string, partition int, offset bigint, headers string"
 _LINE: Final = f"{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
@@ -82,6 +82,7 @@ def _picked(parsed: DataFrame) -> DataFrame:
         value.alias("_value"),
         schema.alias("_schema"),
         _unwrapped(line.getField("key")).alias("_key"),
+        line.getField("headers").alias("_headers"),
         F.coalesce(line.getField("topic"), line.getField("destination")).alias("channel"),
         line.getField("partition").alias("kafka_partition"),
         line.getField("offset").alias("kafka_offset"),
@@ -144,8 +145,8 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "event_id": debezium_kinds.event_id(value, control),
         "tx_id": _transaction_id(value),
         "tx_order": transaction.getField("total_order"),
-        "old_key_json": _header(text, value, "c", _OLD_KEY),
-        "new_key_json": _header(text, value, "d", _NEW_KEY),
+        "old_key_json": _header(value, "c", _OLD_KEY),
+        "new_key_json": _header(value, "d", _NEW_KEY),
         "control_json": F.when(control.isNotNull(), debezium_kinds.payload(text)),
     }
     columns = [*ENVELOPE_COLUMNS, *[name for name in _SAID_APART[:1] if name in judged.columns]]
@@ -160,15 +161,15 @@ def _unwrapped(key: Column) -> Column:
     return F.when(looks_wrapped & parts.getField("schema").startswith("{"), parts).otherwise(bare)
 
 
-def _header(text: Column, value: Column, op: str, name: str) -> Column:
+def _header(value: Column, op: str, name: str) -> Column:
     """The key in a header: headers are an object, or an array of objects with key and value."""
-    headers = F.from_json(text, "headers string").getField("headers")
+    headers = F.col("_headers")
     listed = F.from_json(headers, "array<struct<key string, value string>>")
     named = F.filter(listed, lambda header: header.getField("key") == name)
     found = F.when(headers.startswith("["), F.try_element_at(named, F.lit(1)).getField("value")).otherwise(
         F.try_element_at(F.from_json(headers, "map<string,string>"), F.lit(name))
     )
-    there = (value.getField("op") == op) & text.contains(f'"{name}"')
+    there = (value.getField("op") == op) & headers.contains(f'"{name}"')
     return F.when(there, _unwrapped(found).getField("payload"))
 
 

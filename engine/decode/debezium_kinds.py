@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import debezium_places, json_lines
 from engine.decode.debezium_places import CONNECTORS
-from engine.decode.parsing import may_have_fields
+from engine.decode.parsing import first_at, may_have_fields
 from engine.schema import control_kinds
 
 OPS: Final = {
@@ -98,8 +98,7 @@ def _has_only(text: Column, *fields: str) -> Column:
 
 def _fields(text: Column) -> Column:
     """The fields of the value, wherever the line has it."""
-    places = [F.get_json_object(text, place) for place in ("$.value.payload", "$.value", "$.payload")]
-    return F.json_object_keys(F.coalesce(*places, text))
+    return F.json_object_keys(first_at(text, "value.payload", "value", "payload"))
 
 
 def _words(*words: str) -> Column:
@@ -161,9 +160,9 @@ def event_id(value: Column, control: Column) -> Column:
 
 def payload(text: Column) -> Column:
     """The value of a line as JSON text, without the schema around it."""
-    value = F.coalesce(F.get_json_object(text, "$.value"), text)
+    value = first_at(text, "value")
     wrapped = value.startswith('{"schema":') | value.startswith('{"payload":')
-    return F.when(wrapped, F.coalesce(F.get_json_object(value, "$.payload"), value)).otherwise(value)
+    return F.when(wrapped, first_at(value, "payload")).otherwise(value)
 
 
 def broken_reason(text: Column) -> Column:

@@ -22,6 +22,7 @@ READ_JSON_OR_TEXT: Final = f"{CATALOG}.read_json_or_text"
 READ_JSON_LINE: Final = f"{CATALOG}.read_json_line"
 READ_JSON_EXACT_LINE: Final = f"{CATALOG}.read_json_exact_line"
 READ_JSON_QUOTED_LINE: Final = f"{CATALOG}.read_json_quoted_line"
+FIRST_AT: Final = f"{CATALOG}.first_at"
 OBJECT_SIZE: Final = f"{CATALOG}.object_size"
 MAY_HAVE_WORD: Final = f"{CATALOG}.may_have_word"
 
@@ -42,6 +43,15 @@ def struct_or_text(text: Column, kind: T.StructType) -> Column:
     """The same; a text that holds a value of another type stands in the last field, which is a string."""
     options = {"columnNameOfCorruptRecord": kind.names[-1]}
     return F.coalesce(_read(READ_JSON_OR_TEXT, text, kind), F.from_json(text, kind, options))
+
+
+def first_at(text: Column, *paths: str) -> Column:
+    """What `get_json_object` gives of the first path at which an object has a value; the text where it has none at any.
+
+    `paths`: plain names, with dots between them.
+    """
+    others = [F.get_json_object(text, f"$.{path}") for path in paths]
+    return F.coalesce(F.call_function(FIRST_AT, text, F.lit("\n".join(paths))), *others, text)
 
 
 def line_of(text: Column, kind: str | T.StructType) -> Column:

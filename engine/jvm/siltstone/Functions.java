@@ -15,6 +15,7 @@ public final class Functions implements FunctionCatalog {
     new ReadJson(ReadJson.EXACT_LINE, null),
     new ReadJson(ReadJson.QUOTED_LINE, null),
     new ReadRow(null),
+    new FirstAt(),
     new ObjectSize(),
     new MayHaveWord(),
     new HasFieldsOf(),

@@ -175,3 +175,29 @@ def test_a_word_may_be_in_a_text_in_any_case_or_as_an_escape(spark: SparkSession
     rows = local_frame(spark, [{"text": text} for text in texts], "text string")
     found = rows.select("text", parsing.may_have_word(F.col("text"), "before").alias("may")).collect()
     assert {row["text"]: row["may"] for row in found} == texts
+
+
+PATHS = (("a",), ("i.a",), ("i.x", "a"), ("a.b.c", "a.b", "b"), ("other", "x", "i"))
+
+
+@pytest.mark.parametrize("paths", PATHS, ids=" ".join)
+@pytest.mark.parametrize("number", [5_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_the_first_value_is_what_spark_finds(spark: SparkSession, paths: tuple[str, ...], number: int) -> None:
+    single = [f'{{"{name}":{value}}}' for name in "abix" for value in ODD]
+    nested = [f'{{"a":{{"b":{{"c":{value}}}}},"i":{{"x":{value},"a":{value}}}}}' for value in ODD]
+    told = [*WHOLE, *ODD, *single, *nested, *texts(SEED + 1, number)]
+    frame = local_frame(spark, [{"text": text} for text in told], "text string").localCheckpoint()
+    found = F.coalesce(*[F.get_json_object("text", f"$.{path}") for path in paths], "text")
+    both = frame.select(
+        "text",
+        F.call_function(parsing.FIRST_AT, F.col("text"), F.lit("\n".join(paths))).alias("plainly"),
+        parsing.first_at(F.col("text"), *paths).alias("mine"),
+        found.alias("spark"),
+    ).localCheckpoint()
+    assert (
+        both.where("mine is distinct from spark or plainly is not null and plainly is distinct from spark").head()
+        is None
+    )
+    counted = both.agg(F.count("plainly"), F.count("*")).first()
+    assert counted is not None
+    assert 0.2 < counted[0] / counted[1] < 0.95
