@@ -11,8 +11,9 @@ in a condition and behind it once for every row, before the condition is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
+from operator import and_
 from typing import Final
 from zlib import crc32
 
@@ -52,9 +53,12 @@ def row(shape: TableShape) -> Column:
     values = {
         name: F.coalesce(value, in_key[name]) if name in shape.keys else value for name, value in in_image.items()
     }
-    return F.when(
-        F.col("op") != names.OP_TRUNCATE, F.struct(*[masked(values[c.name], c).alias(c.name) for c in shape.columns])
-    )
+    made = F.struct(*[masked(values[c.name], c).alias(c.name) for c in shape.columns])
+    is_truncate = F.col("op") == names.OP_TRUNCATE
+    if any(column.mask is not None for column in shape.columns):
+        return F.when(~is_truncate, made)
+    has_keys = reduce(and_, [in_image[name].isNotNull() for name in shape.keys], F.col("_row").isNotNull())
+    return F.when(is_truncate, None).when(has_keys, F.col("_row")).otherwise(made)
 
 
 def key(shape: TableShape) -> Column:
@@ -67,8 +71,10 @@ def key(shape: TableShape) -> Column:
     return F.when(F.col("op") != names.OP_TRUNCATE, F.struct(*columns))
 
 
-def masked_struct(values: str, columns: Iterable[ColumnShape]) -> Column:
-    """The struct with its masks; null where it is null."""
+def masked_struct(values: str, columns: Sequence[ColumnShape]) -> Column:
+    """The struct with its masks; null where it is null. `columns`: all that it has, in their order."""
+    if all(column.mask is None for column in columns):
+        return F.col(values)
     return F.when(
         F.col(values).isNotNull(), F.struct(*[masked(F.col(values)[c.name], c).alias(c.name) for c in columns])
     )
@@ -76,15 +82,26 @@ def masked_struct(values: str, columns: Iterable[ColumnShape]) -> Column:
 
 def present(shape: TableShape) -> Column:
     """The names of the columns carried, where they are not all: absent is not null, and neither is unavailable."""
-    all_names = F.array(*[F.lit(column.name) for column in shape.columns])
-    keys = F.array(*[F.lit(name) for name in shape.keys]).cast("array<string>")
+    all_names = _listed(column.name for column in shape.columns)
     only_keys = (F.col("op") == names.OP_DELETE) & ~F.col("_full")
-    fields = F.when(only_keys, keys).otherwise(F.array_union(F.col("_fields"), keys))
+    fields = F.when(only_keys, _listed(shape.keys)).otherwise(F.array_union("_fields", _listed(shape.keys)))
     carried = F.array_except(F.array_intersect(all_names, fields), _fated(UNAVAILABLE))
+    # Of plain rows the names are those of columns, in their order: sets need not be made of them.
+    has_keys = reduce(and_, [F.array_contains("_plain_fields", name) for name in shape.keys], F.lit(True))
+    plainly = (
+        F.when(F.col("_losses").isNotNull(), None)
+        .when(only_keys, _listed(column.name for column in shape.columns if column.name in shape.keys))
+        .when(has_keys, F.col("_plain_fields"))
+    )
     others = (F.col("_fields") != all_names) | F.col("_losses").isNotNull()
     partial = only_keys | F.coalesce(others, F.lit(False))
-    lacks_some = F.when(F.size(carried) < len(shape.columns), carried)
+    told = F.coalesce(plainly, carried)
+    lacks_some = F.when(F.size(told) < len(shape.columns), told)
     return F.when((F.col("op") != names.OP_TRUNCATE) & partial, lacks_some)
+
+
+def _listed(columns: Iterable[str]) -> Column:
+    return F.array(*[F.lit(name) for name in columns]).cast("array<string>")
 
 
 def before(shape: TableShape) -> Column:

@@ -174,8 +174,10 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     lacking = outcome.some(F.col("_plain")[key].isNull() & F.col("_image")[key].isNull() for key in shape.keys)
     keys = {name: _from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
     keys["_key"] = F.when(lacking | nothing, keys["_key"])
+    kept = [name for name in prepared.columns if name not in ("_plain", "_plain_before")]
     return prepared.select(
-        "*",
+        *kept,
+        F.col("_plain").isNotNull().alias("_is_plain"),
         F.coalesce(F.col("_plain"), _converted("_image", shape, shape.columns, given)).alias("_row"),
         F.coalesce(F.col("_plain_before"), _converted("_old_image", shape, shape.columns, given)).alias("_before"),
         *[key.alias(name) for name, key in keys.items()],
@@ -221,17 +223,17 @@ def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     # A row of nulls alone is whole where no key stands beside it.
     any_image = F.lit(not shape.keys)
 
-    def full(image: str) -> Column:
-        told = outcome.some(F.col(image)[name].isNotNull() for name in others)
-        return told | (any_image & F.col(image).isNotNull())
+    def full(stored: str, carried: str) -> Column:
+        told = outcome.some(F.col(image)[name].isNotNull() for image in (stored, carried) for name in others)
+        return told | (any_image & F.col(stored).isNotNull())
 
     return values.select(
         "*",
         (F.col("_refused") | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
         outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
-        (F.col("_plain").isNull() & _unsure(shape)).alias("_unsure"),
-        (full("_plain") | full("_image")).alias("_full"),
-        (full("_plain_before") | full("_old_image")).alias("_before_full"),
+        (~F.col("_is_plain") & _unsure(shape)).alias("_unsure"),
+        full("_row", "_image").alias("_full"),
+        full("_before", "_old_image").alias("_before_full"),
         *[_converted(name, shape, shape.key_columns, given).alias(f"{name}_values") for name in _BESIDE],
     )
 
