@@ -9,8 +9,6 @@ capture type says which images it carries; with NEW_VALUES and OLD_AND_NEW_VALUE
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
-from operator import and_
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -24,6 +22,7 @@ from engine.decode.instants import nanos, seconds, unix_micros
 from engine.decode.json_lines import is_malformed, is_unread
 from engine.decode.parsing import line_of, struct_of, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
+from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
 _FIELDS: Final[dict[str, tuple[str, ...]]] = {
@@ -49,11 +48,6 @@ _MOD_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "old_values": ("oldValues", "oldValuesJson", "old_values_json"),
 }
 _CAPTURES_ROW_AND_OLD: Final = "NEW_ROW_AND_OLD_VALUES"
-_IN_EVERY_RECORD: Final = (
-    "commit_timestamp", "record_sequence", "server_transaction_id", "table_name", "column_types", "mods", "mod_type",
-    "value_capture_type",
-)  # fmt: skip
-
 
 _USUAL_MODS: Final = f"array<struct<{', '.join(f'{name}: string' for name in _MOD_FIELDS)}>>"
 _USUAL: Final = ", ".join(f"`{name}`: {_USUAL_MODS if name == 'mods' else 'string'}" for name in _FIELDS)
@@ -63,6 +57,19 @@ _USUAL_LINE: Final = (
     f"{_USUAL}, data_change_record: struct<{_USUAL}>, {_OTHERS}, "
     f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>"
 )
+
+
+_USUAL_FIELDS: Final[dict[str, str]] = {
+    "kind": "string",
+    "record": f"struct<{_USUAL}>",
+    "micros": "bigint",
+    "sequence": "bigint",
+    "at": "int",
+    **dict.fromkeys(_MOD_FIELDS, "string"),
+    "json": "string",
+}
+_USUAL_MOD: Final = f"struct<{', '.join(f'{name}: {kind}' for name, kind in _USUAL_FIELDS.items())}>"
+SPANNER_MODS: Final = f"{CATALOG}.spanner_mods"
 
 
 def _schema(fields: dict[str, tuple[str, ...]]) -> str:
@@ -92,48 +99,21 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
 
 
 def _usual(lines: DataFrame) -> DataFrame:
-    """The data records of a line that holds nothing else, spelled as Spanner does: one parse gives all there is.
+    """The mods and heartbeats of a line that holds nothing else, spelled and written as Spanner does: one look gives
+    all there is (`SpannerMods` in `engine/jvm`).
 
-    `_data` is null for every other line, which is then read piece by piece.
+    `_usual` is null for every other line, which is then read piece by piece.
     """
-    parsed = line_of(_object(F.col("text")), _USUAL_LINE)
-    read = lines.select("file", "line", "text", parsed.alias("_json"))
-    line = F.col("_json._line")
-    alone = F.coalesce(*[line[name] for name in ("table_name", "commit_timestamp", "mod_type")]).isNotNull()
-    bare = F.array(F.struct(*[line[name].alias(name) for name in _FIELDS]))
-    listed = F.flatten(F.transform(line["change_record"], lambda one: one["data_change_record"]))
-    mixed = F.exists(line["change_record"], lambda one: _some_other(one) | one["data_change_record"].isNull())
-    found = (
-        F.when(alone, bare)
-        .when(line["data_change_record"].isNotNull(), F.array(line["data_change_record"]))
-        .when(~mixed & (F.size(listed) > 0), listed)
+    line, mods = (F.lit(None).cast(kind) for kind in (f"struct<{_USUAL_LINE}>", f"array<{_USUAL_MOD}>"))
+    return lines.select(
+        "file", "line", "text", F.call_function(SPANNER_MODS, _object(F.col("text")), line, mods).alias("_usual")
     )
-    well_formed = ~is_malformed(F.col("_json"))
-    whole = well_formed & ~_some_other(line)
-    token = F.when(well_formed, line["partition_token"])
-    held = read.select("file", "line", "text", F.when(whole, found).alias("_data"), token.alias("_token"))
-    usual = F.when(F.forall("_data", _is_spelled_as_spanner_does), F.col("_data"))
-    return held.select("file", "line", "text", usual.alias("_data"), "_token")
-
-
-def _is_spelled_as_spanner_does(record: Column) -> Column:
-    """Whether nothing is missing that a record has: it may be there under another name."""
-    fields = reduce(and_, [record[name].isNotNull() for name in _IN_EVERY_RECORD])
-    return fields & ~F.exists(record["mods"], _lacks_a_part)
-
-
-def _lacks_a_part(mod: Column) -> Column:
-    return mod["keys"].isNull() | (mod["new_values"].isNull() & mod["old_values"].isNull())
-
-
-def _some_other(record: Column) -> Column:
-    """Whether a heartbeat or a partition record stands beside the data; what is not used may be an empty array."""
-    return F.coalesce(*[F.nullif(record[name], F.lit("[]")) for name in _OTHER_KINDS]).isNotNull()
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
     """The line as a struct, or what stands in its `value`; an array of change records as the object around it."""
-    unusual = F.when(F.col("_data").isNull(), _object(F.col("text")))
+    is_unusual = F.col("_usual").isNull()
+    unusual = F.when(is_unusual, _object(F.col("text")))
     read = lines.select("*", line_of(unusual, _LINE).alias("_json"))
     value = F.ltrim(F.col("_json._line.value"), F.lit(spanner_kinds.BLANKS))
     framed = value.startswith("{") | value.startswith("[")
@@ -144,11 +124,11 @@ def _parsed(lines: DataFrame) -> DataFrame:
         "file",
         "line",
         "text",
-        "_data",
-        "_token",
-        (F.col("_data").isNull() & broken).alias("_broken"),
+        "_usual",
+        F.col("_json._line.partition_token").alias("_token"),
+        (is_unusual & broken).alias("_broken"),
         F.when(framed, F.col("_inner._line")).otherwise(F.col("_json._line")).alias("_line"),
-        F.when(framed, _object(value)).when(F.col("_data").isNull(), _object(F.col("text"))).alias("_body"),
+        F.when(framed, _object(value)).when(is_unusual, _object(F.col("text"))).alias("_body"),
         F.col("_json._line.topic").alias("_topic"),
         F.col("_json._line.partition").alias("kafka_partition"),
         F.col("_json._line.offset").alias("kafka_offset"),
@@ -161,7 +141,7 @@ def _object(text: Column) -> Column:
 
 
 def _records(parsed: DataFrame) -> DataFrame:
-    """Every record of the line with its kind.
+    """Every record of the line with its kind; of a usual line every mod and heartbeat.
 
     Rows: 1:n; one without a record for a line that holds none.
     """
@@ -170,16 +150,18 @@ def _records(parsed: DataFrame) -> DataFrame:
     listed = F.from_json(told, f"array<struct<{_KINDS}>>")
     found = F.when(told.isNotNull(), F.flatten(F.transform(listed, _kinds_of))).otherwise(_kinds_of(line))
     alone = F.coalesce(*[line[name] for name in ("table_name", "tableName", "mods", "modType", "mod_type")]).isNotNull()
-    kind, nothing = F.lit(DATA_CHANGE).alias("kind"), F.lit(None).cast("string").alias("json")
-    bare = F.array(F.struct(kind, body.alias("json"), _no_record().alias("record")))
-    usual = F.transform("_data", lambda one: F.struct(kind, nothing, one.alias("record")))
-    records = F.when(F.col("_data").isNotNull(), usual).when(alone, bare).otherwise(found)
-    exploded = parsed.select("*", F.explode_outer(records).alias("_found"))
-    spelled = exploded.select(
-        "*", F.col("_found.kind").alias("_kind"), struct_of(F.col("_found.json"), _schema(_FIELDS)).alias("_spelled")
-    )
+    bare = F.array(_of_kind(DATA_CHANGE)(body))
+    records = F.coalesce("_usual", F.when(F.col("_usual").isNull(), F.when(alone, bare).otherwise(found)))
+    kept = [name for name in parsed.columns if name != "_usual"]
+    exploded = parsed.select(*kept, records.alias("_found")).select(*kept, F.explode_outer("_found").alias("_found"))
+    is_usual = F.col("_found.record").isNotNull()
+    spelled = struct_of(F.when(~is_usual, F.col("_found.json")), _schema(_FIELDS))
+    read = exploded.select("*", is_usual.alias("_is_usual"), spelled.alias("_spelled"))
     known = F.when(F.col("_spelled").isNotNull(), F.struct(*_read_record(F.col("_spelled"))))
-    return spelled.select("*", F.coalesce("_found.record", known).alias("_record"))
+    parts = [
+        F.col("_found")[name].alias(f"_{name}") for name in ("kind", "micros", "sequence", "at", *_MOD_FIELDS, "json")
+    ]
+    return read.select(*kept, "_is_usual", F.coalesce("_found.record", known).alias("_record"), *parts)
 
 
 def _read_record(spelled: Column) -> list[Column]:
@@ -200,10 +182,6 @@ def _listed_mods(mods: Column) -> Column:
     return F.coalesce(F.from_json(mods, f"array<{fields}>"), told)
 
 
-def _no_record() -> Column:
-    return F.lit(None).cast(f"struct<{_USUAL}>")
-
-
 def _any_spelling(body: Column) -> Column:
     return F.get_json_object(body, "$.ChangeRecord")
 
@@ -215,13 +193,16 @@ def _kinds_of(change_record: Column) -> Column:
         text = F.coalesce(*[change_record[name] for name in spelled])
         several = F.when(text.startswith("["), F.from_json(text, "array<string>")).otherwise(F.array(text))
         named = F.transform(several, _of_kind(kind))
-        empty = F.array().cast(f"array<struct<kind:string,json:string,record:struct<{_USUAL}>>>")
+        empty = F.array().cast(f"array<{_USUAL_MOD}>")
         parts.append(F.when(text.isNotNull(), F.filter(named, _is_used)).otherwise(empty))
     return F.concat(*parts)
 
 
 def _of_kind(kind: str) -> Callable[[Column], Column]:
-    return lambda json: F.struct(F.lit(kind).alias("kind"), json.alias("json"), _no_record().alias("record"))
+    """What is found of a record that is not read yet, in the type in which usual ones come."""
+    nothing = F.lit(None)
+    absent = [nothing.cast(kind).alias(name) for name, kind in _USUAL_FIELDS.items() if name not in ("kind", "json")]
+    return lambda json: F.struct(F.lit(kind).alias("kind"), *absent, json.alias("json"))
 
 
 def _is_used(record: Column) -> Column:
@@ -240,14 +221,15 @@ def _judged(records: DataFrame) -> DataFrame:
         token.alias("_partition"),
         F.coalesce(F.when(token != "", token), "_topic", token).alias("channel"),
         F.when(F.col("_kind") != DATA_CHANGE, F.col("_kind")).alias("control_kind"),
-        unix_micros(stamp).alias("_micros"),
-        record["record_sequence"].try_cast("bigint").alias("_sequence"),
+        F.coalesce("_micros", unix_micros(stamp)).alias("_commit"),
+        F.coalesce("_sequence", record["record_sequence"].try_cast("bigint")).alias("_place"),
         record["mods"].alias("_mods"),
     )
+    refused = spanner_kinds.reject_reason(F.col("_kind"), record, F.col("_commit"), F.col("_mods"))
     return fielded.select(
         "*",
         F.when(F.col("_broken"), spanner_kinds.broken_reason(F.col("text")))
-        .otherwise(spanner_kinds.reject_reason(F.col("_kind"), record, F.col("_micros"), F.col("_mods")))
+        .when(~F.col("_is_usual"), refused)
         .alias("reason"),
     )
 
@@ -258,12 +240,15 @@ def _mods(judged: DataFrame) -> DataFrame:
     Rows: 1:n; one without images for every other record.
     """
     is_change = F.col("reason").isNull() & (F.col("_kind") == DATA_CHANGE)
-    mod = F.explode_outer(
-        F.when(is_change, F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod"))))
-    )
-    opened = judged.select("*", is_change.alias("_is_change"), mod.alias("_mod"))
-    images = [spanner_kinds.image(F.col("_mod.mod")[name]).alias(name) for name in _MOD_FIELDS]
-    named = opened.select("*", *images, F.col("_mod.at").alias("_at"))
+    listed = F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod")))
+    unusual = F.when(is_change & ~F.col("_is_usual"), listed)
+    opened = judged.select("*", is_change.alias("_is_change"), unusual.alias("_others"))
+    opened = opened.select("*", F.explode_outer("_others").alias("_other"))
+    images = [
+        F.coalesce(F.col(f"_{name}"), spanner_kinds.image(F.col("_other.mod")[name])).alias(name)
+        for name in _MOD_FIELDS
+    ]
+    named = opened.select("*", *images, F.coalesce("_at", "_other.at").alias("_mod_at"))
     keys, new, old = F.coalesce("keys", F.lit("{}")), F.col("new_values"), F.col("old_values")
     return named.select(
         "*",
@@ -284,13 +269,13 @@ def _completed(mods: DataFrame) -> DataFrame:
     before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(
         (op == names.OP_UPDATE) & whole_before, joined(F.col("_after"), F.col("_old"))
     )
-    micros = F.col("_micros")
+    micros = F.col("_commit")
     place = position.spanner(
         seconds(micros),
         nanos(record["commit_timestamp"], micros),
         record["server_transaction_id"],
-        F.col("_sequence"),
-        F.col("_at"),
+        F.col("_place"),
+        F.col("_mod_at"),
     )
     made = {
         "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
@@ -308,8 +293,8 @@ def _completed(mods: DataFrame) -> DataFrame:
         "position": F.when(is_change, place),
         "commit_ts": F.timestamp_micros(micros),
         "tx_id": record["server_transaction_id"],
-        "tx_order": F.when(is_change, F.col("_sequence")),
-        "control_json": F.when(control.isNotNull(), F.col("_found.json")),
+        "tx_order": F.when(is_change, F.col("_place")),
+        "control_json": F.when(control.isNotNull(), F.col("_json")),
     }
     there = set(mods.columns)
     absent = ("ingest_ts", "event_id", "old_key_json", "new_key_json")

@@ -100,7 +100,7 @@ class Spanner(LineTeller):
             types = [one | {"type": json.dumps(one["type"])} for one in types]
             mods = [{name: json.dumps(part, ensure_ascii=False) for name, part in mod.items()} for mod in mods]
         return {
-            "commit_timestamp": wire.iso_moment(step.at, zone="", digits=6) + f"{step.number:03}Z",
+            "commit_timestamp": wire.iso_moment(step.at, zone="", digits=0) + f".{step.number:09}Z",
             "record_sequence": f"{number:08}",
             "server_transaction_id": f"NTQ5MTAx{step.number:04}==",
             "is_last_record_in_transaction_in_partition": number == total - 1,

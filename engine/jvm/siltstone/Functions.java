@@ -22,6 +22,7 @@ public final class Functions implements FunctionCatalog {
     new NullsOfNames(),
     new Overlaid(),
     new Joined(),
+    new SpannerMods(null, null),
     new ChangesKey(),
     new WrittenMicros(),
     new NumberAtEnd(),
