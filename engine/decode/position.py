@@ -51,7 +51,12 @@ def postgresql_read(lsn: Column, sequence: Column) -> Column:
 
 def _of_sequence(sequence: Column, side: int) -> Column:
     """The first (1) or the second (-1) LSN in PostgreSQL's `sequence`; null where there is none."""
-    return _not_negative(F.substring_index(F.translate(sequence, '[]" ', ""), ",", side).try_cast("bigint"))
+    plainly = F.call_function(f"{CATALOG}.number_in_pair", sequence, F.lit(side))
+    return _not_negative(F.coalesce(plainly, _number_between(sequence, side)))
+
+
+def _number_between(sequence: Column, side: int) -> Column:
+    return F.substring_index(F.translate(sequence, '[]" ', ""), ",", side).try_cast("bigint")
 
 
 def binlog(file: Column, pos: Column, row: Column) -> Column:

@@ -1,6 +1,7 @@
 package siltstone;
 
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
@@ -18,6 +19,11 @@ public final class FirstAt extends Scalar {
 
   FirstAt() {
     super(NAME, new DataType[] {DataTypes.StringType, DataTypes.StringType}, DataTypes.StringType);
+  }
+
+  /** One for each place where it is asked: the paths are taken apart once for all rows. */
+  public BoundFunction bind(StructType given) {
+    return new FirstAt();
   }
 
   public UTF8String invoke(UTF8String text, UTF8String paths) {

@@ -26,6 +26,7 @@ public final class Functions implements FunctionCatalog {
     new ChangesKey(),
     new WrittenMicros(),
     new NumberAtEnd(),
+    new NumberInPair(),
     new HexDigits()
   };
   private String name;

@@ -1,9 +1,13 @@
 """Positions sort as their source's log does."""
 
+import random
+
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import position
+from engine.frames import local_frame
+from engine.jvm import CATALOG
 
 
 def test_postgresql_positions_sort_by_the_transaction_before_then_by_lsn(spark: SparkSession) -> None:
@@ -35,6 +39,38 @@ def test_postgresql_fills_what_is_missing_from_the_other_and_refuses_sentinels(s
     found = [row[0] for row in rows.select(position.postgresql(F.col("lsn"), F.col("sequence"))).collect()]
     own = "0000-0000000000000007-0000000000000007"
     assert found == [own, own, "0000-0000000000000005-0000000000000007", None, None, None, None]
+
+
+def test_a_number_of_a_sequence_is_what_stands_between_its_signs(spark: SparkSession) -> None:
+    draw = random.Random(3)
+    items = (
+        '"5"',
+        "null",
+        '"0"',
+        '"24023128"',
+        "7",
+        '"-1"',
+        '""',
+        '" 7 "',
+        '"1.5"',
+        f'"{2**62}"',
+        f'"{2**63}"',
+        "x",
+        '"+3"',
+    )
+    signs = ("[", "]", ",", " ", '"', ",null", "")
+    made = [draw.choice(items) for _ in range(3_000)]
+    told = [f"[{one},{other}]" for one, other in zip(made, reversed(made), strict=True)]
+    told += [
+        text[:at] + draw.choice(signs) + text[at + draw.randint(0, 1) :] for text in told for at in [draw.randint(0, 9)]
+    ]
+    rows = local_frame(spark, [{"sequence": text} for text in told], "sequence string")
+    for side in (1, -1):
+        plainly = F.call_function(f"{CATALOG}.number_in_pair", "sequence", F.lit(side))
+        spark_says = F.coalesce(position._number_between(F.col("sequence"), side), F.lit(-1))
+        found = rows.select("sequence", plainly.alias("plainly"), spark_says.alias("spark")).localCheckpoint()
+        assert found.where("plainly is not null and plainly is distinct from spark").head() is None
+        assert 200 < found.where("plainly is not null").count() < 2_000
 
 
 def test_binlog_positions_compare_file_numbers_not_file_names(spark: SparkSession) -> None:
