@@ -162,7 +162,8 @@ def payload(text: Column) -> Column:
     """The value of a line as JSON text, without the schema around it."""
     value = first_at(text, "value")
     wrapped = value.startswith('{"schema":') | value.startswith('{"payload":')
-    return F.when(wrapped, first_at(value, "payload")).otherwise(value)
+    # Asked of the text first: inside a condition the value is looked for anew each time it is named.
+    return F.when(text.contains('"payload"') & wrapped, first_at(value, "payload")).otherwise(value)
 
 
 def broken_reason(text: Column) -> Column:
