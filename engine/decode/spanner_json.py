@@ -136,7 +136,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
 
 
 def _object(text: Column) -> Column:
-    listed = F.ltrim(text, F.lit(spanner_kinds.BLANKS)).startswith("[")
+    listed = ~text.startswith("{") & F.ltrim(text, F.lit(spanner_kinds.BLANKS)).startswith("[")
     return F.when(listed, F.concat(F.lit('{"change_record":'), text, F.lit("}"))).otherwise(text)
 
 
@@ -242,7 +242,10 @@ def _mods(judged: DataFrame) -> DataFrame:
     is_change = F.col("reason").isNull() & (F.col("_kind") == DATA_CHANGE)
     listed = F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod")))
     unusual = F.when(is_change & ~F.col("_is_usual"), listed)
-    opened = judged.select("*", is_change.alias("_is_change"), unusual.alias("_others"))
+    types = F.col("_record.column_types")
+    listed = F.when(types.startswith("["), types).otherwise(F.ltrim(types, F.lit(spanner_kinds.BLANKS)))
+    schema = F.when(is_change, F.concat(F.lit('{"column_types":'), listed, F.lit("}")))
+    opened = judged.select("*", is_change.alias("_is_change"), schema.alias("_told"), unusual.alias("_others"))
     opened = opened.select("*", F.explode_outer("_others").alias("_other"))
     images = [
         F.coalesce(F.col(f"_{name}"), spanner_kinds.image(F.col("_other.mod")[name])).alias(name)
@@ -262,9 +265,7 @@ def _completed(mods: DataFrame) -> DataFrame:
     """The columns of every envelope."""
     record, is_change, control = F.col("_record"), F.col("_is_change"), F.col("control_kind")
     op = F.when(is_change, spanner_kinds.op(record["mod_type"]))
-    listed = F.ltrim(record["column_types"], F.lit(spanner_kinds.BLANKS))
-    types = F.when(is_change & listed.startswith("["), listed)
-    schema = F.concat(F.lit('{"column_types":'), types, F.lit("}"))
+    schema = F.when(F.col("_told").startswith('{"column_types":['), F.col("_told"))
     whole_before = (record["value_capture_type"] == _CAPTURES_ROW_AND_OLD) & ~F.col("_old").rlike(r"^\{\s*\}$")
     before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(
         (op == names.OP_UPDATE) & whole_before, joined(F.col("_after"), F.col("_old"))
