@@ -265,7 +265,8 @@ class Postgresql(Debezium):
         streamed = {"txId": 1000 + step.number, "lsn": place["lsn"]}
         return {
             "version": self.version, "connector": self.connector, "name": "srv", "ts_ms": step.at // 1000,
-            "snapshot": marks[step.kind], "db": "main", "sequence": json.dumps([commit, str(place["lsn"])], separators=(",", ":")),
+            "snapshot": marks[step.kind], "db": "main",
+            "sequence": json.dumps([commit, str(place["lsn"])], separators=(",", ":")),
             "ts_us": step.at, "ts_ns": step.at * 1000, "schema": self.name, "table": table.name,
             **(dict.fromkeys(streamed) if step.kind == "read" else streamed),
             "xmin": None, "origin": None, "origin_lsn": None,
