@@ -7,6 +7,7 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
 
 WHOLE: Final = 3
 _OF_FILES: Final = Row(channel="", partition=-1, folder="")
@@ -87,12 +88,22 @@ def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
 
 
 def _standing(placed: DataFrame) -> DataFrame:
-    """Every place of a lane once.
+    """Every place of a lane once: the least of what was delivered for it.
 
+    Gives: lane, at, one (after_gap, file, id, es, content).
     Rows: filters.
     """
-    one = F.min(F.struct("after_gap", "file", "id", "es", "content")).alias("one")
-    return placed.groupBy("lane", "at").agg(one).select("lane", "at", "one.*")
+    told = placed.select("lane", "at", F.struct("after_gap", "file", "id", "es", "content").alias("one"))
+    return (
+        told.select("*", F.lag("at").over(_in_lane()).alias("before"))
+        .where("at is distinct from before")
+        .drop("before")
+    )
+
+
+def _in_lane() -> WindowSpec:
+    """The messages of a lane in their order. One order for all that is asked of it: Spark sorts once."""
+    return Window.partitionBy("lane").orderBy("at", "one")
 
 
 def _batches(standing: DataFrame) -> DataFrame:
@@ -101,15 +112,16 @@ def _batches(standing: DataFrame) -> DataFrame:
 
     Rows: 1:1.
     """
-    lane = Window.partitionBy("lane").orderBy("at")
+    one, before, lane = F.col("one"), F.col("before"), _in_lane()
     so_far = lane.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    other_file = ~F.col("file").eqNullSafe(F.lag("file").over(lane))
-    cut = standing.withColumn("is_cut", F.col("after_gap") & other_file)
-    begins = F.col("is_cut") | ~F.col("id").eqNullSafe(F.lag("id").over(lane))
-    began = cut.select("*", begins.cast("bigint").alias("begins"))
+    beside = standing.select("*", F.lag("one").over(lane).alias("before"))
+    cut = one["after_gap"] & ~one["file"].eqNullSafe(before["file"])
+    begins = (cut | ~one["id"].eqNullSafe(before["id"])).cast("bigint")
+    began = beside.select("lane", "at", "one", cut.alias("is_cut"), begins.alias("begins"), one["es"].alias("es"))
     numbered = began.select("*", F.sum("begins").over(so_far).alias("batch"), F.max("es").over(so_far).alias("last"))
     in_kafka = (F.col("lane.partition") >= 0) & (F.col("last") > F.col("es"))
-    return numbered.select("lane", "at", "content", "is_cut", "batch", F.when(in_kafka, F.col("last")).alias("reached"))
+    reached = F.when(in_kafka, F.col("last")).alias("reached")
+    return numbered.select("lane", "at", one["content"].alias("content"), "is_cut", "batch", reached)
 
 
 def _told(batched: DataFrame) -> DataFrame:
