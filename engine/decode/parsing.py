@@ -93,9 +93,12 @@ def is_plain_object(text: Column) -> Column:
     return F.call_function(OBJECT_SIZE, text) >= 0
 
 
-def may_have_word(text: Column, word: str) -> Column:
-    """False where no string in a text of JSON has a word, in letters of any case. `word`: of small letters of ASCII."""
-    return F.call_function(MAY_HAVE_WORD, text, F.lit(word))
+def may_have_word(text: Column, *words: str) -> Column:
+    """False where no string in a text of JSON has one of the words, in letters of any case.
+
+    `words`: of small letters of ASCII.
+    """
+    return F.call_function(MAY_HAVE_WORD, text, F.lit(" ".join(words)))
 
 
 def wrapped(text: Column) -> Column:

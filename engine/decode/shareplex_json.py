@@ -47,7 +47,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
 
 def _operations(lines: DataFrame, declared: Declared) -> DataFrame:
     """One operation a line; those that may be one of two, in two lines, with what the other one told."""
-    may_be_half = may_have_word(F.col("text"), "before") | may_have_word(F.col("text"), "after")
+    may_be_half = may_have_word(F.col("text"), "before", "after")
     halves = lines.where(may_be_half).transform(_parsed).transform(_picked, declared)
     usual = lines.where(~may_be_half).transform(_parsed).transform(_picked, declared)
     return halves.transform(_paired).unionByName(usual, allowMissingColumns=True).transform(_judged)

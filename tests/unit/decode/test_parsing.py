@@ -175,6 +175,10 @@ def test_a_word_may_be_in_a_text_in_any_case_or_as_an_escape(spark: SparkSession
     rows = local_frame(spark, [{"text": text} for text in texts], "text string")
     found = rows.select("text", parsing.may_have_word(F.col("text"), "before").alias("may")).collect()
     assert {row["text"]: row["may"] for row in found} == texts
+    others = rows.select("text", parsing.may_have_word(F.col("text"), "xyz", "before").alias("may")).collect()
+    assert {row["text"]: row["may"] for row in others} == texts
+    either = rows.select("text", parsing.may_have_word(F.col("text"), "update", "befxre").alias("may")).collect()
+    assert [row["text"] for row in either if row["may"]] == ["UPDATE Before", "befxre before", "\\u0062efore"]
 
 
 PATHS = (("a",), ("i.a",), ("i.x", "a"), ("a.b.c", "a.b", "b"), ("other", "x", "i"))
