@@ -21,7 +21,7 @@ from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
-from engine.decode.parsing import line_of
+from engine.decode.parsing import first_at, line_of
 from engine.frames import checkpointed
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -223,7 +223,7 @@ def _completed(halves: DataFrame, source: SourceSpec) -> DataFrame:
         "tx_order": F.when(is_change, F.col("_at").cast("bigint")),
         "old_key_json": F.when(takes, before),
         "new_key_json": F.when(gives, after),
-        "control_json": F.when(control.isNotNull(), F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))),
+        "control_json": F.when(control.isNotNull(), first_at(F.col("text"), "value")),
     }
     made["schema_hash"] = F.when(row_schema.isNotNull(), made["schema_hash"])
     there = {name for name in halves.columns if not name.startswith("_")}

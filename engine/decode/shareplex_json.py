@@ -21,7 +21,7 @@ from engine.decode.images import Declared, changes_key, declared_keys, has_field
 from engine.decode.instants import micros
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
-from engine.decode.parsing import may_have_word, quoted_line_of, struct_of
+from engine.decode.parsing import first_at, may_have_word, quoted_line_of, struct_of
 from engine.spec.model import SourceSpec
 
 _META: Final = (
@@ -199,7 +199,7 @@ def _completed(halves: DataFrame) -> DataFrame:
         "tx_order": F.when(is_change, F.col("_sequence")),
         "old_key_json": F.when(takes, F.col("_old")),
         "new_key_json": F.when(gives, F.col("_image")),
-        "control_json": F.when(control.isNotNull(), F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))),
+        "control_json": F.when(control.isNotNull(), first_at(F.col("text"), "value")),
     }
     there = {name for name in halves.columns if not name.startswith("_")}
     return halves.select(

@@ -58,7 +58,6 @@ _USUAL_LINE: Final = (
     f"change_record: array<struct<data_change_record: array<struct<{_USUAL}>>, {_OTHERS}>>"
 )
 
-
 _USUAL_FIELDS: Final[dict[str, str]] = {
     "kind": "string",
     "record": f"struct<{_USUAL}>",

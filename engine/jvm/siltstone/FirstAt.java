@@ -11,17 +11,14 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A function (text of JSON, paths, a line each) that gives what get_json_object gives of the first path at which a value is,
  * and the text itself where there is none; null where this reader is not sure. A path is names with dots between them.
  */
-public final class FirstAt extends Scalar {
+public final class FirstAt extends Planned {
   static final String NAME = "first_at";
-
-  private transient UTF8String last;
-  private transient JsonType[][] types;
 
   FirstAt() {
     super(NAME, new DataType[] {DataTypes.StringType, DataTypes.StringType}, DataTypes.StringType);
   }
 
-  /** One for each place where it is asked: the paths are taken apart once for all rows. */
+  /** One for each place where it is asked, for each asks for other paths. */
   public BoundFunction bind(StructType given) {
     return new FirstAt();
   }
@@ -30,10 +27,7 @@ public final class FirstAt extends Scalar {
     if (text == null || paths == null) {
       return null;
     }
-    if (types == null || (paths != last && !paths.equals(last))) {
-      types = typesOf(paths.toString());
-      last = paths;
-    }
+    JsonType[][] types = (JsonType[][]) madeOf(paths);
     for (int i = 0; i < types.length; i++) {
       UTF8String found = text;
       for (int j = 0; found != null && j < types[i].length; j++) {
@@ -50,7 +44,7 @@ public final class FirstAt extends Scalar {
     return text;
   }
 
-  private static JsonType[][] typesOf(String paths) {
+  Object madeOut(String paths) {
     String[] lines = paths.split("\n");
     JsonType[][] found = new JsonType[lines.length][];
     for (int i = 0; i < lines.length; i++) {

@@ -11,8 +11,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class NumberInPair extends Scalar {
   static final String NAME = "number_in_pair";
   private static final int MOST_DIGITS = 18;
-  private static final long UNSURE = -2;
   private static final long ABSENT = -1;
+  private static final UTF8String NULL = UTF8String.fromString("null");
 
   NumberInPair() {
     super(NAME, new DataType[] {DataTypes.StringType, DataTypes.IntegerType}, DataTypes.LongType);
@@ -31,29 +31,23 @@ public final class NumberInPair extends Scalar {
     if (last <= comma || bytes[0] != '[' || bytes[last] != ']') {
       return null;
     }
-    long first = number(bytes, 1, comma);
-    long second = number(bytes, comma + 1, last);
-    if (first == UNSURE || second == UNSURE) {
+    try {
+      long first = number(text, 1, comma);
+      long second = number(text, comma + 1, last);
+      return Long.valueOf(side > 0 ? first : second);
+    } catch (Unsure unsure) {
       return null;
     }
-    return Long.valueOf(side > 0 ? first : second);
   }
 
-  private static long number(byte[] text, int start, int end) {
-    if (end - start == 4 && text[start] == 'n' && text[start + 1] == 'u' && text[start + 2] == 'l' && text[start + 3] == 'l') {
+  private static long number(UTF8String text, int start, int end) throws Unsure {
+    int digits = end - start - 2;
+    if (digits > 0 && digits <= MOST_DIGITS && text.getByte(start) == '"' && text.getByte(end - 1) == '"') {
+      return Times.number(text, start + 1, end - 1);
+    }
+    if (UTF8String.fromBytes(text.getBytes(), start, end - start).equals(NULL)) {
       return ABSENT;
     }
-    int digits = end - start - 2;
-    if (digits < 1 || digits > MOST_DIGITS || text[start] != '"' || text[end - 1] != '"') {
-      return UNSURE;
-    }
-    long number = 0;
-    for (int i = start + 1; i < end - 1; i++) {
-      if (text[i] < '0' || text[i] > '9') {
-        return UNSURE;
-      }
-      number = number * 10 + text[i] - '0';
-    }
-    return number;
+    throw Unsure.UNSURE;
   }
 }

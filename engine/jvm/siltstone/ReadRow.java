@@ -13,11 +13,10 @@ import org.apache.spark.unsafe.types.UTF8String;
  * of the columns that the image has; null where it has all of them. A plan has a line for the names of fields that are left
  * out, and then one a column: see `Stored`.
  */
-public final class ReadRow extends Scalar {
+public final class ReadRow extends Planned {
   static final String NAME = "read_row";
 
   private final StructType type;
-  private transient Planned planned;
 
   ReadRow(StructType type) {
     super(NAME, new DataType[] {DataTypes.StringType, type, DataTypes.StringType}, type);
@@ -32,22 +31,10 @@ public final class ReadRow extends Scalar {
     if (image == null || plan == null) {
       return null;
     }
-    Planned now = planned;
-    if (now == null || (plan != now.plan && !plan.equals(now.plan))) {
-      now = new Planned(plan, JsonType.ofRow((StructType) type.fields()[0].dataType(), plan.toString()));
-      planned = now;
-    }
-    return Json.readRow(image, now.json);
+    return Json.readRow(image, (JsonType) madeOf(plan));
   }
 
-  /** A plan, which is mostly the same literal as in the last call, and what is read by it. */
-  private static final class Planned {
-    final UTF8String plan;
-    final JsonType json;
-
-    Planned(UTF8String plan, JsonType json) {
-      this.plan = plan;
-      this.json = json;
-    }
+  Object madeOut(String plan) {
+    return JsonType.ofRow((StructType) type.fields()[0].dataType(), plan);
   }
 }

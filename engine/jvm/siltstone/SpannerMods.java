@@ -29,7 +29,6 @@ public final class SpannerMods extends Scalar {
   private static final String CHANGES = "change_record";
   private static final UTF8String CHANGE_KIND = UTF8String.fromString("data_change");
   private static final UTF8String BEAT_KIND = UTF8String.fromString("heartbeat");
-  private static final int MOST_DIGITS = 18;
 
   private final StructType line;
   private transient JsonType json;
@@ -240,27 +239,20 @@ public final class SpannerMods extends Scalar {
       return told.equals("INSERT") || told.equals("UPDATE") || told.equals("DELETE");
     }
 
+    private static Long whole(UTF8String text) {
+      try {
+        return text == null ? null : Long.valueOf(Written.whole(text));
+      } catch (Unsure unsure) {
+        return null;
+      }
+    }
+
     private static Long micros(UTF8String text) {
       try {
         return text == null ? null : Long.valueOf(Times.written(text, Times.LOCAL | Times.ZONED | Times.CUT));
       } catch (Unsure unsure) {
         return null;
       }
-    }
-
-    private static Long whole(UTF8String text) {
-      byte[] digits = text == null ? new byte[0] : text.getBytes();
-      if (digits.length == 0 || digits.length > MOST_DIGITS) {
-        return null;
-      }
-      long number = 0;
-      for (int i = 0; i < digits.length; i++) {
-        if (digits[i] < '0' || digits[i] > '9') {
-          return null;
-        }
-        number = number * 10 + digits[i] - '0';
-      }
-      return Long.valueOf(number);
     }
   }
 
