@@ -41,10 +41,10 @@ AVRO_LIMITS = {
 
 # What every fold relies on, whoever made the session: times are UTC, of a field that stands twice in an object the
 # second counts, and texts are read in any character set that Java knows, with a sign in place of what is none of it.
-# A stage whose code would need a method of more than 8000 bytes, which HotSpot never compiles, is compiled operator
-# by operator instead: decoding and folding take a third of the time. What Spark's optimizer infers of filters is
-# bought with a set of equalities that grows as a power of a table's columns: planning the fold of two dozen columns
-# filled two gigabytes, and a fold says its filters itself.
+# Base64 is one line, as in JSON. A stage whose code would need a method of more than 8000 bytes, which HotSpot never
+# compiles, is compiled operator by operator instead: decoding and folding take a third of the time. What Spark's
+# optimizer infers of filters is bought with a set of equalities that grows as a power of a table's columns: planning
+# the fold of two dozen columns filled two gigabytes, and a fold says its filters itself.
 FOLD_CONF = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
@@ -52,6 +52,7 @@ FOLD_CONF = {
     "spark.sql.legacy.codingErrorAction": "true",
     "spark.sql.codegen.hugeMethodLimit": "8000",
     "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.chunkBase64String.enabled": "false",
 }
 
 

@@ -17,14 +17,15 @@ from pyspark.sql import functions as F
 from engine.decode import connect_avro, debezium_json
 from engine.decode.images import Declared
 from engine.decode.messages import messages
-from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable
+from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable, record_json
 from engine.inputs.containers import without_logical_types
 from engine.inputs.registry import NO_SCHEMA, Unusable, writer_schemas
 from engine.json_text import KEEP_NULLS
+from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
 FRAME: Final = 5
-_MAGIC: Final = bytearray(1)
+FRAME_NUMBER: Final = f"{CATALOG}.frame_number"
 _PARTS: Final = ("value", "key")
 _HEAD: Final = '{"body":'
 _TAIL: Final = f',"end":"{base64.b64encode(END[:END_SIZE]).decode()}"}}'
@@ -56,7 +57,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     unusable = {number: writer.reason for number, writer in told.items() if isinstance(writer, Unusable)}
     with readable():
         read = framed.transform(_read, writers, used)
-    events = read.transform(_unpacked).transform(_events, writers, used, unusable)
+    events = read.transform(_events, writers, used, unusable)
     return debezium_json.envelopes(events, source, declared)
 
 
@@ -82,41 +83,38 @@ def _writer(spark: SparkSession, schema: Any) -> Writer | Unusable:
 
 def _framed(taken: DataFrame) -> DataFrame:
     """The number and the body in each frame, null where it is none."""
+    numbers = [F.call_function(FRAME_NUMBER, F.col(part)).alias(f"_{part}") for part in _PARTS]
     parts = []
     for part in _PARTS:
-        data = F.col(part)
-        whole = (F.octet_length(data) >= FRAME) & (F.substring(data, 1, 1) == F.lit(_MAGIC))
-        number = F.conv(F.hex(F.substring(data, 2, 4)), 16, 10).cast("bigint")
+        number = F.col(f"_{part}")
         parts += [
-            F.when(whole, number).alias(f"{part}_number"),
-            F.when(whole, F.substring(data, FRAME + 1, _REST)).alias(f"{part}_body"),
+            F.when(number >= 0, number).alias(f"{part}_number"),
+            F.when(number >= 0, F.substring(part, FRAME + 1, _REST)).alias(f"{part}_body"),
         ]
-    return taken.select("*", *parts)
+    return taken.select("*", *numbers).select(*taken.columns, *parts)
 
 
 def _read(framed: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]]) -> DataFrame:
-    """The bodies as JSON text, with what stood behind them; null where the schema is not known."""
-    texts = []
-    for part in _PARTS:
-        data = ended(F.col(f"{part}_body"))
-        known = [number for number in used[part] if number in writers]
-        read = {number: F.to_json(from_avro(data, writers[number].schema), KEEP_NULLS) for number in known}
-        texts.append(_by_number(f"{part}_number", read).alias(f"{part}_text"))
-    return framed.select("*", *texts)
+    """The bodies as JSON text: those that were used up to their last byte, their schema known.
 
-
-def _unpacked(read: DataFrame) -> DataFrame:
-    """The bodies that were used up to their last byte, without what stood behind them."""
-    bodies = []
+    What siltstone's reader is not sure of is read by Spark's, with END behind it, which stands at the end of its text.
+    """
+    sure, others, bodies = [], [], []
     for part in _PARTS:
-        text = F.col(f"{part}_text")
+        body, text = F.col(f"{part}_body"), F.col(f"{part}_text")
+        known = {number: writers[number].schema for number in used[part] if number in writers}
+        plain = {number: record_json(body, schema["fields"][0]["type"]) for number, schema in known.items()}
+        unread = ended(F.when(F.col(f"{part}_sure").isNull(), body))
+        read = {number: F.to_json(from_avro(unread, schema), KEEP_NULLS) for number, schema in known.items()}
         inside = F.substring(text, F.lit(len(_HEAD) + 1), F.length(text) - (len(_HEAD) + len(_TAIL)))
-        bodies.append(F.when(text.endswith(_TAIL), inside).alias(f"{part}_json"))
-    return read.select("*", *bodies)
+        sure.append(_by_number(f"{part}_number", plain).alias(f"{part}_sure"))
+        others.append(_by_number(f"{part}_number", read).alias(f"{part}_text"))
+        bodies.append(F.coalesce(f"{part}_sure", F.when(text.endswith(_TAIL), inside)).alias(f"{part}_json"))
+    return framed.select("*", *sure).select("*", *others).select("*", *bodies)
 
 
 def _events(
-    unpacked: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]], unusable: Mapping[int, str]
+    read: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]], unusable: Mapping[int, str]
 ) -> DataFrame:
     """The events as lines of JSON, the reasons against those that are none, and what the schemas say of rows and keys.
 
@@ -140,7 +138,7 @@ def _events(
         F.lit(","),
         F.substring(place, 2, _REST),
     )
-    told = unpacked.select("*", problem.alias("_problem"))
+    told = read.select("*", problem.alias("_problem"))
     rows = {number: writers[number].row_schema for number in used["value"] if number in writers}
     keys = {number: writers[number].key_schema for number in used["key"] if number in writers}
     return told.select(

@@ -17,7 +17,9 @@ from pyspark.sql import functions as F
 from engine.decode.json_lines import broken_reason, is_malformed
 from engine.decode.parsing import line_of
 from engine.inputs.lines import BLANKS
+from engine.jvm import CATALOG
 
+BASE64_BYTES: Final = f"{CATALOG}.base64_bytes"
 VALUE, KEY = "value", "key"
 IN_AVRO: Final = "_avro"
 _FIELDS: Final = (
@@ -35,29 +37,33 @@ def messages(lines: DataFrame) -> DataFrame:
         no value: a null message), problem (why the line is no message; null where it is one).
     Rows: 1:1.
     """
-    is_json = F.col("text").rlike(r"^\s*\{")
-    parsed = lines.select(
-        *("file", "line", "text"),
+    plainly = lines.select("file", "line", "text", F.call_function(BASE64_BYTES, _unless_null("text")).alias("_bytes"))
+    is_json = F.col("_bytes").isNull() & F.col("text").rlike(r"^\s*\{")
+    parsed = plainly.select(
+        "*",
         is_json.alias("_is_json"),
         line_of(F.when(is_json, F.col("text")), _FIELDS).alias("_json"),
     )
     line = F.col("_json._line")
     trimmed = F.trim("text", F.lit(BLANKS))
     bare = F.when(trimmed.startswith('"'), F.trim(trimmed, F.lit('"'))).otherwise(trimmed)
-    texts = parsed.select(
-        *("file", "line", "text", "_is_json"),
+    in_avro = F.col("_is_json") & F.col("text").contains(f'{IN_AVRO}"')
+    looked = parsed.select("*", in_avro.alias("_in_avro"))
+    value = F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare)
+    texts = looked.select(
+        *("file", "line", "text", "_bytes", "_is_json"),
         line.alias("_line"),
         is_malformed(F.col("_json")).alias("_malformed"),
-        F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare).alias("_value"),
+        F.when(F.col("_bytes").isNull(), value).alias("_value"),
         F.when(F.col("_is_json"), _chosen(line, KEY)).alias("_key"),
     )
-    binary = texts.select(
-        "*",
-        F.try_to_binary("_value", F.lit("base64")).alias("value"),
-        F.try_to_binary("_key", F.lit("base64")).alias("key"),
-    )
+    plain = F.coalesce("_bytes", F.call_function(BASE64_BYTES, F.col("_value")))
+    read = texts.select("*", plain.alias("_plain"), _binary("_key").alias("key"))
+    value = F.coalesce("_plain", F.try_to_binary("_value", F.lit("base64")))
+    binary = read.select("*", value.alias("value"))
     told = F.col("_line")
-    is_empty = F.col("_value").isNull() & (~F.col("_is_json") | F.col("text").rlike(r'"value(?:_avro)?"\s*:\s*null'))
+    is_nothing = F.col("_bytes").isNull() & F.col("_value").isNull()
+    is_empty = is_nothing & (~F.col("_is_json") | F.col("text").rlike(r'"value(?:_avro)?"\s*:\s*null'))
     return binary.select(
         *("file", "line", "text", "value", "key"),
         F.coalesce(told["topic"], told["destination"]).alias("topic"),
@@ -65,13 +71,24 @@ def messages(lines: DataFrame) -> DataFrame:
         told["offset"].alias("offset"),
         told["headers"].alias("headers"),
         is_empty.alias("is_empty"),
-        _problem(is_empty).alias("problem"),
+        F.when(F.col("_bytes").isNull(), _problem(is_empty)).alias("problem"),
     )
+
+
+def _unless_null(text: str) -> Column:
+    """A text, but for the word null, which is base64, too."""
+    return F.when(F.col(text) != "null", F.col(text))
+
+
+def _binary(text: str) -> Column:
+    """The bytes of base64; null where it is none. Of plain base64 they are found sooner."""
+    return F.coalesce(F.call_function(BASE64_BYTES, F.col(text)), F.try_to_binary(text, F.lit("base64")))
 
 
 def _chosen(line: Column, name: str) -> Column:
     """A field that says it is Avro comes before the one that may hold the same as JSON."""
-    return F.when(F.col("text").contains(f'"{name}{IN_AVRO}"'), line[f"{name}{IN_AVRO}"]).otherwise(line[name])
+    is_told = F.col("_in_avro") & F.col("text").contains(f'"{name}{IN_AVRO}"')
+    return F.when(is_told, line[f"{name}{IN_AVRO}"]).otherwise(line[name])
 
 
 def _problem(is_empty: Column) -> Column:
@@ -85,6 +102,6 @@ def _problem(is_empty: Column) -> Column:
         .when(is_json & value.isNull(), _NO_BYTES)
         .when(is_json & value.startswith("{"), _NO_BYTES)
         # Blanks between words are read over, and short texts are taken for fillers.
-        .when(F.col("value").isNull() | value.contains(" "), "the value is not base64")
+        .when(F.col("_plain").isNull() & (F.col("value").isNull() | value.contains(" ")), "the value is not base64")
         .when(F.col("_key").isNotNull() & F.col("key").isNull(), "the key is not base64")
     )

@@ -20,7 +20,7 @@ from engine.decode.avro_names import with_full_names
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
-from engine.json_text import KEEP_NULLS, MICROS
+from engine.json_text import KEEP_NULLS, MICROS, whole_json
 from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY, apart
 
 Told = tuple[Column, T.DataType, Encoding]
@@ -57,11 +57,12 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
         described = T.StructType.fromJson(json.loads(schema))
         fields = zip(described, apart(described.names), strict=True)
         columns = {field.name: _column(F.col("record")[own], field) for field, own in fields}
-    text = to_text(columns)
+    text = whole_json(F.col("_told"))
     if malformed in record.names:
         text = F.coalesce(F.col("record")[malformed], _exact(text, columns))
     ends_open = F.col("ends_open") if "ends_open" in rows.columns else F.lit(False)
-    return _texts(rows, text, columns, ends_open.alias("ends_open"))
+    told = rows.select("*", F.struct(*_fields(columns)).alias("_told"))
+    return _texts(told, text, columns, ends_open.alias("ends_open"))
 
 
 def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
@@ -80,7 +81,8 @@ def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
         assert isinstance(inside, T.StructType)
         columns = avro_columns(payload["type"], named, inside, F.col("record")["payload"])
         parts.append(F.struct(*_fields(columns)).alias("payload"))
-    return _texts(rows, F.to_json(F.struct(*parts), KEEP_NULLS), columns)
+    told = rows.select("*", F.struct(*parts).alias("_told"))
+    return _texts(told, whole_json(F.col("_told")), columns)
 
 
 def message_records(rows: DataFrame) -> DataFrame:
@@ -103,13 +105,9 @@ def message_records(rows: DataFrame) -> DataFrame:
     value = F.col("record")[named[0]].alias("value")
     others = [F.col("record")[name].alias(name) for name in _OF_MESSAGES if name in record.names]
     keys = [F.col("record")[name].alias("key") for name in ("key_avro", "key") if name in (*binary, *texts)][:1]
-    text = F.to_json(F.struct(value, *keys, *others), KEEP_NULLS)
-    return rows.select("file", "start", "row", text.alias("text"), F.lit(None).cast("string").alias("row_schema"))
-
-
-def to_text(columns: dict[str, Told]) -> Column:
-    """The row as a JSON object; null is there, and absent is not."""
-    return F.to_json(F.struct(*_fields(columns)), KEEP_NULLS)
+    told = rows.select("*", F.struct(value, *keys, *others).alias("_told"))
+    text, nothing = whole_json(F.col("_told")), F.lit(None).cast("string")
+    return told.select("file", "start", "row", text.alias("text"), nothing.alias("row_schema"))
 
 
 def _fields(columns: dict[str, Told]) -> Iterable[Column]:

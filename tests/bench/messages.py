@@ -2,7 +2,7 @@
 
     python -m tests.bench.messages [--records 100000] [--work DIR]
 
-Each step is timed by itself, the least of three runs: the bytes out of base64, Spark's `from_avro` with the same
+Each step is timed by itself, the least of several runs: the bytes out of base64, Spark's `from_avro` with the same
 schema, the envelopes (what the message is, the images as JSON text), and the rows from stored envelopes.
 """
 
@@ -30,6 +30,7 @@ from tests import dts_records as dts
 from tests import framed
 
 DISTINCT = 10_000
+RUNS = 8
 TYPES = {
     "id": 8, "name": 253, "email": 253, "amount": 246, "qty": 3, "created": 12, "updated": 7, "status": 247, "score": 5,
     "note": 252,
@@ -95,9 +96,9 @@ def lines_of(
 
 
 def seconds(frame: DataFrame) -> float:
-    """The least of three runs."""
+    """The least of several runs: a JVM that has just begun compiles for some of them."""
     found = []
-    for _ in range(3):
+    for _ in range(RUNS):
         begin = time.perf_counter()
         frame.write.format("noop").mode("overwrite").save()
         found.append(time.perf_counter() - begin)

@@ -15,6 +15,9 @@ public final class Functions implements FunctionCatalog {
     new ReadJson(ReadJson.EXACT_LINE, null),
     new ReadJson(ReadJson.QUOTED_LINE, null),
     new ReadRow(null),
+    new WriteJson(null),
+    new AvroJson(),
+    new DtsRow(),
     new FirstAt(),
     new ObjectSize(),
     new MayHaveWord(),
@@ -27,7 +30,10 @@ public final class Functions implements FunctionCatalog {
     new WrittenMicros(),
     new NumberAtEnd(),
     new NumberInPair(),
-    new HexDigits()
+    new NumberSegment(),
+    new HexDigits(),
+    new Base64Bytes(),
+    new FrameNumber()
   };
   private String name;
 

@@ -22,7 +22,9 @@ final class JsonType {
   static final int BINARY = 8;
   static final int ARRAY = 9;
   static final int STORED = 10;
-  static final int OTHER = 11;
+  static final int DATE = 11;
+  static final int OTHER = 12;
+  private static final int A_VALUE = 20; // bytes of one that is usual, with the signs around it
 
   final int kind;
   final byte[][] names;
@@ -98,6 +100,24 @@ final class JsonType {
     return new JsonType(OBJECT, of(type, 0).names, fields, fields.length, 0, 0, leftOut, null);
   }
 
+  /** Whether `WriteJson` knows how its values are written. */
+  boolean canBeWritten() {
+    boolean can = kind != DECIMAL && kind != STORED && kind != OTHER;
+    for (int i = 0; fields != null && i < fields.length; i++) {
+      can = can && fields[i].canBeWritten();
+    }
+    return can;
+  }
+
+  /** How many bytes the text of an object most likely takes. */
+  int likely() {
+    int bytes = A_VALUE;
+    for (int i = 0; names != null && i < names.length; i++) {
+      bytes += names[i].length + fields[i].likely();
+    }
+    return bytes;
+  }
+
   private static int plain(DataType type) {
     if (type.equals(DataTypes.StringType)) {
       return STRING;
@@ -117,7 +137,10 @@ final class JsonType {
     if (type.equals(DataTypes.DoubleType)) {
       return DOUBLE;
     }
-    return type.equals(DataTypes.BinaryType) ? BINARY : OTHER;
+    if (type.equals(DataTypes.BinaryType)) {
+      return BINARY;
+    }
+    return type.equals(DataTypes.DateType) ? DATE : OTHER;
   }
 
   /** Which field is called as these bytes; -1 where none is. `next`: the one that most likely is. */

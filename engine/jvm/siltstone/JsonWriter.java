@@ -1,47 +1,198 @@
 package siltstone;
 
+import java.util.Arrays;
+import java.util.Base64;
+
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** An object of texts, as it is written. */
+/** JSON text as Jackson writes it. */
 final class JsonWriter {
   private static final byte[] NULL = {'n', 'u', 'l', 'l'};
-  private final byte[] out;
+  private static final byte[] TRUE = {'t', 'r', 'u', 'e'};
+  private static final byte[] FALSE = {'f', 'a', 'l', 's', 'e'};
+  private static final String NAMED = "\b\t\n\f\r";
+  private static final String NAMES = "btnfr";
+  private static final String HEX = "0123456789ABCDEF";
+  private byte[] out;
   private int size = 0;
 
-  /** `most`: how many bytes the fields take at most. */
-  JsonWriter(int most) {
-    this.out = new byte[most + 2];
+  /** `likely`: how many bytes it will most likely be at most. */
+  JsonWriter(int likely) {
+    this.out = new byte[likely + 2];
   }
 
-  /** `name`, `value`: what is to stand between quotes; a value can be null. */
+  /** The next field of an object that has no objects in it. `name`, `value`: what is to stand between quotes; a value can be null. */
   void field(byte[] name, byte[] value) {
-    out[size] = (byte) (size == 0 ? '{' : ',');
-    size++;
-    quoted(name);
-    out[size++] = ':';
+    put(size == 0 ? '{' : ',');
+    between(name);
+    put(':');
     if (value == null) {
-      put(NULL);
+      nothing();
     } else {
-      quoted(value);
+      between(value);
     }
   }
 
+  /** The object of these fields. */
   UTF8String object() {
     if (size == 0) {
-      out[size++] = '{';
+      put('{');
     }
-    out[size++] = '}';
+    put('}');
+    return text();
+  }
+
+  /** All that was written. */
+  UTF8String text() {
     return UTF8String.fromBytes(out, 0, size);
   }
 
-  private void quoted(byte[] text) {
-    out[size++] = '"';
-    put(text);
-    out[size++] = '"';
+  /** How many bytes are written. */
+  int size() {
+    return size;
   }
 
-  private void put(byte[] bytes) {
+  /** Whether the same stands here as in another text. */
+  boolean hasSame(int start, int end, JsonWriter other, int otherStart, int otherEnd) {
+    if (end - start != otherEnd - otherStart) {
+      return false;
+    }
+    for (int i = start, j = otherStart; i < end; i++, j++) {
+      if (out[i] != other.out[j]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // --- values --------------------------------------------------------------------------------------------------------
+
+  void nothing() {
+    raw(NULL);
+  }
+
+  void flag(boolean value) {
+    raw(value ? TRUE : FALSE);
+  }
+
+  void number(long value) {
+    raw(Long.toString(value));
+  }
+
+  /** What is no number stands in quotes. */
+  void number(double value) {
+    finite(Double.toString(value), Double.isNaN(value) || Double.isInfinite(value));
+  }
+
+  void number(float value) {
+    finite(Float.toString(value), Float.isNaN(value) || Float.isInfinite(value));
+  }
+
+  private void finite(String told, boolean isNone) {
+    if (isNone) {
+      put('"');
+      raw(told);
+      put('"');
+    } else {
+      raw(told);
+    }
+  }
+
+  void base64(byte[] bytes) {
+    between(Base64.getEncoder().encode(bytes));
+  }
+
+  void quoted(UTF8String text) throws Unsure {
+    byte[] bytes = text.getBytes();
+    quoted(bytes, 0, bytes.length);
+  }
+
+  /** A text of UTF-8, its escapes put in. */
+  void quoted(byte[] from, int start, int end) throws Unsure {
+    int length = end - start;
+    room(length + 2);
+    out[size++] = '"';
+    int at = start;
+    while (at < end && isPlain(from[at])) {
+      at++;
+    }
+    if (at == end) {
+      System.arraycopy(from, start, out, size, length);
+      size += length;
+    } else {
+      if (!UTF8String.fromBytes(from, start, length).isValid()) {
+        throw Unsure.UNSURE;
+      }
+      escaped(from, start, end);
+    }
+    put('"');
+  }
+
+  private static boolean isPlain(int sign) {
+    return sign >= ' ' && sign != '"' && sign != '\\';
+  }
+
+  private void escaped(byte[] from, int start, int end) {
+    for (int i = start; i < end; i++) {
+      int sign = from[i];
+      if (isPlain(sign) || sign < 0) {
+        put(sign);
+        continue;
+      }
+      put('\\');
+      int named = NAMED.indexOf(sign);
+      if (sign == '"' || sign == '\\') {
+        put(sign);
+      } else if (named >= 0) {
+        put(NAMES.charAt(named));
+      } else {
+        raw("u00");
+        put(HEX.charAt(sign >> 4));
+        put(HEX.charAt(sign & 15));
+      }
+    }
+  }
+
+  // --- as it stands --------------------------------------------------------------------------------------------------
+
+  void put(int sign) {
+    room(1);
+    out[size++] = (byte) sign;
+  }
+
+  /** Signs of ASCII. */
+  void raw(String signs) {
+    int length = signs.length();
+    room(length);
+    for (int i = 0; i < length; i++) {
+      out[size++] = (byte) signs.charAt(i);
+    }
+  }
+
+  /** A number that is not negative, zeros before it. */
+  void padded(long number, int width) {
+    String digits = Long.toString(number);
+    for (int i = digits.length(); i < width; i++) {
+      put('0');
+    }
+    raw(digits);
+  }
+
+  void raw(byte[] bytes) {
+    room(bytes.length);
     System.arraycopy(bytes, 0, out, size, bytes.length);
     size += bytes.length;
+  }
+
+  private void between(byte[] bytes) {
+    put('"');
+    raw(bytes);
+    put('"');
+  }
+
+  private void room(int more) {
+    if (size + more > out.length) {
+      out = Arrays.copyOf(out, Math.max(size + more, 2 * out.length));
+    }
   }
 }

@@ -3,6 +3,7 @@ package siltstone;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Arrays;
+import java.util.Base64;
 
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
@@ -41,12 +42,15 @@ final class Stored {
   private static final int WRITTEN_BITS = 24;
   private static final int WRITTEN_BYTES = 25;
   private static final int TEXT_CLOCK = 26;
+  private static final int MARKED = 27;
+  private static final int UNMARKED = 28;
   private static final String[] CODES = {
     "text", "any_text", "boolean", "int", "long", "float", "double", "unsigned", "decimal_base64", "decimal_text",
     "decimal_number", "binary", "days", "date", "moment", "clock", "day_of", "written_boolean", "written_int",
     "written_long", "written_float", "written_double", "written_clock", "written_label", "written_bits", "written_bytes",
-    "text_clock"
+    "text_clock", "marked", "unmarked"
   };
+  private static final byte[] MARK = {0, 'b', 'y', 't', 'e', 's', ':'}; // stands before base64 where there can be texts, too
   private static final String UNAVAILABLE = "!";
   static final String BETWEEN_WORDS = "\037"; // stands in no text of JSON
 
@@ -170,6 +174,10 @@ final class Stored {
         return Written.label(json.quoted());
       case WRITTEN_BITS:
         return Written.bits(isText ? json.quoted() : text(json, first), (int) size);
+      case MARKED:
+        return marked(json.quoted());
+      case UNMARKED:
+        return unmarked(json.quoted());
       default:
         return Written.bytes(json.quoted(), (int) size);
     }
@@ -225,6 +233,34 @@ final class Stored {
       }
     }
     return bytes;
+  }
+
+  private static byte[] marked(UTF8String text) throws Unsure {
+    byte[] bytes = text.getBytes();
+    if (!isMarked(bytes) || (bytes.length - MARK.length) % 4 != 0) {
+      throw Unsure.UNSURE;
+    }
+    try {
+      return Base64.getDecoder().decode(Arrays.copyOfRange(bytes, MARK.length, bytes.length));
+    } catch (IllegalArgumentException none) {
+      throw Unsure.UNSURE;
+    }
+  }
+
+  private static UTF8String unmarked(UTF8String text) throws Unsure {
+    if (text.numBytes() > 0 && text.getByte(0) == MARK[0]) {
+      throw Unsure.UNSURE; // it may be bytes
+    }
+    return text;
+  }
+
+  private static boolean isMarked(byte[] bytes) {
+    for (int i = 0; i < MARK.length; i++) {
+      if (i == bytes.length || bytes[i] != MARK[i]) {
+        return false;
+      }
+    }
+    return true;
   }
 
   // --- decimals ------------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ final class Times {
   static final int ZONED = 2;
   static final int CUT = 4;
 
-  private static final long SECOND = 1000000;
-  private static final long DAY = 86400 * SECOND;
-  private static final long FIRST_DAY = -719162;
-  private static final long LAST_DAY = 2932896;
+  static final long SECOND = 1000000;
+  static final long DAY = 86400 * SECOND;
+  static final long FIRST_DAY = -719162;
+  static final long LAST_DAY = 2932896;
   private static final int UP_TO_SECONDS = 19; // signs
   private static final int MOST_DIGITS = 9; // of a second
   private static final int[] DAYS_OF_MONTHS = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};

@@ -1,0 +1,150 @@
+"""Texts of JSON and bytes as siltstone's own functions make them: what Spark's give, or nothing."""
+
+import io
+import random
+from typing import Any
+
+import fastavro
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from engine.decode.messages import BASE64_BYTES
+from engine.decode.wire import from_avro, record_json
+from engine.json_text import KEEP_NULLS, WRITE_JSON, whole_json
+
+SEED = 37
+SIGNS = [chr(code) for code in range(0x250)] + ["\u2028", "\ufeff", "\uffff", "😀", "𝄞", '"', "\\", "/"]
+NUMBERS = [0, 1, -1, 127, -128, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63)]
+FRACTIONS = [0.0, -0.0, 0.1, 1e-7, 1e21, 1.5e300, 5e-324, float("nan"), float("inf"), float("-inf"), 16777217.0]
+
+
+def texts(draw: random.Random) -> str:
+    return "".join(draw.choices(SIGNS, k=draw.choice([0, 1, 5, 40])))
+
+
+def test_a_struct_is_written_as_to_json_writes_it(spark: SparkSession) -> None:
+    draw = random.Random(SEED)
+    inner = T.StructType([T.StructField("b", T.BinaryType()), T.StructField('say "x"\\', T.StringType())])
+    flat = "flag boolean, n int, m bigint, f float, d double, `é😀` string, day date"
+    kind = T.StructType.fromDDL(flat)
+    kind.add("inner", inner).add("list", T.ArrayType(T.DoubleType())).add("structs", T.ArrayType(inner))
+
+    def some(make: Any) -> Any:
+        return None if draw.random() < 0.2 else make()
+
+    def part() -> tuple[Any, ...]:
+        return some(lambda: bytearray(draw.randbytes(draw.choice([0, 1, 2, 3, 90])))), some(lambda: texts(draw))
+
+    def row() -> tuple[Any, ...]:
+        days = some(lambda: draw.choice([0, -719162, 2932896, 18321]))
+        return (
+            some(lambda: draw.random() < 0.5), some(lambda: draw.choice(NUMBERS[:7])),
+            some(lambda: draw.choice(NUMBERS)),
+            some(lambda: draw.choice(FRACTIONS)), some(lambda: draw.choice(FRACTIONS)), some(lambda: texts(draw)),
+            None if days is None else T.DateType().fromInternal(days), some(part),
+            some(lambda: [some(lambda: draw.choice(FRACTIONS)) for _ in range(draw.randint(0, 3))]),
+            some(lambda: [some(part) for _ in range(draw.randint(0, 3))]),
+        )  # fmt: skip
+
+    frame = spark.createDataFrame([row() for _ in range(2_000)], kind).select(F.struct("*").alias("row"))
+    mine, theirs = F.call_function(WRITE_JSON, "row"), F.to_json("row", KEEP_NULLS)
+    assert frame.where(~mine.eqNullSafe(theirs)).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "written"),
+    [
+        ("named_struct('t', timestamp'2020-01-01 00:00:00Z')", '{"t":"2020-01-01T00:00:00.000Z"}'),
+        ("named_struct('n', 1.50)", '{"n":1.50}'),
+        ("named_struct('m', map('a', 1))", '{"m":{"a":1}}'),
+        ("named_struct('d', date'2020-01-01' + 3000000)", '{"d":"+10233-09-21"}'),
+        ("named_struct('s', cast(X'ff41' as string))", '{"s":"\ufffdA"}'),
+        ("named_struct()", "{}"),
+        ("cast(null as struct<a int>)", None),
+    ],
+)
+def test_what_the_writer_does_not_know_is_left_to_to_json(spark: SparkSession, made: str, written: str | None) -> None:
+    row = (
+        spark.range(1)
+        .selectExpr(f"{made} AS row")
+        .select(whole_json(F.col("row")), F.to_json("row", KEEP_NULLS))
+        .first()
+    )
+    assert row is not None
+    assert row[0] == row[1] == written
+
+
+PART = {"type": "record", "name": "Part", "namespace": "n", "fields": [{"name": "a", "type": ["null", "string"]}]}
+FIELDS: dict[str, Any] = {
+    "flag": "boolean", "n": "int", "m": ["null", "long"], "f": ["float", "null"], "d": "double",
+    "s": ["null", "string"], "b": "bytes", "x": {"type": "fixed", "name": "Four", "size": 4},
+    "e": {"type": "enum", "name": "Word", "symbols": ["A", "B_1"]}, "part": ["null", PART], "again": "n.Part",
+    "list": {"type": "array", "items": ["null", "long"]}, "parts": {"type": "array", "items": "n.Part"},
+    "one": {"type": "map", "values": "int"}, "either": ["null", "string", "n.Part"], "alone": ["string"],
+}  # fmt: skip
+SCHEMA = {"type": "record", "name": "Row", "fields": [{"name": name, "type": kind} for name, kind in FIELDS.items()]}
+
+
+def encoded(schema: Any, value: Any) -> bytes:
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), value)
+    return out.getvalue()
+
+
+def avro_row(draw: random.Random) -> dict[str, Any]:
+    def some(make: Any) -> Any:
+        return None if draw.random() < 0.3 else make()
+
+    def part() -> dict[str, Any]:
+        return {"a": some(lambda: texts(draw))}
+
+    return {
+        "flag": draw.random() < 0.5, "n": draw.choice(NUMBERS[:7]), "m": some(lambda: draw.choice(NUMBERS)),
+        "f": some(lambda: draw.choice(FRACTIONS)), "d": draw.choice(FRACTIONS), "s": some(lambda: texts(draw)),
+        "b": draw.randbytes(draw.choice([0, 1, 2, 3, 90])), "x": draw.randbytes(4), "e": draw.choice(["A", "B_1"]),
+        "part": some(part), "again": part(),
+        "list": [some(lambda: draw.choice(NUMBERS)) for _ in range(draw.randint(0, 3))],
+        "parts": [part() for _ in range(draw.randint(0, 3))], "one": {texts(draw): 1} if draw.random() < 0.5 else {},
+        "either": draw.choice((None, texts(draw), part())), "alone": texts(draw),
+    }  # fmt: skip
+
+
+def test_a_record_of_avro_is_written_as_spark_reads_it(spark: SparkSession) -> None:
+    draw = random.Random(SEED)
+    whole = [encoded(SCHEMA, avro_row(draw)) for _ in range(2_000)]
+    frame = spark.createDataFrame([(bytearray(body),) for body in whole], "body binary")
+    mine, theirs = record_json(F.col("body"), SCHEMA), F.to_json(from_avro(F.col("body"), SCHEMA), KEEP_NULLS)
+    assert frame.where(~mine.eqNullSafe(theirs)).count() == 0
+    cut = [body[: draw.randrange(len(body))] for body in whole[:300]] + [body + b"\0" for body in whole[:300]]
+    damaged = spark.createDataFrame([(bytearray(body),) for body in cut], "body binary")
+    assert damaged.where(record_json(F.col("body"), SCHEMA).isNotNull()).count() == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ({"type": "map", "values": "int"}, {"b": 1, "a": 2}),  # in Spark's order
+        (["int", "long"], 1),  # one type to Spark
+        ("null", None),  # left out by Spark
+        ("string", "\ufffd"),
+    ],
+)
+def test_a_record_that_spark_may_read_in_its_own_way_is_left_to_it(spark: SparkSession, kind: Any, value: Any) -> None:
+    schema = {"type": "record", "name": "Row", "fields": [{"name": "x", "type": kind}]}
+    body = encoded(schema, {"x": value}).replace("\ufffd".encode(), b"\xff\xff\xff")
+    row = spark.range(1).select(record_json(F.lit(bytearray(body)), schema)).first()
+    assert row is not None
+    assert row[0] is None
+
+
+def test_bytes_out_of_base64_are_those_of_spark(spark: SparkSession) -> None:
+    draw = random.Random(SEED)
+    signs = "ABCxyz019+/" * 3 + "=\r\n -_é"
+    given = ["".join(draw.choices(signs, k=draw.choice([0, 3, 4, 8, 12]))) for _ in range(3_000)]
+    given += ["YQ==", "YWI=", "YWJj", "null", "YQ", "YR==", "YQ= =", "===="]
+    frame = spark.createDataFrame([(text,) for text in given], "text string")
+    mine, theirs = F.call_function(BASE64_BYTES, "text"), F.try_to_binary("text", F.lit("base64"))
+    assert frame.where(mine.isNotNull() & ~mine.eqNullSafe(theirs)).count() == 0
+    assert frame.where(mine.isNotNull()).count() > 300
