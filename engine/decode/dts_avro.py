@@ -20,9 +20,12 @@ from engine.decode.images import Declared, declared_keys
 from engine.decode.messages import messages
 from engine.decode.wire import END, END_SIZE, ended, from_avro, readable
 from engine.json_text import KEEP_NULLS
+from engine.jvm import CATALOG
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
+DTS_ROW: Final = f"{CATALOG}.dts_row"
+_BETWEEN: Final = "\x1f"
 _ENDS: Final = tuple(bytearray(END[start : start + END_SIZE]) for start in range(2))
 _IN_MICROS: Final = ("MySQL", "PostgreSQL")
 _NO_TRANSACTION: Final = ("", "0")
@@ -38,7 +41,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Rows: 1:1, 1:2 for an update that changes the key.
     """
     with readable():
-        read = lines.transform(messages).transform(_read)
+        read = lines.transform(messages).transform(_read, declared)
     return (
         read.transform(_judged)
         .transform(_imaged, declared)
@@ -48,53 +51,74 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     )
 
 
-def _read(taken: DataFrame) -> DataFrame:
-    """The record, null where there is none; which messages are fillers of the transport."""
+def _read(taken: DataFrame, declared: Declared) -> DataFrame:
+    """The record, null where there is none; which messages are fillers of the transport.
+
+    A change of every day is read in one look, by a reader of siltstone's own: `_look` then has what all steps would
+    give of it, and `_record` is null.
+    """
     is_filler = F.octet_length("value") <= dts_kinds.FILLER_BYTES
-    read = from_avro(ended(F.when(~is_filler, F.col("value"))), record_schema())
-    return taken.select("*", F.coalesce(is_filler, F.lit(False)).alias("_filler"), read.alias("_read")).select(
-        *taken.columns,
-        "_filler",
+    looked = taken.select(
+        "*",
+        F.coalesce(is_filler, F.lit(False)).alias("_filler"),
+        usual_row(F.col("value"), declared).alias("_look"),
+    )
+    unread = F.when(~is_filler & F.col("_look").isNull(), F.col("value"))
+    read = looked.select("*", from_avro(ended(unread), record_schema()).alias("_read"))
+    return read.select(
+        *looked.columns,
         F.when(F.col("_read")["end"].isin(*[F.lit(end) for end in _ENDS]), F.col("_read")).alias("_record"),
     )
 
 
+def usual_row(value: Column, declared: Declared) -> Column:
+    """What a record says of a change of a row, where nothing in it is seldom met; null of every other message."""
+    keys = "\n".join(_BETWEEN.join([table, *columns]) for table, columns in declared.items() if columns)
+    return F.call_function(DTS_ROW, value, F.lit(keys))
+
+
+def _looked(name: str, otherwise: Column) -> Column:
+    """What one look gave, else what the steps do: of a record that was read in one look they give null, or false."""
+    return F.coalesce(F.col("_look")[name], otherwise)
+
+
 def _judged(read: DataFrame) -> DataFrame:
-    """What it does, or which control event it is; its table, its place, its time."""
+    """What it does, or which control event it is; its table, its place, its time; why it is no record."""
     record = F.col("_record")
     seconds = record["sourceTimestamp"]
     known = F.when(seconds.between(_FIRST_SECOND, _LAST_SECOND), seconds)
-    return read.select(
-        *("file", "line", "text", "value", "topic", "partition", "offset", "problem", "is_empty", "_filler", "_record"),
-        dts_kinds.op(record).alias("_op"),
+    control = (
         F.when(F.col("is_empty"), control_kinds.NULL_MESSAGE)
         .when(F.col("_filler"), control_kinds.FILLER)
         .otherwise(dts_kinds.control_kind(record))
-        .alias("control_kind"),
-        dts_kinds.table(record).alias("table"),
-        position.dts(record["sourcePosition"]).alias("_place"),
-        F.timestamp_seconds(known).alias("commit_ts"),
+    )
+    unread = F.col("_look").isNull() & record.isNull() & control.isNull()
+    problem = F.coalesce("problem", F.when(unread, dts_kinds.unread_reason(F.col("value"))))
+    numbers = position.dts_numbers(F.col("_look")["file"], F.col("_look")["offset"])
+    return read.select(
+        *("file", "line", "text", "topic", "partition", "offset", "_look", "_record"),
+        problem.alias("problem"),
+        _looked("op", dts_kinds.op(record)).alias("_op"),
+        control.alias("control_kind"),
+        _looked("table", dts_kinds.table(record)).alias("table"),
+        F.coalesce(numbers, position.dts(record["sourcePosition"])).alias("_place"),
+        F.timestamp_seconds(_looked("seconds", known)).alias("commit_ts"),
     )
 
 
 def _imaged(judged: DataFrame, declared: Declared) -> DataFrame:
     """The texts of the values, where the record tells of a row as it should; the key columns of what is updated."""
     record = F.col("_record")
-    reason = F.coalesce(
-        F.col("problem"),
-        F.when(
-            F.col("control_kind").isNull(),
-            F.when(record.isNull(), dts_kinds.unread_reason(F.col("value"))).otherwise(
-                dts_kinds.reject_reason(record, F.col("table"), F.col("_place"), F.col("commit_ts"))
-            ),
-        ),
-    )
+    is_judged = F.col("control_kind").isNull() & record.isNotNull()
+    against = dts_kinds.reject_reason(record, F.col("table"), F.col("_place"), F.col("commit_ts"))
+    reason = F.coalesce("problem", F.when(is_judged, against))
     told = judged.select("*", reason.alias("_reason"))
     kind = record["source"]["sourceType"]
     nanos = ~kind.isin(*_IN_MICROS) | record["sourcePosition"].contains("<->")
-    is_row = F.col("_reason").isNull() & F.col("control_kind").isNull() & (F.col("_op") != names.OP_TRUNCATE)
+    is_row = is_judged & F.col("_reason").isNull() & (F.col("_op") != names.OP_TRUNCATE)
     fields = F.when(is_row, dts_kinds.fields(record))
-    is_update, old, new = F.col("_op") == names.OP_UPDATE, dts_kinds.before(record), dts_kinds.after(record)
+    is_update = record.isNotNull() & (F.col("_op") == names.OP_UPDATE)
+    old, new = dts_kinds.before(record), dts_kinds.after(record)
     keys = F.when(is_update, F.coalesce(declared_keys(F.col("table"), declared), _told_keys()))
     lacking = is_update & old.isNotNull() & dts_values.is_partial(new)
     keyed = F.when(lacking, dts_values.with_keys(keys, dts_kinds.fields(record), old, new)).otherwise(new)
@@ -123,15 +147,35 @@ def _checked(imaged: DataFrame) -> DataFrame:
     moved = F.when(is_update, _differ(F.col("_keys"), fields["name"])).otherwise(False)
     before = F.when(is_update | (F.col("_op") == names.OP_DELETE), F.col("_old"))
     after = F.when(F.col("_op") != names.OP_DELETE, F.col("_new"))
+    told, kind = dts_values.told(fields, before, after), F.col("_record")["source"]["sourceType"]
+    row_schema = F.concat(
+        F.lit('{"dts":"'), kind, F.lit('","fields":'), F.to_json(fields), F.lit(',"told":"'), told, F.lit('"}')
+    )
+    schema_hash = F.when(fields.isNotNull(), F.xxhash64(kind, fields))
     return imaged.select(
         *("file", "line", "text", "topic", "partition", "offset", "_record", "_op", "control_kind", "table", "_place"),
-        *("commit_ts", "_fields"),
+        "commit_ts",
         reason.alias("reason"),
-        *[json.alias(name) for name, json in jsons.items()],
-        dts_values.is_partial(F.col("_old")).alias("_old_partial"),
-        F.coalesce(moved, F.lit(False)).alias("_moved"),
-        dts_values.told(fields, before, after).alias("_told"),
+        *[_looked(name.removeprefix("_"), json).alias(name) for name, json in jsons.items()],
+        _looked("old_partial", dts_values.is_partial(F.col("_old"))).alias("_old_partial"),
+        _looked("moved", F.coalesce(moved, F.lit(False))).alias("_moved"),
+        _looked("row_schema", row_schema).alias("_row_schema"),
+        _looked("schema_hash", schema_hash).alias("_schema_hash"),
+        *[_looked(name, value).alias(f"_{name}") for name, value in _around(F.col("_record")).items()],
     )
+
+
+def _around(record: Column) -> dict[str, Column]:
+    """What a record says around the row."""
+    tags = record["tags"]
+    return {
+        "id": record["id"],
+        "source_type": record["source"]["sourceType"],
+        "transaction": record["sourceTxid"],
+        "gtid": F.try_element_at(tags, F.lit("GTID")),
+        "read_ms": F.try_element_at(tags, F.lit("readerThroughoutTime")),
+        "key_info": _pk_uk_info(),
+    }
 
 
 def _where(names_: Column, flags: Column) -> Column:
@@ -174,43 +218,36 @@ def _halves(checked: DataFrame) -> DataFrame:
 
 def _completed(halves: DataFrame) -> DataFrame:
     """The columns of every envelope."""
-    record, op, control = F.col("_record"), F.col("op"), F.col("control_kind")
+    op, control = F.col("op"), F.col("control_kind")
     is_change = F.col("reason").isNull() & control.isNull()
-    kind, tags = F.lower(record["source"]["sourceType"]), record["tags"]
+    connector = F.concat(F.lit("dts-"), F.lower("_source_type"))
     old, new = F.col("_old_json"), F.col("_new_json")
     known_before = (op == names.OP_DELETE) | ((op == names.OP_UPDATE) & ~F.col("_old_partial"))
-    fields = F.col("_fields")
-    row_schema = F.concat(
-        F.lit('{"dts":"'), record["source"]["sourceType"], F.lit('","fields":'), F.to_json(fields),
-        F.lit(',"told":"'), F.col("_told"), F.lit('"}'),
-    )  # fmt: skip
-    key_info = F.when(_pk_uk_info().startswith("{"), F.concat(F.lit('{"pk_uk_info":'), _pk_uk_info(), F.lit("}")))
-    transaction = record["sourceTxid"]
+    told, transaction = F.col("_key_info"), F.col("_transaction")
+    key_info = F.when(told.startswith("{"), F.concat(F.lit('{"pk_uk_info":'), told, F.lit("}")))
     made = {
         "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": F.col("reason"),
-        "connector": F.concat(F.lit("dts-"), kind),
-        "source": F.concat(F.lit("dts-"), kind),
+        "connector": connector,
+        "source": connector,
         "op": F.when(is_change, op),
         "origin": F.when(is_change, F.when(op == names.OP_READ, "snapshot").otherwise("stream")),
         "before_json": F.when(is_change & known_before, old),
         "after_json": F.when(is_change & (op != names.OP_DELETE), new),
-        "row_schema_json": F.when(is_change & fields.isNotNull(), row_schema),
+        "row_schema_json": F.when(is_change, F.col("_row_schema")),
         "key_schema_json": F.when(is_change, key_info),
-        "schema_hash": F.when(is_change & fields.isNotNull(), F.xxhash64(record["source"]["sourceType"], fields)),
+        "schema_hash": F.when(is_change, F.col("_schema_hash")),
         "position": F.when(is_change & (op != names.OP_READ), F.col("_place")),
-        "ingest_ts": values.moment(F.try_element_at(tags, F.lit("readerThroughoutTime")).try_cast("bigint"), "millis"),
-        "event_id": record["id"].cast("string"),
-        "tx_id": F.coalesce(
-            F.when(~transaction.isin(*_NO_TRANSACTION), transaction), F.try_element_at(tags, F.lit("GTID"))
-        ),
-        "tx_order": F.when(is_change, record["id"]),
+        "ingest_ts": values.moment(F.col("_read_ms").try_cast("bigint"), "millis"),
+        "event_id": F.col("_id").cast("string"),
+        "tx_id": F.coalesce(F.when(~transaction.isin(*_NO_TRANSACTION), transaction), F.col("_gtid")),
+        "tx_order": F.when(is_change, F.col("_id")),
         "old_key_json": F.when(is_change & F.col("_moved") & (op == names.OP_INSERT), old),
         "new_key_json": F.when(is_change & F.col("_moved") & (op == names.OP_DELETE), new),
         "channel": F.col("topic"),
         "kafka_partition": F.col("partition"),
         "kafka_offset": F.col("offset"),
-        "control_json": F.when(control.isNotNull(), _payload(record)),
+        "control_json": F.when(control.isNotNull(), _payload(F.col("_record"))),
     }
     kept = {name: F.col(name) for name in ("file", "line", "text", "table", "commit_ts", "control_kind")}
     return halves.select(

@@ -49,6 +49,9 @@ _SAME: Final = {
     ("written_time", T.StringType): "written_clock",
     ("written_enum", T.StringType): "written_label",
     ("written_set", T.StringType): "written_label",
+    ("marked", T.BinaryType): "marked",
+    ("marked", T.StringType): "unmarked",
+    ("unsure", T.StringType): "unmarked",
 }
 _OF_SIZES: Final = {
     ("written_bits", T.StringType): "written_bits",

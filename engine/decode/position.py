@@ -28,6 +28,7 @@ from pyspark.sql import functions as F
 
 from engine.jvm import CATALOG
 
+NUMBER_SEGMENT = f"{CATALOG}.number_segment"
 EPOCH = "0000"
 SECOND_EPOCH = "0001"
 _MAX_FILE = 0xFFFFFFFF
@@ -107,9 +108,12 @@ def dts(text: Column) -> Column:
     numbers = [_number_or_lsn(F.get(parts, F.lit(index))) for index in range(2)]
     first = F.when(F.size(parts) == 1, F.lit(0).cast("bigint")).otherwise(numbers[0])
     second = F.when(F.size(parts) == 1, numbers[0]).otherwise(numbers[1])
-    return F.when(
-        F.size(parts).between(1, 2) & ((first > 0) | (second > 0)), _joined(_hex(first, 16), _hex(second, 16))
-    )
+    return F.when(F.size(parts).between(1, 2) & ((first > 0) | (second > 0)), dts_numbers(first, second))
+
+
+def dts_numbers(file: Column, place: Column) -> Column:
+    """The same of the numbers that such a text says: that of the file and the position in it."""
+    return _joined(_hex(file, 16), _hex(place, 16))
 
 
 def _number_or_lsn(text: Column) -> Column:
@@ -156,6 +160,15 @@ def number_segment(text: Column) -> Column:
     Below zero count and digits are complements, and F ends them: the longer number is the smaller one. The separator
     sorts before every digit, so that segments of different lengths keep their order.
     """
+    return F.coalesce(F.call_function(NUMBER_SEGMENT, text), _number_segment(text))
+
+
+def is_plain_number(text: Column) -> Column:
+    """Whether a text is the digits of a number, 255 before its point at most, a sign perhaps before them."""
+    return F.call_function(NUMBER_SEGMENT, text).isNotNull()
+
+
+def _number_segment(text: Column) -> Column:
     bare = F.ltrim(text, F.lit("+-0"))
     whole = F.substring_index(bare, ".", 1)
     digits = F.concat(whole, F.rtrim(F.regexp_extract(text, r"\.([0-9]*)", 1), F.lit("0")))

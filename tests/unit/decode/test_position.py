@@ -90,3 +90,37 @@ def test_binlog_positions_compare_file_numbers_not_file_names(spark: SparkSessio
     assert found[:5] == sorted(found[:5])
     assert found[0] == "0000-00000009-0000000000000004-00000000"
     assert found[5:] == [None] * 4
+
+
+def test_numbers_are_segments_as_they_are_by_their_steps(spark: SparkSession) -> None:
+    draw = random.Random(41)
+    signs = ["", "", "-", "+"]
+    given = [
+        draw.choice(signs) + "".join(draw.choices("0019.", k=draw.choice([1, 2, 5, 30, 255, 256, 300])))
+        for _ in range(4_000)
+    ]
+    given += [
+        "",
+        "-",
+        "+",
+        ".",
+        "1.",
+        ".5",
+        "-0",
+        "-0.0",
+        "0.50",
+        "00.10",
+        "1e3",
+        " 1",
+        "1\n",
+        "--1",
+        "\u0661",
+        "1.5.",
+        "-.5",
+    ]
+    frame = spark.createDataFrame([(text,) for text in given], "text string")
+    mine, theirs = F.call_function(position.NUMBER_SEGMENT, "text"), position._number_segment(F.col("text"))
+    is_number = F.col("text").rlike(r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?\z")
+    assert frame.where(mine.isNotNull() != is_number).count() == 0
+    assert frame.where(is_number & ~mine.eqNullSafe(theirs)).count() == 0
+    assert frame.where(is_number).count() > 500
