@@ -93,7 +93,7 @@ def present(shape: TableShape) -> Column:
         .when(only_keys, _listed(column.name for column in shape.columns if column.name in shape.keys))
         .when(has_keys, F.col("_plain_fields"))
     )
-    others = (F.col("_fields") != all_names) | F.col("_losses").isNotNull()
+    others = F.col("_plain_fields").isNotNull() | (F.col("_fields") != all_names) | F.col("_losses").isNotNull()
     partial = only_keys | F.coalesce(others, F.lit(False))
     told = F.coalesce(plainly, carried)
     lacks_some = F.when(F.size(told) < len(shape.columns), told)
@@ -184,8 +184,10 @@ def _other_fields(shape: TableShape) -> Column:
             F.filter(others, lambda entry: ~_is_called(entry["key"], shape.dropped)),
             lambda left: F.when(F.size(left) > 0, left),
         )
-    # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long.
-    there = F.when(F.col("_fields") != F.array(*columns), F.size(F.array_except("_fields", known)) > 0)
+    # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long. A plain row
+    # has no others.
+    may_be = F.col("_plain_fields").isNull() & (F.col("_fields") != F.array(*columns))
+    there = F.when(may_be, F.size(F.array_except("_fields", known)) > 0)
     return F.when(there, others)
 
 

@@ -36,13 +36,13 @@ _BEHIND: Final = (T.StructField("_end", T.IntegerType()), T.StructField("_malfor
 def struct_of(text: Column, kind: str | T.StructType) -> Column:
     """The object in a text. `kind`: its fields, as a type or as the text of one."""
     options = {"columnNameOfCorruptRecord": names.REFUSED}  # by Spark's own name for it, a column could be called
-    return F.coalesce(_read(READ_JSON, text, kind), F.from_json(text, kind, options))
+    return F.coalesce(_read(READ_JSON, text, kind), _by_spark(text, kind, options))
 
 
 def struct_or_text(text: Column, kind: T.StructType) -> Column:
     """The same; a text that holds a value of another type stands in the last field, which is a string."""
     options = {"columnNameOfCorruptRecord": kind.names[-1]}
-    return F.coalesce(_read(READ_JSON_OR_TEXT, text, kind), F.from_json(text, kind, options))
+    return F.coalesce(_read(READ_JSON_OR_TEXT, text, kind), _by_spark(text, kind, options))
 
 
 def first_at(text: Column, *paths: str) -> Column:
@@ -62,7 +62,7 @@ def line_of(text: Column, kind: str | T.StructType) -> Column:
     parser would take another sign for what is none, and so for different texts the same.
     """
     fields = _of_line(kind)
-    return F.coalesce(_read(READ_JSON_LINE, text, fields), F.from_json(wrapped(text), fields, CORRUPT))
+    return F.coalesce(_read(READ_JSON_LINE, text, fields), _by_spark(wrapped(text), fields, CORRUPT))
 
 
 def exact_line_of(text: Column, kind: str | T.StructType) -> Column:
@@ -104,6 +104,11 @@ def may_have_word(text: Column, *words: str) -> Column:
 def wrapped(text: Column) -> Column:
     """The text inside an object, with a field behind it; null where it is not UTF-8."""
     return F.when(F.is_valid_utf8(text), F.concat(F.lit('{"_line":'), text, F.lit(',"_end":0}')))
+
+
+def _by_spark(text: Column, kind: str | T.StructType, options: dict[str, str]) -> Column:
+    """Spark's reader interprets what it gets its text from: of no text it is not asked."""
+    return F.when(text.isNotNull(), F.from_json(text, kind, options))
 
 
 def _read(function: str, text: Column, kind: str | T.StructType) -> Column:

@@ -22,6 +22,7 @@ from engine.decode.carried import says_bytes, says_time
 from engine.decode.conditions import TIME, Looked, holds, plain_number
 from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
+from engine.decode.instants import plainly_written
 from engine.decode.json_lines import NOT_TEXT, is_unread, no_json_reason
 from engine.decode.natural import binary_encoding
 from engine.decode.parsing import line_of, struct_of
@@ -98,7 +99,8 @@ def _ordered(parsed: DataFrame, rows: RowsSpec, source: SourceSpec) -> DataFrame
     texts = {name: F.when(F.col(f"_bytes_{i}").isNull(), row[name]) for i, (name, _) in sequence}
     timed = bytewise.select(
         "*",
-        *[_moment(texts[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
+        _told(rows, row, zone).alias("_told"),
+        *[_sequenced(texts[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
         *[plain_number(texts[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
     )
     segments = [_segment(row[name], kind, i, digits.get(name)).alias(f"_segment_{i}") for i, (name, kind) in sequence]
@@ -107,7 +109,7 @@ def _ordered(parsed: DataFrame, rows: RowsSpec, source: SourceSpec) -> DataFrame
         does = F.when(holds(rows.delete_when, looked), names.OP_DELETE).otherwise(does)
     if rows.truncate_when is not None:
         does = F.when(holds(rows.truncate_when, looked), names.OP_TRUNCATE).otherwise(does)
-    return timed.select("*", *segments, does.alias("op"), _time(rows, row, zone).alias("commit_ts"))
+    return timed.select("*", *segments, does.alias("op"), _time(rows, row).alias("commit_ts"))
 
 
 def _looked(row: Column, rows: RowsSpec, zone: str) -> Looked:
@@ -163,16 +165,23 @@ def _tie(rows: RowsSpec) -> Column | None:
 
 def _instant(text: Column, zone: str) -> Column:
     """A date, or a date and time; without a zone of its own it is in the source's."""
-    told = F.when(text.rlike(TIME), text.try_cast("timestamp"))
+    told, usual = F.when(text.rlike(TIME), text.try_cast("timestamp")), F.timestamp_micros(plainly_written(text))
     if zone in ("UTC", "Z"):
-        return told
-    return F.when(says_zone(text), told).otherwise(F.to_utc_timestamp(told, zone))
+        return F.coalesce(usual, told)
+    others = F.when(says_zone(text), told).otherwise(F.to_utc_timestamp(told, zone))
+    return F.when(text.endswith("Z"), F.coalesce(usual, others)).otherwise(others)
 
 
 def _moment(text: Column, zone: str, digits: int | None) -> Column:
     """A time, be it a number, where the column's type says by the digits of a second what it counts since 1970."""
     written = _instant(text, zone)
     return written if digits is None else F.coalesce(written, moment(_count(text), unit_of(digits)))
+
+
+def _sequenced(text: Column, zone: str, digits: int | None) -> Column:
+    """The same of a column that orders. A number is no time, but where it counts one."""
+    moment_of = _moment(text, zone, digits)
+    return moment_of if digits is not None else F.when(~position.is_plain_number(text), moment_of)
 
 
 def _count(text: Column) -> Column:
@@ -217,15 +226,21 @@ def _time_segment(text: Column, instant: Column, digits: int | None) -> Column:
     return F.when(instant.isNotNull(), position.time_segment(instant, nanos))
 
 
-def _time(rows: RowsSpec, row: Column, zone: str) -> Column:
+def _told(rows: RowsSpec, row: Column, zone: str) -> Column:
+    """What `time_by` says, as a time; null where it says none, or counts one."""
+    if rows.time_by is None:
+        return F.lit(None).cast("timestamp")
+    return _moment(row[rows.time_by], zone, dict(rows.digits).get(rows.time_by))
+
+
+def _time(rows: RowsSpec, row: Column) -> Column:
     """When the change was: as `time_by` says, else the first time in the sequence, else its first number counts it.
 
     What is beyond the calendar in UTC is its end: position decides order, time only labels it.
     """
     if rows.time_by is not None:
-        text = row[rows.time_by]
-        told = _moment(text, zone, dict(rows.digits).get(rows.time_by))
-        return F.coalesce(_bounded(told), _counted(plain_number(text), rows.time_unit))
+        number = plain_number(row[rows.time_by])
+        return F.coalesce(_bounded(F.col("_told")), _counted(number, rows.time_unit))
     indexes = range(len(rows.sequence_by))
     instants = [_bounded(F.col(f"_instant_{i}")) for i in indexes]
     counts = [_counted(F.col(f"_number_{i}"), rows.time_unit) for i in indexes]

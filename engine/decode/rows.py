@@ -75,7 +75,8 @@ def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: boo
         plain_row(json, F.col("schema_hash"), shape, time_zone) if sooner else nothing for json in (image, before)
     )
     images = envelopes.select(
-        *_ENVELOPE,
+        F.struct(*_ENVELOPE).alias("_envelope"),
+        "op",
         "schema_hash",
         F.col("connector").isin(*BINLOG_CONNECTORS).alias("_mysql"),
         F.col("key_json").alias("_key_json"),
@@ -361,8 +362,9 @@ def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
         "content_hash": outcome.content_hash(shape),
         "rescued": outcome.rescued(shape),
     }
+    made |= {name: F.col("_envelope")[name] for name in _ENVELOPE}
     fields = change_fields(shape.key_type, shape.row_type)
     return details.select(
-        *[made.get(field.name, F.col(field.name)).cast(field.dataType).alias(field.name) for field in fields],
+        *[made[field.name].cast(field.dataType).alias(field.name) for field in fields],
         F.coalesce(outcome.reason(shape), "_of_other_half").alias("reason"),
     )
