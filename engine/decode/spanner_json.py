@@ -241,11 +241,10 @@ def _mods(judged: DataFrame) -> DataFrame:
     is_change = F.col("reason").isNull() & (F.col("_kind") == DATA_CHANGE)
     listed = F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod")))
     unusual = F.when(is_change & ~F.col("_is_usual"), listed)
-    types = F.col("_record.column_types")
-    listed = F.when(types.startswith("["), types).otherwise(F.ltrim(types, F.lit(spanner_kinds.BLANKS)))
-    schema = F.when(is_change, F.concat(F.lit('{"column_types":'), listed, F.lit("}")))
-    opened = judged.select("*", is_change.alias("_is_change"), schema.alias("_told"), unusual.alias("_others"))
-    opened = opened.select("*", F.explode_outer("_others").alias("_other"))
+    done = ("_token", "_broken", "_line", "_body", "_topic", "_is_usual", "_kind", "_micros", "_sequence", "_mods")
+    kept = [name for name in judged.columns if name not in done]
+    opened = judged.select(*kept, is_change.alias("_is_change"), unusual.alias("_others"))
+    opened = opened.select(*kept, "_is_change", F.explode_outer("_others").alias("_other"))
     images = [
         F.coalesce(F.col(f"_{name}"), spanner_kinds.image(F.col("_other.mod")[name])).alias(name)
         for name in _MOD_FIELDS
@@ -264,7 +263,9 @@ def _completed(mods: DataFrame) -> DataFrame:
     """The columns of every envelope."""
     record, is_change, control = F.col("_record"), F.col("_is_change"), F.col("control_kind")
     op = F.when(is_change, spanner_kinds.op(record["mod_type"]))
-    schema = F.when(F.col("_told").startswith('{"column_types":['), F.col("_told"))
+    types = record["column_types"]
+    listed = F.when(types.startswith("["), types).otherwise(F.ltrim(types, F.lit(spanner_kinds.BLANKS)))
+    schema = F.when(is_change & listed.startswith("["), F.concat(F.lit('{"column_types":'), listed, F.lit("}")))
     whole_before = (record["value_capture_type"] == _CAPTURES_ROW_AND_OLD) & ~F.col("_old").rlike(r"^\{\s*\}$")
     before = F.when(op == names.OP_DELETE, F.col("_deleted")).when(
         (op == names.OP_UPDATE) & whole_before, joined(F.col("_after"), F.col("_old"))
