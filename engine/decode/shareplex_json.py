@@ -8,6 +8,7 @@ order all of it and all that comes later, behind whatever SCNs order (`source.or
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -30,6 +31,7 @@ _META: Final = (
 )
 _COUNTS: Final = ("seq", "size")  # which some write as text
 _OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
+_TOLD: Final = "struct<table: string, trans: string, row: string>"
 _LINE: Final = f"value string, topic string, partition int, offset bigint, {_OPERATION}"
 
 
@@ -40,17 +42,49 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:1; 1:2 for an update that changes a key.
     """
-    operations = lines.transform(_operations, declared)
-    placed = operations.transform(_placed, lines, source)
+    found = _look(lines, source)
+    operations = lines.transform(_operations, declared, found.has_halves)
+    placed = operations.transform(_placed, source, found.is_lacking)
     return placed.transform(_halves, declared).transform(_completed)
 
 
-def _operations(lines: DataFrame, declared: Declared) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one look at all lines finds: whether some may be one of two, and whether coordinates order the changes."""
+
+    has_halves: bool
+    is_lacking: bool
+
+
+def _look(lines: DataFrame, source: SourceSpec) -> Found:
+    """A pass of its own: what follows takes two joins less where nothing of the kind is there."""
+    fields = "meta struct<op string, scn string, trans string, seq string, idx string>"
+    line = struct_of(F.col("text"), f"value string, {fields}")
+    value = line["value"]
+    meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
+    told = lines.select("text", meta.alias("_meta"))
+    word = shareplex_kinds.word(F.col("_meta.op"))
+    may_be_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
+    facts = told.agg(
+        F.bool_or(may_be_half & _may_be_half()).alias("halves"),
+        F.bool_or(_lacks_scn(F.col("_meta"), word) if source.order == "auto" else F.lit(False)).alias("lacking"),
+    ).first()
+    assert facts is not None  # one row
+    return Found(bool(facts["halves"]), bool(facts["lacking"]) or source.order == "coordinates")
+
+
+def _operations(lines: DataFrame, declared: Declared, has_halves: bool) -> DataFrame:
     """One operation a line; those that may be one of two, in two lines, with what the other one told."""
-    may_be_half = may_have_word(F.col("text"), "before", "after")
-    halves = lines.where(may_be_half).transform(_parsed).transform(_picked, declared)
-    usual = lines.where(~may_be_half).transform(_parsed).transform(_picked, declared)
+    if not has_halves:
+        usual = lines.transform(_parsed).transform(_picked, declared)
+        return usual.select("*", F.lit(None).cast(_TOLD).alias("_told")).transform(_judged)
+    halves = lines.where(_may_be_half()).transform(_parsed).transform(_picked, declared)
+    usual = lines.where(~_may_be_half()).transform(_parsed).transform(_picked, declared)
     return halves.transform(_paired).unionByName(usual, allowMissingColumns=True).transform(_judged)
+
+
+def _may_be_half() -> Column:
+    return may_have_word(F.col("text"), "before", "after")
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -113,19 +147,13 @@ def _judged(paired: DataFrame) -> DataFrame:
     )
 
 
-def _placed(operations: DataFrame, lines: DataFrame, source: SourceSpec) -> DataFrame:
+def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> DataFrame:
     """Where each change stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
     scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
     sequence = F.coalesce(meta["seq"], F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
-    by_scn = position.shareplex(scn, meta["trans"], sequence)
-    if source.order == "auto":
-        lacking = F.broadcast(lines.agg(F.coalesce(F.bool_or(_lacks_scn()), F.lit(False)).alias("_lacking")))
-        told = operations.crossJoin(lacking)  # one row
-    else:
-        told = operations.select("*", F.lit(source.order == "coordinates").alias("_lacking"))
-    place = F.when(F.col("_lacking"), by_coordinates(source)).otherwise(by_scn)
-    seated = told.select(
+    place = by_coordinates(source) if is_lacking else position.shareplex(scn, meta["trans"], sequence)
+    seated = operations.select(
         "*", sequence.alias("_sequence"), place.alias("_place"), micros(meta["time"]).alias("commit_ts")
     )
     reason = shareplex_kinds.reject_reason(
@@ -149,19 +177,14 @@ def by_coordinates(source: SourceSpec) -> Column:
     return F.coalesce(by_offset, position.file_line(file_name(F.col("file"), source), F.col("line"), zero, epoch))
 
 
-def _lacks_scn() -> Column:
+def _lacks_scn(meta: Column, word: Column) -> Column:
     """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
-    fields = "meta struct<op string, scn string, trans string, seq string, idx string>"
-    line = struct_of(F.col("text"), f"value string, {fields}")
-    value = line["value"]
-    meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
-    is_change = shareplex_kinds.op(shareplex_kinds.word(meta["op"])).isNotNull()
     placed = (
         meta["scn"].rlike("^[0-9]{1,18}$")
         & meta["trans"].isNotNull()
         & (values.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
     )
-    return is_change & ~F.coalesce(placed, F.lit(False))
+    return shareplex_kinds.op(word).isNotNull() & ~F.coalesce(placed, F.lit(False))
 
 
 def _halves(placed: DataFrame, declared: Declared) -> DataFrame:
