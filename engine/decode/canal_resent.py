@@ -130,7 +130,7 @@ def _told(batched: DataFrame) -> DataFrame:
     Gives: lane, at, _resent, _reached.
     Rows: filters.
     """
-    parts = F.array_sort(F.collect_list(F.struct("at", "content", "reached")))
+    parts = F.sort_array(F.collect_list(F.struct("at", "content", "reached")))
     batches = batched.groupBy("lane", "batch").agg(parts.alias("parts"), F.bool_or("is_cut").alias("is_cut"))
     contents = batches.select("*", F.transform("parts", lambda part: part["content"]).alias("contents"))
     # Batches are numbered without holes, so that the one before is the row before. Of one that is cut, and of what is
