@@ -95,13 +95,14 @@ def _judged(read: DataFrame) -> DataFrame:
     unread = F.col("_look").isNull() & record.isNull() & control.isNull()
     problem = F.coalesce("problem", F.when(unread, dts_kinds.unread_reason(F.col("value"))))
     numbers = position.dts_numbers(F.col("_look")["file"], F.col("_look")["offset"])
+    place = F.when(dts_kinds.op(record).isNotNull(), position.dts(record["sourcePosition"]))
     return read.select(
         *("file", "line", "text", "topic", "partition", "offset", "_look", "_record"),
         problem.alias("problem"),
         _looked("op", dts_kinds.op(record)).alias("_op"),
         control.alias("control_kind"),
         _looked("table", dts_kinds.table(record)).alias("table"),
-        F.coalesce(numbers, position.dts(record["sourcePosition"])).alias("_place"),
+        F.coalesce(numbers, place).alias("_place"),
         F.timestamp_seconds(_looked("seconds", known)).alias("commit_ts"),
     )
 

@@ -1,6 +1,7 @@
 """Texts of JSON and bytes as siltstone's own functions make them: what Spark's give, or nothing."""
 
 import io
+import itertools
 import random
 from typing import Any
 
@@ -120,6 +121,70 @@ def test_a_record_of_avro_is_written_as_spark_reads_it(spark: SparkSession) -> N
     cut = [body[: draw.randrange(len(body))] for body in whole[:300]] + [body + b"\0" for body in whole[:300]]
     damaged = spark.createDataFrame([(bytearray(body),) for body in cut], "body binary")
     assert damaged.where(record_json(F.col("body"), SCHEMA).isNotNull()).count() == 0
+
+
+class Schemas:
+    """Schemas of records drawn at random, and values of them."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self.draw, self.names = draw, itertools.count()
+
+    def record(self, depth: int = 0) -> dict[str, Any]:
+        fields = [{"name": f"f{i}", "type": self.kind(depth + 1)} for i in range(self.draw.randint(1, 5))]
+        return {"type": "record", "name": f"R{next(self.names)}", "fields": fields}
+
+    def kind(self, depth: int) -> Any:
+        plain = ["boolean", "int", "long", "float", "double", "string", "bytes"]
+        made = self.draw.choice([*plain, *plain, "fixed", "enum", "array", "record", "union", "union", "map"])
+        if depth > 4 or made in plain:
+            return made if made in plain else "string"
+        if made == "fixed":
+            return {"type": "fixed", "name": f"X{next(self.names)}", "size": self.draw.randint(1, 9)}
+        if made == "enum":
+            return {"type": "enum", "name": f"E{next(self.names)}", "symbols": ["A", "B_2", "c"]}
+        if made == "array":
+            return {"type": "array", "items": self.kind(depth + 1)}
+        if made == "map":
+            return {"type": "map", "values": self.kind(depth + 1)}
+        if made == "record":
+            return self.record(depth)
+        parts: list[Any] = ["null", self.draw.choice(["int", "boolean", "string", "bytes"])]
+        if self.draw.random() < 0.4:
+            parts.append(self.record(depth))
+        return parts[:: self.draw.choice([1, -1])]
+
+    def value(self, kind: Any) -> Any:
+        draw = self.draw
+        if isinstance(kind, list):
+            return self.value(draw.choice(kind))
+        name = kind if isinstance(kind, str) else kind["type"]
+        if name == "record":
+            return {field["name"]: self.value(field["type"]) for field in kind["fields"]}
+        if name == "array":
+            return [self.value(kind["items"]) for _ in range(draw.choice([0, 1, 3]))]
+        if name == "map":
+            return {texts(draw): self.value(kind["values"]) for _ in range(draw.choice([0, 1]))}
+        made: dict[str, Any] = {
+            "null": None, "boolean": draw.random() < 0.5, "int": draw.choice(NUMBERS[:7]), "long": draw.choice(NUMBERS),
+            "float": draw.choice(FRACTIONS), "double": draw.choice(FRACTIONS), "string": texts(draw),
+            "bytes": draw.randbytes(draw.choice([0, 1, 70])), "enum": draw.choice(["A", "B_2", "c"]),
+        }  # fmt: skip
+        return draw.randbytes(kind["size"]) if name == "fixed" else made[name]
+
+
+@pytest.mark.parametrize("number", [12, pytest.param(400, marks=pytest.mark.slow)])
+def test_records_of_any_schema_are_written_as_spark_reads_them(spark: SparkSession, number: int) -> None:
+    schemas = Schemas(random.Random(SEED))
+    sure = 0
+    for _ in range(number):
+        schema = schemas.record()
+        bodies = [(bytearray(encoded(schema, schemas.value(schema))),) for _ in range(60)]
+        frame = spark.createDataFrame(bodies, "body binary")
+        mine, theirs = record_json(F.col("body"), schema), F.to_json(from_avro(F.col("body"), schema), KEEP_NULLS)
+        told = frame.select(mine.alias("mine"), theirs.alias("theirs")).collect()
+        assert [(row.mine, row.theirs, schema) for row in told if row.mine not in (None, row.theirs)] == []
+        sure += sum(row.mine is not None for row in told)
+    assert sure > 50 * number
 
 
 @pytest.mark.parametrize(

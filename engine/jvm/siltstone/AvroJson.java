@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
+import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.types.DataType;
@@ -20,7 +21,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class AvroJson extends Planned {
   static final String NAME = "avro_json";
-  private static final int DEEPEST = 100;
+  private static final int MOST_LIKELY = 1 << 24; // bytes of a text
 
   AvroJson() {
     super(NAME, new DataType[] {DataTypes.BinaryType, DataTypes.StringType}, DataTypes.StringType);
@@ -41,7 +42,7 @@ public final class AvroJson extends Planned {
     }
     try {
       AvroBytes from = new AvroBytes(bytes);
-      JsonWriter to = new JsonWriter(3 * bytes.length + type.likely);
+      JsonWriter to = new JsonWriter((int) Math.min(2L * bytes.length + type.likely, MOST_LIKELY));
       write(from, type, to);
       return from.isAtEnd() ? to.text() : null;
     } catch (Unsure unsure) {
@@ -51,9 +52,11 @@ public final class AvroJson extends Planned {
 
   Object madeOut(String schema) {
     try {
-      return Type.of(new Schema.Parser().parse(schema), 0);
+      return Type.of(new Schema.Parser().setValidateDefaults(false).parse(schema), new HashSet());
     } catch (Unsure unsure) {
       return new Type();
+    } catch (AvroRuntimeException unread) {
+      return new Type(); // whether it is a schema, Spark says
     }
   }
 
@@ -182,24 +185,26 @@ public final class AvroJson extends Planned {
     int size;
     int likely; // how many bytes its names take
 
-    static Type of(Schema schema, int depth) throws Unsure {
-      if (depth > DEEPEST) {
-        throw Unsure.UNSURE; // of records in themselves, too
-      }
+    /** `around`: the names of the records that this one is in. */
+    static Type of(Schema schema, Set around) throws Unsure {
       Type made = new Type();
       made.kind = schema.getType();
       switch (made.kind) {
         case RECORD:
-          made.takeFields(schema, depth);
+          if (!around.add(schema.getFullName())) {
+            throw Unsure.UNSURE; // it is in itself
+          }
+          made.takeFields(schema, around);
+          around.remove(schema.getFullName());
           break;
         case UNION:
-          made.takeBranches(schema.getTypes(), depth);
+          made.takeBranches(schema.getTypes(), around);
           break;
         case ARRAY:
-          made.parts = new Type[] {something(schema.getElementType(), depth)};
+          made.parts = new Type[] {something(schema.getElementType(), around)};
           break;
         case MAP:
-          made.parts = new Type[] {something(schema.getValueType(), depth)};
+          made.parts = new Type[] {something(schema.getValueType(), around)};
           break;
         case ENUM: {
           List symbols = schema.getEnumSymbols();
@@ -219,8 +224,8 @@ public final class AvroJson extends Planned {
     }
 
     /** A type that is not null alone: Spark leaves out what always is. */
-    private static Type something(Schema schema, int depth) throws Unsure {
-      Type made = of(schema, depth + 1);
+    private static Type something(Schema schema, Set around) throws Unsure {
+      Type made = of(schema, around);
       boolean isNothing = made.kind == Schema.Type.NULL;
       if (made.kind == Schema.Type.UNION) {
         isNothing = true;
@@ -234,7 +239,7 @@ public final class AvroJson extends Planned {
       return made;
     }
 
-    private void takeFields(Schema schema, int depth) throws Unsure {
+    private void takeFields(Schema schema, Set around) throws Unsure {
       List fields = schema.getFields();
       parts = new Type[fields.size()];
       names = new byte[parts.length][];
@@ -244,18 +249,18 @@ public final class AvroJson extends Planned {
         if (!known.add(field.name().toLowerCase())) {
           throw Unsure.UNSURE; // to Spark, they may be one
         }
-        parts[i] = something(field.schema(), depth);
+        parts[i] = something(field.schema(), around);
         names[i] = ascii((i == 0 ? "\"" : ",\"") + field.name() + "\":");
         likely += names[i].length + parts[i].likely;
       }
     }
 
-    private void takeBranches(List types, int depth) throws Unsure {
+    private void takeBranches(List types, Set around) throws Unsure {
       parts = new Type[types.size()];
       int some = 0;
       boolean isNumber = true;
       for (int i = 0; i < parts.length; i++) {
-        parts[i] = of((Schema) types.get(i), depth + 1);
+        parts[i] = of((Schema) types.get(i), around);
         if (parts[i].kind != Schema.Type.NULL) {
           some++;
           isNumber = isNumber && isNumber(parts[i].kind);

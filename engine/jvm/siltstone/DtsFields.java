@@ -1,6 +1,8 @@
 package siltstone;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.XXH64;
 import org.apache.spark.unsafe.Platform;
@@ -10,6 +12,16 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class DtsFields {
   private static final long SEED = 42; // of xxhash64
   private static final int[] DECIMALS = {0, 2, 246, 1700};
+
+  /** What a character set is to the bytes of a text. */
+  static final int NONE = 0; // they are bytes
+  static final int OF_UTF8 = 1;
+  static final int LIKE_ASCII = 2; // where they are those of ASCII
+  static final int OTHER = 3;
+  private static final List UTF8 = Arrays.asList(new String[] {"utf8mb4", "utf8", "utf8mb3", "utf-8", "al32utf8", "ascii",
+    "us-ascii", "us7ascii", "unicode", "utf8mb4_bin", "ansi_x3.4-1968"});
+  private static final List ASCII = Arrays.asList(new String[] {"latin1", "cp1252", "gbk", "gb2312", "gb18030",
+    "zhs16gbk"});
 
   final int[] numbers;
   /** The names as JSON, each with a colon behind it. */
@@ -21,6 +33,7 @@ final class DtsFields {
   private final byte[][] names;
   private final byte[] source;
   private final byte[] bytes;
+  private Charset lastCharset;
 
   /** `bytes`: the array of fields, as it stands in the record. */
   DtsFields(byte[] bytes, byte[] source) throws Unsure {
@@ -77,15 +90,7 @@ final class DtsFields {
 
   /** Whether these are the fields that stand there. */
   boolean are(byte[] record, int start, int end, byte[] from) {
-    if (end - start != bytes.length || source != from) {
-      return false;
-    }
-    for (int i = 0; i < bytes.length; i++) {
-      if (bytes[i] != record[start + i]) {
-        return false;
-      }
-    }
-    return true;
+    return source == from && same(bytes, record, start, end);
   }
 
   int size() {
@@ -100,6 +105,41 @@ final class DtsFields {
       }
     }
     return -1;
+  }
+
+  /** What the character set is that is named there: most often the one of the last text. */
+  int charset(byte[] from, int start, int end) {
+    Charset last = lastCharset;
+    if (last == null || !same(last.name, from, start, end)) {
+      last = new Charset(Arrays.copyOfRange(from, start, end));
+      lastCharset = last;
+    }
+    return last.kind;
+  }
+
+  private static boolean same(byte[] name, byte[] from, int start, int end) {
+    if (name.length != end - start) {
+      return false;
+    }
+    for (int i = 0; i < name.length; i++) {
+      if (name[i] != from[start + i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static final class Charset {
+    final byte[] name;
+    final int kind;
+
+    Charset(byte[] name) {
+      this.name = name;
+      String told = new String(name, StandardCharsets.UTF_8);
+      String small = told.toLowerCase();
+      boolean isNone = told.isEmpty() || told.equals("binary");
+      this.kind = isNone ? NONE : UTF8.contains(small) ? OF_UTF8 : ASCII.contains(small) ? LIKE_ASCII : OTHER;
+    }
   }
 
   /** Whether a type's number is that of decimals, in any source. */

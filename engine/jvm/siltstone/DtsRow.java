@@ -55,6 +55,14 @@ public final class DtsRow extends Planned {
   private static final int MYSQL = 0;
   private static final int POSTGRESQL = 3;
   private static final String BETWEEN = "<->";
+  private static final UTF8String[] TAGS = {text("readerThroughoutTime"), text("GTID"), text("pk_uk_info"), text("l_db_name"),
+    text("l_tb_name")};
+  private static final List TAG_NAMES = Arrays.asList(TAGS);
+  private static final int READ_AT = 0;
+  private static final int GTID = 1;
+  private static final int KEYS = 2;
+  private static final int DATABASE = 3;
+  private static final int TABLE = 4;
   private static final int IMAGE = 2; // of the three types that an image can be, and the fields
   private static final int MOST_DIGITS = 18;
 
@@ -120,14 +128,12 @@ public final class DtsRow extends Planned {
     if (!isRow || seconds < Times.FIRST_DAY * 86400 || seconds >= (Times.LAST_DAY + 1) * 86400) {
       throw Unsure.UNSURE;
     }
-    UTF8String table = from.index(2) == 0 ? null : table(sized(from));
-    if (table == null) {
-      throw Unsure.UNSURE;
-    }
+    UTF8String name = from.index(2) == 0 ? null : sized(from);
     if (from.index(2) == 1) {
       skipTimes(from);
     }
     UTF8String[] tags = tags(from);
+    UTF8String table = table(name, tags[DATABASE], tags[TABLE]);
     if (from.index(3) != IMAGE) {
       throw Unsure.UNSURE;
     }
@@ -144,7 +150,7 @@ public final class DtsRow extends Planned {
       throw Unsure.UNSURE;
     }
     long[] at = operation == INIT ? null : numbers(place);
-    boolean moved = isUpdate && old != null && moves(fields, old, now, (byte[][]) declared.get(table), tags[2]);
+    boolean moved = isUpdate && old != null && moves(fields, old, now, (byte[][]) declared.get(table), tags[KEYS]);
     DtsValues before = operation == UPDATE || operation == DELETE ? old : null;
     return new GenericInternalRow(new Object[] {
       OPS[operation == INIT ? 3 : operation],
@@ -155,9 +161,9 @@ public final class DtsRow extends Planned {
       Long.valueOf(id),
       UTF8String.fromBytes(source),
       transaction,
-      tags[1],
-      tags[0],
-      tags[2],
+      tags[GTID],
+      tags[READ_AT],
+      tags[KEYS],
       schema(source, fields, before, operation == DELETE ? null : now),
       Long.valueOf(fields.hash),
       old == null ? null : old.json.text(),
@@ -180,33 +186,48 @@ public final class DtsRow extends Planned {
     }
   }
 
-  /** The last two parts of an object's name; null where it has not so many. */
-  private static UTF8String table(UTF8String name) throws Unsure {
-    byte[] bytes = name.getBytes();
-    int dots = 0;
-    for (int i = bytes.length - 1; i >= 0; i--) {
-      if (bytes[i] == '\\' || bytes[i] < 0 && !name.isValid()) {
-        throw Unsure.UNSURE; // it may be the escape of a dot
-      }
-      if (bytes[i] == '.' && ++dots == 2) {
-        return UTF8String.fromBytes(bytes, i + 1, bytes.length - i - 1);
-      }
+  /** The last two parts of an object's name; for each the logical name, where there is one. */
+  private static UTF8String table(UTF8String name, UTF8String database, UTF8String table) throws Unsure {
+    if (name == null) {
+      throw Unsure.UNSURE;
     }
-    return dots == 0 ? null : name;
+    byte[] bytes = name.getBytes();
+    int last = lastDot(bytes, bytes.length);
+    if (last < 0 || !name.isValid()) {
+      throw Unsure.UNSURE;
+    }
+    int first = lastDot(bytes, last) + 1;
+    boolean isPhysical = isEmpty(database) && isEmpty(table);
+    if (isPhysical) {
+      return UTF8String.fromBytes(bytes, first, bytes.length - first);
+    }
+    UTF8String owner = isEmpty(database) ? UTF8String.fromBytes(bytes, first, last - first) : database;
+    UTF8String own = isEmpty(table) ? UTF8String.fromBytes(bytes, last + 1, bytes.length - last - 1) : table;
+    return UTF8String.concat(owner, text("."), own);
   }
 
-  /** When the reader had it, in milliseconds; the transaction; the keys of the table. */
+  private static boolean isEmpty(UTF8String text) {
+    return text == null || text.numBytes() == 0;
+  }
+
+  private static int lastDot(byte[] name, int end) throws Unsure {
+    for (int i = end - 1; i >= 0; i--) {
+      if (name[i] == '\\') {
+        throw Unsure.UNSURE; // it may be the escape of a dot
+      }
+      if (name[i] == '.') {
+        return i;
+      }
+    }
+    return -1;
+  }
+
   private static UTF8String[] tags(AvroBytes from) throws Unsure {
-    UTF8String[] found = new UTF8String[3];
+    UTF8String[] found = new UTF8String[TAGS.length];
     for (int items = from.block(); items > 0; items = from.block()) {
       for (int i = 0; i < items; i++) {
-        String name = sized(from).toString();
+        int at = TAG_NAMES.indexOf(sized(from));
         UTF8String value = sized(from);
-        boolean isLogical = name.equals("l_db_name") || name.equals("l_tb_name");
-        if (isLogical && value.numBytes() > 0) {
-          throw Unsure.UNSURE;
-        }
-        int at = name.equals("readerThroughoutTime") ? 0 : name.equals("GTID") ? 1 : name.equals("pk_uk_info") ? 2 : -1;
         if (at >= 0) {
           if (found[at] != null) {
             throw Unsure.UNSURE;

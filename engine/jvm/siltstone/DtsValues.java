@@ -5,7 +5,6 @@ import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.Arrays;
 import java.util.Base64;
-import java.util.List;
 
 import org.apache.spark.unsafe.types.UTF8String;
 
@@ -29,11 +28,6 @@ final class DtsValues {
   static final int KINDS = 13; // and null
   private static final int JSONB = 3802;
   private static final String BYTES_MARK = "\"\\u0000bytes:"; // as engine.decode.conversion has it, in JSON
-  private static final List UTF8 = Arrays.asList(new String[] {"utf8mb4", "utf8", "utf8mb3", "utf-8", "al32utf8", "ascii",
-    "us-ascii"});
-  /** Sets in which the bytes of ASCII are the signs of ASCII. */
-  private static final List LIKE_ASCII = Arrays.asList(new String[] {"latin1", "cp1252", "gbk", "gb2312", "gb18030",
-    "zhs16gbk"});
   private static final long A_SECOND = 1000000; // microseconds
   private static final int PARTS = 7; // of a DateTime: from the year to the fraction
 
@@ -195,13 +189,13 @@ final class DtsValues {
 
   private void character(int column) throws Unsure {
     int start = from.sized();
-    String charset = new String(from.bytes, 0, start, from.at - start);
+    int charset = fields.charset(from.bytes, start, from.at);
     start = from.sized();
-    if (charset.isEmpty() || charset.equals("binary")) {
+    if (charset == DtsFields.NONE) {
       marked(column, start);
       return;
     }
-    if (!UTF8.contains(charset) && !(LIKE_ASCII.contains(charset) && isAscii(start))) {
+    if (charset == DtsFields.OTHER || charset == DtsFields.LIKE_ASCII && !isAscii(start)) {
       throw Unsure.UNSURE;
     }
     json.quoted(from.bytes, start, from.at);

@@ -10,6 +10,7 @@ final class JsonWriter {
   private static final byte[] NULL = {'n', 'u', 'l', 'l'};
   private static final byte[] TRUE = {'t', 'r', 'u', 'e'};
   private static final byte[] FALSE = {'f', 'a', 'l', 's', 'e'};
+  private static final long LONGEST = Integer.MAX_VALUE - 16; // of an array
   private static final String NAMED = "\b\t\n\f\r";
   private static final String NAMES = "btnfr";
   private static final String HEX = "0123456789ABCDEF";
@@ -192,7 +193,7 @@ final class JsonWriter {
 
   private void room(int more) {
     if (size + more > out.length) {
-      out = Arrays.copyOf(out, Math.max(size + more, 2 * out.length));
+      out = Arrays.copyOf(out, (int) Math.max(size + more, Math.min(2L * out.length, LONGEST)));
     }
   }
 }
