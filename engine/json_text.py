@@ -7,25 +7,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.jvm import CATALOG
-
 KEEP_NULLS: Final = {"ignoreNullFields": "false"}
 """Absent is not null."""
 INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 LOCAL: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 MICROS: Final = {"timestampFormat": INSTANT, "timestampNTZFormat": LOCAL}
 """Times with all their digits."""
-
-
-WRITE_JSON: Final = f"{CATALOG}.write_json"
-
-
-def whole_json(struct: Column) -> Column:
-    """What `to_json` gives of a struct, nulls kept; sooner, where a writer of siltstone's own knows all its types.
-
-    `struct`: best a column, for it stands in what is made twice.
-    """
-    return F.coalesce(F.call_function(WRITE_JSON, struct), F.to_json(struct, KEEP_NULLS))
 
 
 def exact_json(value: Column, kind: T.DataType, options: Mapping[str, str] | None = None) -> Column:

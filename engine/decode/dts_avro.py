@@ -20,12 +20,11 @@ from engine.decode.images import Declared, declared_keys
 from engine.decode.messages import messages
 from engine.decode.wire import END, END_SIZE, ended, from_avro, readable
 from engine.json_text import KEEP_NULLS
-from engine.jvm import CATALOG
+from engine.jvm import BETWEEN_WORDS, CATALOG
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
 DTS_ROW: Final = f"{CATALOG}.dts_row"
-_BETWEEN: Final = "\x1f"
 _ENDS: Final = tuple(bytearray(END[start : start + END_SIZE]) for start in range(2))
 _IN_MICROS: Final = ("MySQL", "PostgreSQL")
 _NO_TRANSACTION: Final = ("", "0")
@@ -73,7 +72,7 @@ def _read(taken: DataFrame, declared: Declared) -> DataFrame:
 
 def usual_row(value: Column, declared: Declared) -> Column:
     """What a record says of a change of a row, where nothing in it is seldom met; null of every other message."""
-    keys = "\n".join(_BETWEEN.join([table, *columns]) for table, columns in declared.items() if columns)
+    keys = "\n".join(BETWEEN_WORDS.join([table, *columns]) for table, columns in declared.items() if columns)
     return F.call_function(DTS_ROW, value, F.lit(keys))
 
 

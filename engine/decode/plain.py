@@ -18,10 +18,9 @@ from engine.decode.cut import can_be_cut
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.decode.unavailable import PLACEHOLDER, can_be_unavailable, placeholders
 from engine.decode.values import A_SECOND
-from engine.jvm import CATALOG
+from engine.jvm import BETWEEN_WORDS, CATALOG
 
 READ_ROW: Final = f"{CATALOG}.read_row"
-_BETWEEN_WORDS: Final = "\x1f"  # stands in no text of JSON
 _LOCAL, _ZONED, _CUT = 1, 2, 4  # what a written time may say: `Times` in engine/jvm
 _SAME: Final = {
     ("text", T.StringType): "text",
@@ -93,12 +92,12 @@ def plans_of(shape: TableShape, time_zone: str) -> dict[int | None, str | None]:
 
 def _plan(shape: TableShape, schema_hash: int | None, time_zone: str) -> str | None:
     ways = [_way(column, schema_hash, column.name in shape.keys, time_zone) for column in shape.columns]
-    known = [_BETWEEN_WORDS.join(way) for way in ways if way is not None]
+    known = [BETWEEN_WORDS.join(way) for way in ways if way is not None]
     if shape.silent_nulls or not ways or len(known) < len(ways):
         return None
     # A name with a sign of control in it stands in an image with an escape, which the reader is not sure of.
     left_out = [name for name in sorted(shape.dropped) if name and name.isprintable()]
-    return "\n".join([_BETWEEN_WORDS.join(left_out), *known])
+    return "\n".join([BETWEEN_WORDS.join(left_out), *known])
 
 
 def _way(column: ColumnShape, schema_hash: int | None, is_key: bool, time_zone: str) -> list[str] | None:

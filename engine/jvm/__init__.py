@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CATALOG: Final = "siltstone_functions"
 """The catalog of Spark's that holds the functions; they are called by it."""
+BETWEEN_WORDS: Final = "\x1f"
+"""Stands between the words of a plan that a function is given, and in no text of JSON."""
 PROVIDER: Final = "siltstone.Functions"
 COMPILED_AGAINST: Final = "org.apache.spark.sql.catalyst.InternalRow"
 SOURCES: Final = Path(__file__).parent / "siltstone"

@@ -12,8 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode.messages import BASE64_BYTES
+from engine.decode.records import WRITE_JSON, whole_json
 from engine.decode.wire import from_avro, record_json
-from engine.json_text import KEEP_NULLS, WRITE_JSON, whole_json
+from engine.json_text import KEEP_NULLS
 
 SEED = 37
 SIGNS = [chr(code) for code in range(0x250)] + ["\u2028", "\ufeff", "\uffff", "😀", "𝄞", '"', "\\", "/"]
