@@ -155,27 +155,18 @@ def rows(sequence: Sequence[Column], tie: Column | None) -> Column:
 
 
 def number_segment(text: Column) -> Column:
-    """A plain decimal number of any length: B or, below zero, A, the count of its whole digits, its digits.
+    """A plain decimal number of any length: B or, below zero, A, the count of its whole digits, its digits. Null where
+    the text is none (`is_plain_number`).
 
     Below zero count and digits are complements, and F ends them: the longer number is the smaller one. The separator
     sorts before every digit, so that segments of different lengths keep their order.
     """
-    return F.coalesce(F.call_function(NUMBER_SEGMENT, text), _number_segment(text))
+    return F.call_function(NUMBER_SEGMENT, text)
 
 
 def is_plain_number(text: Column) -> Column:
     """Whether a text is the digits of a number, 255 before its point at most, a sign perhaps before them."""
-    return F.call_function(NUMBER_SEGMENT, text).isNotNull()
-
-
-def _number_segment(text: Column) -> Column:
-    bare = F.ltrim(text, F.lit("+-0"))
-    whole = F.substring_index(bare, ".", 1)
-    digits = F.concat(whole, F.rtrim(F.regexp_extract(text, r"\.([0-9]*)", 1), F.lit("0")))
-    negative = text.startswith("-") & (digits != "")
-    count = F.lpad(F.hex(F.when(negative, 255 - F.length(whole)).otherwise(F.length(whole))), 2, "0")
-    complement = F.concat(F.lit("A"), count, F.translate(digits, "0123456789", "9876543210"), F.lit("F"))
-    return F.when(negative, complement).otherwise(F.concat(F.lit("B"), count, digits))
+    return number_segment(text).isNotNull()
 
 
 def time_segment(moment: Column, nanos: Column) -> Column:
