@@ -57,12 +57,13 @@ def _read(taken: DataFrame, declared: Declared) -> DataFrame:
     give of it, and `_record` is null.
     """
     is_filler = F.octet_length("value") <= dts_kinds.FILLER_BYTES
+    record = F.when(~is_filler, F.col("value"))
     looked = taken.select(
         "*",
         F.coalesce(is_filler, F.lit(False)).alias("_filler"),
-        usual_row(F.col("value"), declared).alias("_look"),
+        usual_row(record, declared).alias("_look"),
     )
-    unread = F.when(~is_filler & F.col("_look").isNull(), F.col("value"))
+    unread = F.when(F.col("_look").isNull(), record)
     read = looked.select("*", from_avro(ended(unread), record_schema()).alias("_read"))
     return read.select(
         *looked.columns,

@@ -37,7 +37,8 @@ def messages(lines: DataFrame) -> DataFrame:
         no value: a null message), problem (why the line is no message; null where it is one).
     Rows: 1:1.
     """
-    plainly = lines.select("file", "line", "text", F.call_function(BASE64_BYTES, _unless_null("text")).alias("_bytes"))
+    alone = F.call_function(BASE64_BYTES, F.when(F.col("text") != "null", F.col("text")))  # the word is base64, too
+    plainly = lines.select("file", "line", "text", alone.alias("_bytes"))
     is_json = F.col("_bytes").isNull() & F.col("text").rlike(r"^\s*\{")
     parsed = plainly.select(
         "*",
@@ -49,12 +50,12 @@ def messages(lines: DataFrame) -> DataFrame:
     bare = F.when(trimmed.startswith('"'), F.trim(trimmed, F.lit('"'))).otherwise(trimmed)
     in_avro = F.col("_is_json") & F.col("text").contains(f'{IN_AVRO}"')
     looked = parsed.select("*", in_avro.alias("_in_avro"))
-    value = F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare)
+    chosen = F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare)
     texts = looked.select(
         *("file", "line", "text", "_bytes", "_is_json"),
         line.alias("_line"),
         is_malformed(F.col("_json")).alias("_malformed"),
-        F.when(F.col("_bytes").isNull(), value).alias("_value"),
+        F.when(F.col("_bytes").isNull(), chosen).alias("_value"),
         F.when(F.col("_is_json"), _chosen(line, KEY)).alias("_key"),
     )
     plain = F.coalesce("_bytes", F.call_function(BASE64_BYTES, F.col("_value")))
@@ -71,13 +72,8 @@ def messages(lines: DataFrame) -> DataFrame:
         told["offset"].alias("offset"),
         told["headers"].alias("headers"),
         is_empty.alias("is_empty"),
-        F.when(F.col("_bytes").isNull(), _problem(is_empty)).alias("problem"),
+        _problem(is_empty).alias("problem"),
     )
-
-
-def _unless_null(text: str) -> Column:
-    """A text, but for the word null, which is base64, too."""
-    return F.when(F.col(text) != "null", F.col(text))
 
 
 def _binary(text: str) -> Column:

@@ -64,9 +64,9 @@ def _look(lines: DataFrame, source: SourceSpec) -> Found:
     meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
     told = lines.select("text", meta.alias("_meta"))
     word = shareplex_kinds.word(F.col("_meta.op"))
-    may_be_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
+    may_say_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
     facts = told.agg(
-        F.bool_or(may_be_half & _may_be_half()).alias("halves"),
+        F.bool_or(may_say_half & _may_be_half()).alias("halves"),
         F.bool_or(_lacks_scn(F.col("_meta"), word) if source.order == "auto" else F.lit(False)).alias("lacking"),
     ).first()
     assert facts is not None  # one row

@@ -1,7 +1,5 @@
 package siltstone;
 
-import java.util.Base64;
-
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -15,12 +13,12 @@ public final class Base64Bytes extends Scalar {
   }
 
   public byte[] invoke(UTF8String text) {
-    if (text == null || text.numBytes() == 0 || text.numBytes() % 4 != 0) {
+    if (text == null || text.numBytes() == 0) {
       return null;
     }
     try {
-      return Base64.getDecoder().decode(text.getBytes());
-    } catch (IllegalArgumentException none) {
+      return JsonBytes.ofBase64(text.getBytes(), 0, text.numBytes());
+    } catch (Unsure unsure) {
       return null;
     }
   }

@@ -90,7 +90,7 @@ final class DtsFields {
 
   /** Whether these are the fields that stand there. */
   boolean are(byte[] record, int start, int end, byte[] from) {
-    return source == from && same(bytes, record, start, end);
+    return source == from && Arrays.equals(bytes, 0, bytes.length, record, start, end);
   }
 
   int size() {
@@ -110,23 +110,11 @@ final class DtsFields {
   /** What the character set is that is named there: most often the one of the last text. */
   int charset(byte[] from, int start, int end) {
     Charset last = lastCharset;
-    if (last == null || !same(last.name, from, start, end)) {
+    if (last == null || !Arrays.equals(last.name, 0, last.name.length, from, start, end)) {
       last = new Charset(Arrays.copyOfRange(from, start, end));
       lastCharset = last;
     }
     return last.kind;
-  }
-
-  private static boolean same(byte[] name, byte[] from, int start, int end) {
-    if (name.length != end - start) {
-      return false;
-    }
-    for (int i = 0; i < name.length; i++) {
-      if (name[i] != from[start + i]) {
-        return false;
-      }
-    }
-    return true;
   }
 
   private static final class Charset {

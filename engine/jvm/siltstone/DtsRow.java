@@ -41,9 +41,7 @@ public final class DtsRow extends Planned {
     .add("new_json", DataTypes.StringType)
     .add("old_partial", DataTypes.BooleanType)
     .add("moved", DataTypes.BooleanType);
-  private static final int FILLER = 48; // bytes that a filler of the transport has at most
-  private static final int INSERT = 0;
-  private static final int UPDATE = 1;
+  private static final int UPDATE = 1; // behind INSERT
   private static final int DELETE = 2;
   private static final int INIT = 16;
   private static final int OPERATIONS = 17;
@@ -55,6 +53,7 @@ public final class DtsRow extends Planned {
   private static final int MYSQL = 0;
   private static final int POSTGRESQL = 3;
   private static final String BETWEEN = "<->";
+  private static final UTF8String IN_NANOS = text(BETWEEN);
   private static final UTF8String[] TAGS = {text("readerThroughoutTime"), text("GTID"), text("pk_uk_info"), text("l_db_name"),
     text("l_tb_name")};
   private static final List TAG_NAMES = Arrays.asList(TAGS);
@@ -103,7 +102,7 @@ public final class DtsRow extends Planned {
   }
 
   public InternalRow invoke(byte[] bytes, UTF8String plan) {
-    if (bytes == null || plan == null || bytes.length <= FILLER) {
+    if (bytes == null || plan == null) {
       return null;
     }
     try {
@@ -138,7 +137,7 @@ public final class DtsRow extends Planned {
       throw Unsure.UNSURE;
     }
     DtsFields fields = fields(from, source);
-    boolean nanos = sourceType != MYSQL && sourceType != POSTGRESQL || place.contains(text(BETWEEN));
+    boolean nanos = sourceType != MYSQL && sourceType != POSTGRESQL || place.contains(IN_NANOS);
     DtsValues old = image(from, fields, nanos);
     DtsValues now = image(from, fields, nanos);
     if (!from.isAtEnd()) {

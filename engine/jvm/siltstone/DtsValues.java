@@ -260,15 +260,27 @@ final class DtsValues {
     if (!has(1, 2) || !isTwo(parts[1]) || !isTwo(parts[2])) {
       throw Unsure.UNSURE;
     }
-    json.padded(parts[0], 4);
-    json.put('-');
-    json.padded(parts[1], 2);
-    json.put('-');
-    json.padded(parts[2], 2);
+    date(parts[0], parts[1], parts[2]);
     if (hasClock) {
       json.put(' ');
       clock();
     }
+  }
+
+  private void date(int year, int month, int day) {
+    json.padded(year, 4);
+    json.put('-');
+    json.padded(month, 2);
+    json.put('-');
+    json.padded(day, 2);
+  }
+
+  private void timeOfDay(long hour, long minute, long second) {
+    json.padded(hour, 2);
+    json.put(':');
+    json.padded(minute, 2);
+    json.put(':');
+    json.padded(second, 2);
   }
 
   private static boolean isTwo(int number) {
@@ -279,11 +291,7 @@ final class DtsValues {
     if (!has(3, 5) || parts[3] < 0 || parts[4] < 0 || parts[4] > 59 || parts[5] < 0 || parts[5] > 61) {
       throw Unsure.UNSURE;
     }
-    json.padded(parts[3], 2);
-    json.put(':');
-    json.padded(parts[4], 2);
-    json.put(':');
-    json.padded(parts[5], 2);
+    timeOfDay(parts[3], parts[4], parts[5]);
     json.put('.');
     json.padded(micros(), 6);
   }
@@ -329,17 +337,9 @@ final class DtsValues {
     }
     LocalDate date = LocalDate.ofEpochDay(day);
     long second = whole - day * 86400;
-    json.padded(date.getYear(), 4);
-    json.put('-');
-    json.padded(date.getMonthValue(), 2);
-    json.put('-');
-    json.padded(date.getDayOfMonth(), 2);
+    date(date.getYear(), date.getMonthValue(), date.getDayOfMonth());
     json.put(' ');
-    json.padded(second / 3600, 2);
-    json.put(':');
-    json.padded(second / 60 % 60, 2);
-    json.put(':');
-    json.padded(second % 60, 2);
+    timeOfDay(second / 3600, second / 60 % 60, second % 60);
     int rest = Math.floorMod(micros, (int) A_SECOND);
     if (rest > 0) {
       int width = 6;

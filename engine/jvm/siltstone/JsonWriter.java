@@ -13,7 +13,7 @@ final class JsonWriter {
   private static final long LONGEST = Integer.MAX_VALUE - 16; // of an array
   private static final String NAMED = "\b\t\n\f\r";
   private static final String NAMES = "btnfr";
-  private static final String HEX = "0123456789ABCDEF";
+  static final String HEX = "0123456789ABCDEF";
   private byte[] out;
   private int size = 0;
 
@@ -55,15 +55,7 @@ final class JsonWriter {
 
   /** Whether the same stands here as in another text. */
   boolean hasSame(int start, int end, JsonWriter other, int otherStart, int otherEnd) {
-    if (end - start != otherEnd - otherStart) {
-      return false;
-    }
-    for (int i = start, j = otherStart; i < end; i++, j++) {
-      if (out[i] != other.out[j]) {
-        return false;
-      }
-    }
-    return true;
+    return Arrays.equals(out, start, end, other.out, otherStart, otherEnd);
   }
 
   // --- values --------------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class NumberSegment extends Scalar {
   static final String NAME = "number_segment";
   private static final int MOST_DIGITS = 255; // before the point
-  private static final String HEX = "0123456789ABCDEF";
 
   NumberSegment() {
     super(NAME, new DataType[] {DataTypes.StringType}, DataTypes.StringType);
@@ -24,12 +23,12 @@ public final class NumberSegment extends Scalar {
     byte[] told = text.getBytes();
     int end = told.length;
     int start = end > 0 && (told[0] == '-' || told[0] == '+') ? 1 : 0;
-    int point = behindDigits(told, start);
+    int point = Written.behindDigits(text, start);
     if (point == start || point - start > MOST_DIGITS) {
       return null;
     }
     if (point < end) {
-      if (told[point] != '.' || point + 1 == end || behindDigits(told, point + 1) < end) {
+      if (told[point] != '.' || point + 1 == end || Written.behindDigits(text, point + 1) < end) {
         return null;
       }
       while (told[end - 1] == '0') {
@@ -46,8 +45,8 @@ public final class NumberSegment extends Scalar {
     byte[] segment = new byte[3 + digits + (isBelow ? 1 : 0)];
     int count = isBelow ? MOST_DIGITS - whole : whole;
     segment[0] = (byte) (isBelow ? 'A' : 'B');
-    segment[1] = (byte) HEX.charAt(count >> 4);
-    segment[2] = (byte) HEX.charAt(count & 15);
+    segment[1] = (byte) JsonWriter.HEX.charAt(count >> 4);
+    segment[2] = (byte) JsonWriter.HEX.charAt(count & 15);
     System.arraycopy(told, start, segment, 3, whole);
     if (hasFraction) {
       System.arraycopy(told, point + 1, segment, 3 + whole, digits - whole);
@@ -59,13 +58,5 @@ public final class NumberSegment extends Scalar {
       segment[3 + digits] = 'F';
     }
     return UTF8String.fromBytes(segment);
-  }
-
-  private static int behindDigits(byte[] text, int start) {
-    int at = start;
-    while (at < text.length && text[at] >= '0' && text[at] <= '9') {
-      at++;
-    }
-    return at;
   }
 }

@@ -3,7 +3,6 @@ package siltstone;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.Arrays;
-import java.util.Base64;
 
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DecimalType;
@@ -50,7 +49,8 @@ final class Stored {
     "written_long", "written_float", "written_double", "written_clock", "written_label", "written_bits", "written_bytes",
     "text_clock", "marked", "unmarked"
   };
-  private static final byte[] MARK = {0, 'b', 'y', 't', 'e', 's', ':'}; // stands before base64 where there can be texts, too
+  /** Stands before base64 where there can be texts, too: BYTES_MARK of engine.decode.conversion. */
+  private static final UTF8String MARK = UTF8String.fromString("\000bytes:");
   private static final String UNAVAILABLE = "!";
   static final String BETWEEN_WORDS = "\037"; // stands in no text of JSON
 
@@ -236,31 +236,17 @@ final class Stored {
   }
 
   private static byte[] marked(UTF8String text) throws Unsure {
-    byte[] bytes = text.getBytes();
-    if (!isMarked(bytes) || (bytes.length - MARK.length) % 4 != 0) {
+    if (!text.startsWith(MARK)) {
       throw Unsure.UNSURE;
     }
-    try {
-      return Base64.getDecoder().decode(Arrays.copyOfRange(bytes, MARK.length, bytes.length));
-    } catch (IllegalArgumentException none) {
-      throw Unsure.UNSURE;
-    }
+    return JsonBytes.ofBase64(text.getBytes(), MARK.numBytes(), text.numBytes());
   }
 
   private static UTF8String unmarked(UTF8String text) throws Unsure {
-    if (text.numBytes() > 0 && text.getByte(0) == MARK[0]) {
-      throw Unsure.UNSURE; // it may be bytes
+    if (text.startsWith(MARK)) {
+      throw Unsure.UNSURE; // they are bytes
     }
     return text;
-  }
-
-  private static boolean isMarked(byte[] bytes) {
-    for (int i = 0; i < MARK.length; i++) {
-      if (i == bytes.length || bytes[i] != MARK[i]) {
-        return false;
-      }
-    }
-    return true;
   }
 
   // --- decimals ------------------------------------------------------------------------------------------------------

@@ -70,7 +70,8 @@ final class Written {
     return isFraction ? Double.toString(Double.parseDouble(number)) : number;
   }
 
-  private static int behindDigits(UTF8String text, int at) {
+  /** Where the digits end that begin there. */
+  static int behindDigits(UTF8String text, int at) {
     int length = text.numBytes();
     while (at < length && text.getByte(at) >= '0' && text.getByte(at) <= '9') {
       at++;
