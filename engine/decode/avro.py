@@ -18,8 +18,11 @@ from engine.decode.avro_names import Named
 from engine.decode.connect import decimal
 from engine.decode.shape import Encoding, EncodingKind
 from engine.json_text import INSTANT, KEEP_NULLS, LOCAL, MICROS
+from engine.jvm import CATALOG
 from engine.names import apart
 
+MOMENT_TEXT: Final = f"{CATALOG}.moment_text"
+DECIMAL_TEXT: Final = f"{CATALOG}.decimal_text"
 Told = tuple[Column, T.DataType, Encoding]
 
 PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
@@ -78,26 +81,22 @@ def avro_columns(
 def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
     """A count of time as text, a decimal as its digits; what is beyond the calendar stays a count."""
     if encoding.kind == "decimal_base64":
-        return _digits(value, kind, encoding.size or 0), kind, Encoding("decimal_text")
+        digits = F.call_function(DECIMAL_TEXT, value, F.lit(encoding.size or 0))
+        return F.coalesce(digits, F.base64(value)), kind, Encoding("decimal_text")
     if isinstance(kind, T.DateType):
         text, written = values.days(value).cast("string"), Encoding("date")
     elif isinstance(kind, T.TimestampType):
-        text = F.concat(values.moment(value, encoding.kind).cast("timestamp_ntz").cast("string"), F.lit("Z"))
-        written = Encoding("zoned_text")
+        text, written = F.concat(_moment(value, encoding.kind), F.lit("Z")), Encoding("zoned_text")
     elif isinstance(kind, T.TimestampNTZType):
-        text = values.moment(value, encoding.kind).cast("timestamp_ntz").cast("string")
-        written = Encoding("local_text")
+        text, written = _moment(value, encoding.kind), Encoding("local_text")
     else:
         return value, kind, encoding
     return F.coalesce(text, value.cast("string")), kind, written
 
 
-def _digits(value: Column, kind: T.DataType, scale: int) -> Column:
-    """A decimal as text; what has no room in its type is rejected by its digits, or by what it is."""
-    told = values.decimal_digits(F.hex(value), F.lit(scale))
-    if isinstance(kind, T.DecimalType):
-        told = F.coalesce(values.decimal_hex(F.hex(value), scale, kind).cast("string"), told)
-    return F.coalesce(told, F.base64(value))
+def _moment(count: Column, unit: str) -> Column:
+    """A count of time as text without a zone; null of what is beyond the calendar."""
+    return F.call_function(MOMENT_TEXT, count, F.lit(values.A_SECOND[unit]).cast("bigint"))
 
 
 def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> list[Column]:
@@ -109,8 +108,7 @@ def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> 
 
 def _clock(count: Column, kind: Any) -> Column:
     logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
-    moment = values.moment(count, "micros" if logical == "timestamp-micros" else "millis")
-    return F.concat(moment.cast("timestamp_ntz").cast("string"), F.lit("Z"))
+    return F.concat(_moment(count, "micros" if logical == "timestamp-micros" else "millis"), F.lit("Z"))
 
 
 def only_type(kind: Any) -> Any:

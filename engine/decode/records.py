@@ -20,6 +20,7 @@ from engine.decode.avro_names import with_full_names
 from engine.decode.carried import carried_schema
 from engine.decode.shape import Encoding, EncodingKind
 from engine.errors import SourceError
+from engine.inputs.lines import IS_SAID, is_said
 from engine.json_text import KEEP_NULLS, MICROS
 from engine.jvm import CATALOG
 from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY, apart
@@ -39,6 +40,15 @@ _KINDS: Final[dict[type[T.DataType], tuple[T.DataType, EncodingKind]]] = {
     T.BinaryType: (T.BinaryType(), "base64"),
     T.DateType: (T.DateType(), "date"),
 }
+_ALWAYS_WRITTEN: Final = (
+    T.BooleanType,
+    T.IntegerType,
+    T.LongType,
+    T.FloatType,
+    T.DoubleType,
+    T.StringType,
+    T.BinaryType,
+)
 _OF_MESSAGES: Final = ("topic", "partition", "offset", "headers")
 _IN_ARRAYS: Final = (T.BooleanType, T.IntegerType, T.LongType, T.DoubleType, T.StringType)
 
@@ -48,7 +58,7 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
 
     Needs: file, start, row, record; schema: what the files say of the record; malformed: the field that holds the text
         of what is no row.
-    Gives: file, start, row, text, row_schema, ends_open (false where the rows do not have it).
+    Gives: file, start, row, text, row_schema, IS_SAID, ends_open (false where the rows do not have it).
     Rows: 1:1.
     """
     record = rows.schema["record"].dataType
@@ -59,12 +69,13 @@ def row_records(rows: DataFrame, schema: str, avro: bool, malformed: str) -> Dat
         described = T.StructType.fromJson(json.loads(schema))
         fields = zip(described, apart(described.names), strict=True)
         columns = {field.name: _column(F.col("record")[own], field) for field, own in fields}
-    text = whole_json(F.col("_told"))
-    if malformed in record.names:
-        text = F.coalesce(F.col("record")[malformed], _exact(text, columns))
     ends_open = F.col("ends_open") if "ends_open" in rows.columns else F.lit(False)
     told = rows.select("*", F.struct(*_fields(columns)).alias("_told"))
-    return _texts(told, text, columns, ends_open.alias("ends_open"))
+    text, is_no_blank = whole_json(told, "_told"), F.lit(True)
+    if malformed in record.names:
+        no_row = F.col("record")[malformed]
+        text, is_no_blank = F.coalesce(no_row, _exact(text, columns)), no_row.isNull() | is_said(no_row)
+    return _texts(told, text, columns, is_no_blank, ends_open.alias("ends_open"))
 
 
 def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
@@ -84,7 +95,7 @@ def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
         columns = avro_columns(payload["type"], named, inside, F.col("record")["payload"])
         parts.append(F.struct(*_fields(columns)).alias("payload"))
     told = rows.select("*", F.struct(*parts).alias("_told"))
-    return _texts(told, whole_json(F.col("_told")), columns)
+    return _texts(told, whole_json(told, "_told"), columns, F.lit(True))
 
 
 def message_records(rows: DataFrame) -> DataFrame:
@@ -108,8 +119,10 @@ def message_records(rows: DataFrame) -> DataFrame:
     others = [F.col("record")[name].alias(name) for name in _OF_MESSAGES if name in record.names]
     keys = [F.col("record")[name].alias("key") for name in ("key_avro", "key") if name in (*binary, *texts)][:1]
     told = rows.select("*", F.struct(value, *keys, *others).alias("_told"))
-    text, nothing = whole_json(F.col("_told")), F.lit(None).cast("string")
-    return told.select("file", "start", "row", text.alias("text"), nothing.alias("row_schema"))
+    text, nothing = whole_json(told, "_told"), F.lit(None).cast("string")
+    return told.select(
+        "file", "start", "row", text.alias("text"), nothing.alias("row_schema"), F.lit(True).alias(IS_SAID)
+    )
 
 
 def _fields(columns: dict[str, Told]) -> Iterable[Column]:
@@ -122,9 +135,10 @@ def _exact(text: Column, columns: dict[str, Told]) -> Column:
     return F.when(F.is_valid_utf8(values), text).otherwise(values)
 
 
-def _texts(rows: DataFrame, text: Column, columns: dict[str, Told], *more: Column) -> DataFrame:
+def _texts(rows: DataFrame, text: Column, columns: dict[str, Told], is_no_blank: Column, *more: Column) -> DataFrame:
     described = carried_schema({name: (kind, encoding) for name, (_, kind, encoding) in columns.items()})
-    return rows.select("file", "start", "row", text.alias("text"), F.lit(described).alias("row_schema"), *more)
+    made = (text.alias("text"), F.lit(described).alias("row_schema"), is_no_blank.alias(IS_SAID))
+    return rows.select("file", "start", "row", *made, *more)
 
 
 def _column(value: Column, field: T.StructField) -> Told:
@@ -157,12 +171,22 @@ def _told(value: Column, kind: T.DataType) -> Told:
     return (F.to_json(value, KEEP_NULLS | MICROS) if nested else value.cast("string")), T.StringType(), Encoding("text")
 
 
-def whole_json(struct: Column) -> Column:
-    """What `to_json` gives of a struct, nulls kept; sooner, where a writer of siltstone's own knows all its types.
+def whole_json(rows: DataFrame, name: str) -> Column:
+    """What `to_json` gives of a column of structs, nulls kept; sooner, where siltstone's own writer knows its types."""
+    struct = F.col(name)
+    written = F.call_function(WRITE_JSON, struct)
+    if _is_always_written(rows.schema[name].dataType):
+        return written
+    return F.coalesce(written, F.to_json(struct, KEEP_NULLS))
 
-    `struct`: best a column, for it stands in what is made twice.
-    """
-    return F.coalesce(F.call_function(WRITE_JSON, struct), F.to_json(struct, KEEP_NULLS))
+
+def _is_always_written(kind: T.DataType) -> bool:
+    """Whether the writer knows every value of a type; of a date it does not, and of some types none."""
+    if isinstance(kind, T.StructType):
+        return all(_is_always_written(field.dataType) for field in kind)
+    if isinstance(kind, T.ArrayType):
+        return _is_always_written(kind.elementType)
+    return type(kind) in _ALWAYS_WRITTEN
 
 
 def all_parts(parts: Sequence[DataFrame]) -> DataFrame:

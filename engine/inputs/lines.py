@@ -22,6 +22,8 @@ from engine.inputs.pending import PendingFile
 UNREADABLE = (PySparkException, Py4JJavaError)
 BLANKS = " \t\r"
 """What a line may hold and still be blank: the line ends of Windows leave a carriage return."""
+IS_SAID = "is_said"
+"""The column that says whether a text is not blank, of texts that are made: asking them would make them twice."""
 _WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|\w+:.*?)\.? *(?:SQLSTATE|$)")
 
 
@@ -52,9 +54,9 @@ def read_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[Dat
     return numbered(spark, scan(spark, [entry.file.path for entry in pending]), pending, count_said=True)
 
 
-def is_said() -> Column:
+def is_said(text: Column) -> Column:
     """True for a text that is not blank: looked at from one side, no further than the first other sign."""
-    return F.ltrim("text", F.lit(BLANKS)) != ""
+    return F.ltrim(text, F.lit(BLANKS)) != ""
 
 
 def numbered(
@@ -62,7 +64,7 @@ def numbered(
 ) -> tuple[DataFrame, list[CountedFile]]:
     """The new records of files, with their numbers.
 
-    Needs: file, start of the piece, running number `row`, text, perhaps more.
+    Needs: file, start of the piece, running number `row`, text, perhaps IS_SAID, perhaps more.
     Gives: file, line (1-based), is_last (its file has no other behind it), text, what there is more; blank texts are
         passed over but counted.
     Rows: one a record after `after_line`.
@@ -74,7 +76,8 @@ def numbered(
 
     Raises: SourceError: a file cannot be read to its end.
     """
-    said = F.count_if(is_said()) if count_said else F.lit(None).cast("bigint")
+    is_not_blank = F.col(IS_SAID) if IS_SAID in text.columns else is_said(F.col("text"))
+    said = F.count_if(is_not_blank) if count_said else F.lit(None).cast("bigint")
     facts = (F.min("row").alias("first"), F.count("*").alias("rows"), said.alias("said"))
     try:
         pieces = text.groupBy("file", "start").agg(*facts).collect()
@@ -105,10 +108,10 @@ def numbered(
     schema = "file string, start bigint, path string, shift bigint, after_line bigint, lines bigint"
     located = text.join(F.broadcast(local_frame(spark, placed, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
-    more = [name for name in text.columns if name not in ("file", "start", "row", "text")]
+    more = [name for name in text.columns if name not in ("file", "start", "row", "text", IS_SAID)]
     # A line that was appended since the first pass is taken by the next run, whose first pass counts it.
     is_new = (line > F.col("after_line")) & (line <= F.col("lines"))
-    lines = located.where(is_new & is_said()).select(
+    lines = located.where(is_new & is_not_blank).select(
         F.col("path").alias("file"), line.alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
     )
     return lines, counted

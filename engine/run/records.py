@@ -11,7 +11,7 @@ from engine.decode import FORMATS
 from engine.decode.records import all_parts, datastream_records, message_records, row_records
 from engine.errors import SourceError
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
-from engine.inputs.lines import CountedFile, numbered, read_lines, scan
+from engine.inputs.lines import IS_SAID, CountedFile, is_said, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
@@ -78,7 +78,8 @@ def read_records(
     parts = [as_records(part, source) for part in found]
     if texts:
         lines = scan(spark, [entry.file.path for entry in texts])
-        beside = {"row_schema": F.lit(None).cast("string"), ENDS_OPEN: F.lit(False)}
+        nothing = F.lit(None).cast("string")
+        beside = {"row_schema": nothing, ENDS_OPEN: F.lit(False), IS_SAID: is_said(F.col("text"))}
         parts.append(lines.withColumns({name: value for name, value in beside.items() if name in parts[0].columns}))
     lines, counted = numbered(spark, all_parts(parts), pending)
     if ENDS_OPEN not in lines.columns:

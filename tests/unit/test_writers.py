@@ -11,8 +11,19 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.decode.avro import DECIMAL_TEXT, MOMENT_TEXT
+from engine.decode.connect import decimal
 from engine.decode.messages import BASE64_BYTES
 from engine.decode.records import WRITE_JSON, whole_json
+from engine.decode.values import (
+    A_SECOND,
+    FIRST_DAY,
+    LAST_DAY,
+    SECONDS_A_DAY,
+    decimal_digits,
+    decimal_hex,
+    moment,
+)
 from engine.decode.wire import from_avro, record_json
 from engine.json_text import KEEP_NULLS
 
@@ -68,14 +79,60 @@ def test_a_struct_is_written_as_to_json_writes_it(spark: SparkSession) -> None:
     ],
 )
 def test_what_the_writer_does_not_know_is_left_to_to_json(spark: SparkSession, made: str, written: str | None) -> None:
-    row = (
-        spark.range(1)
-        .selectExpr(f"{made} AS row")
-        .select(whole_json(F.col("row")), F.to_json("row", KEEP_NULLS))
-        .first()
-    )
+    rows = spark.range(1).selectExpr(f"{made} AS row")
+    row = rows.select(whole_json(rows, "row"), F.to_json("row", KEEP_NULLS)).first()
     assert row is not None
     assert row[0] == row[1] == written
+
+
+def test_texts_that_are_not_utf8_are_written_as_to_json_writes_them(spark: SparkSession) -> None:
+    draw = random.Random(SEED)
+    signs = [bytes([code]) for code in range(256)] + [
+        text.encode() for text in ("é", "😀", "\uffff", "plain", '"', "\\")
+    ]
+    bodies = [(bytearray(b"".join(draw.choices(signs, k=draw.choice([1, 2, 5, 40])))),) for _ in range(2_000)]
+    rows = spark.createDataFrame(bodies, "body binary").selectExpr("named_struct('s', cast(body AS string)) AS row")
+    assert rows.where("NOT is_valid_utf8(row.s)").count() > 1_000
+    mine, theirs = F.call_function(WRITE_JSON, "row"), F.to_json("row", KEEP_NULLS)
+    assert rows.where(mine.isNull() | (mine != theirs)).count() == 0
+
+
+def test_counts_of_time_are_written_as_spark_writes_moments(spark: SparkSession) -> None:
+    draw = random.Random(SEED)
+    for unit, size in A_SECOND.items():
+        first, after = FIRST_DAY * SECONDS_A_DAY * size, (LAST_DAY + 1) * SECONDS_A_DAY * size
+        ends = [end + by for end in (first, after) for by in (-1, 0, 1)] if unit != "nanos" else []
+        drawn = [draw.randrange(first, after) for _ in range(1_000)] + [
+            draw.randrange(-(2**63), 2**63) for _ in range(500)
+        ]
+        whole = [draw.randrange(FIRST_DAY, LAST_DAY) * SECONDS_A_DAY * size for _ in range(300)]
+        tenths = [number + size // 10 * draw.randrange(-10, 10) for number in whole]
+        counts = [*NUMBERS, *ends, *drawn, *whole, *tenths]
+        frame = spark.createDataFrame([(n,) for n in counts if abs(n) < 2**63], "n bigint")
+        mine = F.call_function(MOMENT_TEXT, "n", F.lit(size).cast("bigint"))
+        theirs = moment(F.col("n"), unit).cast("timestamp_ntz").cast("string")
+        assert frame.where(~mine.eqNullSafe(theirs)).head(3) == []
+        assert frame.where(mine.isNotNull()).count() > 1_000 or unit == "nanos"
+
+
+@pytest.mark.parametrize(
+    ("scale", "precision"), [(0, 38), (2, 10), (10, 38), (38, 38), (0, 5), (7, 7), (-3, 9), (3, 60)]
+)
+def test_unscaled_values_are_written_as_the_digits_of_their_numbers(
+    spark: SparkSession, scale: int, precision: int
+) -> None:
+    draw = random.Random(SEED)
+    sizes = [1, 1, 2, 4, 8, 8, 9, 15, 16, 16, 17, 30]
+    bodies = [b"\x00", b"\xff", b"\x80", b"\x7f", b"\x00\x00", b"\xff\xff\xff", *map(draw.randbytes, sizes * 50)]
+    frame = spark.createDataFrame([(bytearray(body),) for body in bodies], "b binary")
+    mine, digits = F.call_function(DECIMAL_TEXT, "b", F.lit(scale)), F.hex("b")
+    theirs = decimal_digits(digits, F.lit(scale))
+    kind, _ = decimal(scale, precision)
+    if isinstance(kind, T.DecimalType):
+        theirs = F.coalesce(decimal_hex(digits, scale, kind).cast("string"), theirs)
+    assert frame.where(mine.isNull() | (mine != theirs)).select("b", mine, theirs).head(3) == []
+    nothing = spark.createDataFrame([(bytearray(),), (None,)], "b binary")
+    assert nothing.where(mine.isNotNull()).count() == 0
 
 
 PART = {"type": "record", "name": "Part", "namespace": "n", "fields": [{"name": "a", "type": ["null", "string"]}]}

@@ -32,6 +32,8 @@ public final class Functions implements FunctionCatalog {
     new NumberInPair(),
     new NumberSegment(),
     new HexDigits(),
+    new MomentText(),
+    new DecimalText(),
     new Base64Bytes(),
     new FrameNumber()
   };

@@ -36,6 +36,7 @@ final class JsonType {
   final byte[][] leftOut;
   /** Of what is read as it is to be stored: how. */
   final Stored stored;
+  private byte[][] openings;
 
   private JsonType(int kind, byte[][] names, JsonType[] fields, int width, int precision, int scale) {
     this(kind, names, fields, width, precision, scale, null, null);
@@ -109,6 +110,22 @@ final class JsonType {
     return can;
   }
 
+  /** What stands before the value of each field in the text of an object. */
+  byte[][] openings() throws Unsure {
+    if (openings == null) {
+      byte[][] made = new byte[names.length][];
+      for (int i = 0; i < made.length; i++) {
+        JsonWriter opening = new JsonWriter(names[i].length + A_VALUE);
+        opening.put(i == 0 ? '{' : ',');
+        opening.quoted(names[i], 0, names[i].length);
+        opening.put(':');
+        made[i] = opening.text().getBytes();
+      }
+      openings = made;
+    }
+    return openings;
+  }
+
   /** How many bytes the text of an object most likely takes. */
   int likely() {
     int bytes = A_VALUE;
@@ -169,7 +186,7 @@ final class JsonType {
     return false;
   }
 
-  private static boolean same(byte[] name, byte[] text, int start, int end) {
+  static boolean same(byte[] name, byte[] text, int start, int end) {
     int length = end - start;
     if (name.length != length) {
       return false;

@@ -10,6 +10,7 @@ final class JsonWriter {
   private static final byte[] NULL = {'n', 'u', 'l', 'l'};
   private static final byte[] TRUE = {'t', 'r', 'u', 'e'};
   private static final byte[] FALSE = {'f', 'a', 'l', 's', 'e'};
+  private static final int MOST_DIGITS = 19; // of a bigint
   private static final long LONGEST = Integer.MAX_VALUE - 16; // of an array
   private static final String NAMED = "\b\t\n\f\r";
   private static final String NAMES = "btnfr";
@@ -53,6 +54,11 @@ final class JsonWriter {
     return size;
   }
 
+  /** Only the first bytes stay. */
+  void backTo(int size) {
+    this.size = size;
+  }
+
   /** Whether the same stands here as in another text. */
   boolean hasSame(int start, int end, JsonWriter other, int otherStart, int otherEnd) {
     return Arrays.equals(out, start, end, other.out, otherStart, otherEnd);
@@ -69,7 +75,25 @@ final class JsonWriter {
   }
 
   void number(long value) {
-    raw(Long.toString(value));
+    if (value == Long.MIN_VALUE) {
+      raw(Long.toString(value));
+      return;
+    }
+    room(MOST_DIGITS + 1);
+    long left = value;
+    if (left < 0) {
+      out[size++] = '-';
+      left = -left;
+    }
+    int width = 1;
+    for (long limit = 10; width < MOST_DIGITS && left >= limit; limit *= 10) {
+      width++;
+    }
+    for (int i = size + width - 1; i >= size; i--) {
+      out[i] = (byte) ('0' + left % 10);
+      left /= 10;
+    }
+    size += width;
   }
 
   /** What is no number stands in quotes. */
@@ -164,11 +188,14 @@ final class JsonWriter {
 
   /** A number that is not negative, zeros before it. */
   void padded(long number, int width) {
-    String digits = Long.toString(number);
-    for (int i = digits.length(); i < width; i++) {
-      put('0');
+    long limit = 1;
+    for (int i = 1; i < width; i++) {
+      limit *= 10;
+      if (number < limit) {
+        put('0');
+      }
     }
-    raw(digits);
+    number(number);
   }
 
   void raw(byte[] bytes) {

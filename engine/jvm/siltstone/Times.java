@@ -15,6 +15,9 @@ final class Times {
   static final long LAST_DAY = 2932896;
   private static final int UP_TO_SECONDS = 19; // signs
   private static final int MOST_DIGITS = 9; // of a second
+  private static final int CLOCK = 16; // signs of a usual one
+  private static final long DAYS_OF_400_YEARS = 146097;
+  private static final long TO_MARCH_OF_YEAR_0 = 719468; // days from there to 1970
   private static final int[] DAYS_OF_MONTHS = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
   private Times() {}
@@ -114,7 +117,7 @@ final class Times {
     long era = years / 400;
     long yearOfEra = years - era * 400;
     long dayOfYear = (153L * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    return era * 146097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719468;
+    return era * DAYS_OF_400_YEARS + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - TO_MARCH_OF_YEAR_0;
   }
 
   private static int few(UTF8String text, int start, int end) throws Unsure {
@@ -141,26 +144,51 @@ final class Times {
       throw Unsure.UNSURE;
     }
     long micros = size > SECOND ? count / (size / SECOND) : count * (SECOND / size);
-    long seconds = micros / SECOND;
-    StringBuilder text = new StringBuilder();
+    JsonWriter text = new JsonWriter(CLOCK);
     if (number < 0) {
-      text.append('-');
+      text.put('-');
     }
-    padded(text, seconds / 3600, 2);
-    text.append(':');
-    padded(text, seconds / 60 % 60, 2);
-    text.append(':');
-    padded(text, seconds % 60, 2);
-    text.append('.');
-    padded(text, micros % SECOND, 6);
-    return UTF8String.fromString(text.toString());
+    timeOfDay(text, micros / SECOND);
+    text.put('.');
+    text.padded(micros % SECOND, 6);
+    return text.text();
   }
 
-  private static void padded(StringBuilder text, long number, int width) {
-    String digits = Long.toString(number);
-    for (int i = digits.length(); i < width; i++) {
-      text.append('0');
+  /** Microseconds since 1970 as a date, a blank and a time, with as many digits of the second as say something. */
+  static void moment(JsonWriter to, long micros) {
+    long day = Math.floorDiv(micros, DAY);
+    long ofDay = micros - day * DAY;
+    // Years that begin with March: the day that a leap year has more is the last one.
+    long days = day + TO_MARCH_OF_YEAR_0;
+    long era = Math.floorDiv(days, DAYS_OF_400_YEARS);
+    long ofEra = days - era * DAYS_OF_400_YEARS;
+    long years = (ofEra - ofEra / 1460 + ofEra / 36524 - ofEra / 146096) / 365;
+    long ofYear = ofEra - (365 * years + years / 4 - years / 100);
+    long month = (5 * ofYear + 2) / 153;
+    to.padded(era * 400 + years + (month > 9 ? 1 : 0), 4);
+    to.put('-');
+    to.padded(month > 9 ? month - 9 : month + 3, 2);
+    to.put('-');
+    to.padded(ofYear - (153 * month + 2) / 5 + 1, 2);
+    to.put(' ');
+    timeOfDay(to, ofDay / SECOND);
+    long fraction = ofDay % SECOND;
+    if (fraction > 0) {
+      int width = 6;
+      while (fraction % 10 == 0) {
+        fraction /= 10;
+        width--;
+      }
+      to.put('.');
+      to.padded(fraction, width);
     }
-    text.append(digits);
+  }
+
+  private static void timeOfDay(JsonWriter to, long seconds) {
+    to.padded(seconds / 3600, 2);
+    to.put(':');
+    to.padded(seconds / 60 % 60, 2);
+    to.put(':');
+    to.padded(seconds % 60, 2);
   }
 }

@@ -59,15 +59,13 @@ public final class WriteJson extends Scalar {
   }
 
   private static void write(InternalRow row, JsonType type, JsonWriter to) throws Unsure {
-    to.put('{');
+    byte[][] openings = type.openings();
     for (int i = 0; i < type.width; i++) {
-      if (i > 0) {
-        to.put(',');
-      }
-      byte[] name = type.names[i];
-      to.quoted(name, 0, name.length);
-      to.put(':');
+      to.raw(openings[i]);
       write(row, i, type.fields[i], to);
+    }
+    if (type.width == 0) {
+      to.put('{');
     }
     to.put('}');
   }
@@ -91,7 +89,7 @@ public final class WriteJson extends Scalar {
     }
     switch (type.kind) {
       case JsonType.STRING:
-        to.quoted(from.getUTF8String(i));
+        quoted(from.getUTF8String(i), to);
         return;
       case JsonType.BOOLEAN:
         to.flag(from.getBoolean(i));
@@ -122,6 +120,17 @@ public final class WriteJson extends Scalar {
         return;
       default:
         throw Unsure.UNSURE;
+    }
+  }
+
+  /** Of what is not UTF-8, what Java makes of it: `to_json` writes that, too. */
+  private static void quoted(UTF8String text, JsonWriter to) throws Unsure {
+    int before = to.size();
+    try {
+      to.quoted(text);
+    } catch (Unsure unsure) {
+      to.backTo(before);
+      to.quoted(UTF8String.fromString(text.toString()));
     }
   }
 
