@@ -21,6 +21,7 @@ READ_JSON: Final = f"{CATALOG}.read_json"
 READ_JSON_OR_TEXT: Final = f"{CATALOG}.read_json_or_text"
 READ_JSON_LINE: Final = f"{CATALOG}.read_json_line"
 READ_JSON_EXACT_LINE: Final = f"{CATALOG}.read_json_exact_line"
+READ_JSON_UNCUT_LINE: Final = f"{CATALOG}.read_json_uncut_line"
 READ_JSON_QUOTED_LINE: Final = f"{CATALOG}.read_json_quoted_line"
 FIRST_AT: Final = f"{CATALOG}.first_at"
 OBJECT_SIZE: Final = f"{CATALOG}.object_size"
@@ -71,8 +72,14 @@ def exact_line_of(text: Column, kind: str | T.StructType) -> Column:
     return _read(READ_JSON_EXACT_LINE, text, _of_line(kind))
 
 
+def uncut_line_of(text: Column, kind: str | T.StructType) -> Column:
+    """The same with those fractions, and all powers of ten, as they stand that are all of a field; those inside of a
+    field are doubles."""
+    return _read(READ_JSON_UNCUT_LINE, text, _of_line(kind))
+
+
 def quoted_line_of(text: Column, kind: str | T.StructType) -> Column:
-    """The same with these fractions in quotes, as `fractions.all_in_quotes` puts them; of every line."""
+    """What `line_of` gives, with these fractions in quotes, as `fractions.all_in_quotes` puts them; of every line."""
     quoted = line_of(fractions.all_in_quotes(text), kind)
     return F.coalesce(_read(READ_JSON_QUOTED_LINE, text, _of_line(kind)), quoted)
 

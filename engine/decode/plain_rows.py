@@ -9,7 +9,7 @@ with so many digits of a second counts what that type says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -25,8 +25,8 @@ from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.instants import plainly_written
 from engine.decode.json_lines import NOT_TEXT, is_unread, no_json_reason
 from engine.decode.natural import binary_encoding
-from engine.decode.parsing import line_of, struct_of
-from engine.decode.values import base64_url, moment, says_zone
+from engine.decode.parsing import line_of, struct_of, uncut_line_of
+from engine.decode.values import base64_url, let, moment, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
 
@@ -46,13 +46,14 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
     """
     rows = source.rows
     assert rows is not None  # the spec sees to it
-    whole_rows = lines.transform(_parsed, rows).transform(_whole_numbers, rows)
-    return whole_rows.transform(_ordered, rows, source).transform(_completed, rows)
+    return lines.transform(_parsed, rows).transform(_ordered, rows, source).transform(_completed, rows)
 
 
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
-    """The columns that say what the row is, as text."""
-    parsed = line_of(F.col("text"), _texts(rows.looked_at))
+    """The columns that say what the row is, as text, numbers as they stand in the row."""
+    text, kind = F.col("text"), _texts(rows.looked_at)
+    others = let(line_of(text, kind), lambda json: _whole_numbers(json, text, rows.looked_at))
+    parsed = F.coalesce(uncut_line_of(text, kind), others)
     schemas, problem = (
         F.col(name) if name in lines.columns else F.lit(None).cast("string") for name in ("row_schema", "problem")
     )
@@ -64,25 +65,23 @@ def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
     )
 
 
-def _whole_numbers(parsed: DataFrame, rows: RowsSpec) -> DataFrame:
-    """Numbers that the JSON reader may have cut, as they stand in the row.
-
-    Rows: 1:1. A row is read a second time where one of its texts is a fraction and one of these fields may be cut.
-    """
-    looked_at, row = rows.looked_at, F.col("_row")
+def _whole_numbers(json: Column, text: Column, looked_at: Sequence[str]) -> Column:
+    """A line as the JSON reader gives it, but for numbers that it may have cut: those as they stand in the row, which
+    is read a second time where one of its texts is a fraction and one of these fields may be cut. Interpreted."""
+    row = json["_line"]
     some = outcome.some(fractions.is_fraction(row[name]) for name in looked_at)
-    text = F.when(some, F.when(fractions.may_be_cut(F.col("text"), looked_at), F.col("text")))
-    again = struct_of(fractions.in_quotes(text, looked_at), _texts(looked_at))
+    cut = F.when(some, F.when(fractions.may_be_cut(text, looked_at), text))
+    again = struct_of(fractions.in_quotes(cut, looked_at), _texts(looked_at))
 
-    def exact(name: str) -> Column:
-        cut = fractions.is_fraction(row[name]) & fractions.is_cut(F.col("_again")[name])
-        return F.when(cut, F.col("_again")[name]).otherwise(row[name])
+    def exact(quoted: Column, name: str) -> Column:
+        is_cut = fractions.is_fraction(row[name]) & fractions.is_cut(quoted[name])
+        return F.when(is_cut, quoted[name]).otherwise(row[name])
 
-    mended = F.struct(*[exact(name).alias(name) for name in looked_at])
-    kept = [name for name in parsed.columns if name != "_row"]
-    return parsed.select("*", again.alias("_again")).select(
-        *kept, F.when(F.col("_again").isNotNull(), mended).otherwise(row).alias("_row")
-    )
+    def mended(quoted: Column) -> Column:
+        fields = F.struct(*[exact(quoted, name).alias(name) for name in looked_at])
+        return F.when(quoted.isNotNull(), json.withField("_line", fields)).otherwise(json)
+
+    return let(again, mended)
 
 
 def _texts(columns: Iterable[str]) -> T.StructType:

@@ -13,6 +13,7 @@ public final class Functions implements FunctionCatalog {
     new ReadJson(ReadJson.OBJECT_OR_TEXT, null),
     new ReadJson(ReadJson.LINE, null),
     new ReadJson(ReadJson.EXACT_LINE, null),
+    new ReadJson(ReadJson.UNCUT_LINE, null),
     new ReadJson(ReadJson.QUOTED_LINE, null),
     new ReadRow(null),
     new WriteJson(null),

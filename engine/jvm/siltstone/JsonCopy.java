@@ -13,6 +13,8 @@ class JsonCopy extends JsonBytes {
   static final int AS_DOUBLES = 0;
   static final int AS_THEY_STAND = 1;
   static final int IN_QUOTES = 2;
+  /** As they stand, and powers of ten, too, where they are the whole value of a field; as doubles inside of one. */
+  static final int FIELDS_AS_THEY_STAND = 3;
   int longNumbers = AS_DOUBLES;
 
   JsonCopy(UTF8String text) throws Unsure {
@@ -139,7 +141,11 @@ class JsonCopy extends JsonBytes {
     }
     // A fraction is written as the double that it is: 1.10 as 1.1.
     String told = new String(text, 0, start, at - start);
-    if (longNumbers != AS_DOUBLES && isLong(told)) {
+    if (longNumbers == FIELDS_AS_THEY_STAND) {
+      if (isAlone && (isLong(told) || told.indexOf('e') >= 0 || told.indexOf('E') >= 0)) {
+        return kept;
+      }
+    } else if (longNumbers != AS_DOUBLES && isLong(told)) {
       if (isAlone) {
         throw Unsure.UNSURE;
       }

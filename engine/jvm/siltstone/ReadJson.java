@@ -18,7 +18,9 @@ public final class ReadJson extends Scalar {
   static final String LINE = "read_json_line";
   /** The same; fractions of many digits in what is kept as text stay as they stand. */
   static final String EXACT_LINE = "read_json_exact_line";
-  /** The same; they are put into quotes. */
+  /** The same; so do powers of ten, but only where a number is all that is kept as text. */
+  static final String UNCUT_LINE = "read_json_uncut_line";
+  /** The same as `LINE`; fractions of many digits are put into quotes. */
   static final String QUOTED_LINE = "read_json_quoted_line";
 
   private final String name;
@@ -63,6 +65,9 @@ public final class ReadJson extends Scalar {
   private int longNumbers() {
     if (name.equals(EXACT_LINE)) {
       return JsonCopy.AS_THEY_STAND;
+    }
+    if (name.equals(UNCUT_LINE)) {
+      return JsonCopy.FIELDS_AS_THEY_STAND;
     }
     return name.equals(QUOTED_LINE) ? JsonCopy.IN_QUOTES : JsonCopy.AS_DOUBLES;
   }
