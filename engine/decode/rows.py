@@ -25,7 +25,7 @@ from engine.decode.conversion import (
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.parsing import struct_of, struct_or_text
-from engine.decode.plain import plain_row, row_and_fields
+from engine.decode.plain import is_ever_plain, plain_row, row_and_fields
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.decode.values import is_infinite, let
@@ -56,25 +56,27 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner
         delete  {id: 1, a: null}, null          {1, null}    [id]      null     null
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
-    images = envelopes.transform(_images, shape, spec.source.time_zone, sooner)
-    if spec.source.format in fractions.FORMATS:
-        images = images.transform(_whole_fractions, shape)
-    given = Circumstances(spec.source.time_zone, F.col("schema_hash"), F.col("_mysql"))
-    values = images.transform(_prepared, shape).transform(_values, shape, given)
+    zone, is_exact = spec.source.time_zone, spec.source.format in fractions.FORMATS
+    images = envelopes.transform(_images, shape, zone, sooner)
+    # Where most images are plain, the others are read within one projection: each one more copies every row.
+    at_once = sooner and is_ever_plain(shape, zone)
+    carried = images.transform(_at_once if at_once else _step_by_step, shape, is_exact)
+    given = Circumstances(zone, F.col("schema_hash"), F.col("_mysql"))
+    values = carried.transform(_values, shape, given)
     found = values.transform(_findings, shape, given).transform(_details, shape)
     other = _of_other_half(shape, given) if spec.source.format in HALVED else F.lit(None).cast("string")
     return found.select("*", other.alias("_of_other_half")).transform(_changes, shape)
 
 
 def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: bool = True) -> DataFrame:
-    """The stored values of plain images; all others as the JSON reader gives them, which says what it refuses."""
+    """The images as text, and what `plain_row` gives of them."""
     image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
     nothing = F.lit(None).cast(row_and_fields(shape))
     plain, plain_before = (
         plain_row(json, F.col("schema_hash"), shape, time_zone) if sooner else nothing for json in (image, before)
     )
-    images = envelopes.select(
+    return envelopes.select(
         F.struct(*_ENVELOPE).alias("_envelope"),
         "op",
         "schema_hash",
@@ -87,38 +89,74 @@ def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: boo
         plain.alias("_look"),
         plain_before.alias("_look_before"),
     )
-    kept = [name for name in images.columns if name not in ("_before_json", "_look", "_look_before")]
-    return images.select(
+
+
+def _seen(images: DataFrame) -> list[Column]:
+    """What stays of the images when they are read: all but the texts of images before, and what was plainly read."""
+    kept = [F.col(name) for name in images.columns if name not in ("_before_json", "_look", "_look_before")]
+    return [
         *kept,
         F.col("_look.row").alias("_plain"),
         F.col("_look.fields").alias("_plain_fields"),
         F.col("_look_before.row").alias("_plain_before"),
-        _read(F.when(F.col("_look").isNull(), F.col("_image_json")), shape.columns).alias("_read"),
-        _read(F.when(F.col("_look_before").isNull(), F.col("_before_json")), shape.columns).alias("_read_before"),
+    ]
+
+
+def _others() -> tuple[Column, Column]:
+    """The texts of images, and of images before, that are not plain."""
+    image = F.when(F.col("_look").isNull(), F.col("_image_json"))
+    return image, F.when(F.col("_look_before").isNull(), F.col("_before_json"))
+
+
+def _step_by_step(images: DataFrame, shape: TableShape, is_exact: bool) -> DataFrame:
+    """What images carry that are not plain, ready to be converted, as the JSON reader gives it; and whether it refused.
+
+    `is_exact`: the reader may have cut texts.
+    """
+    json, old_json = (_read(text, shape.columns) for text in _others())
+    read = images.select(*_seen(images), json.alias("_read"), old_json.alias("_old_read"))
+    kept = [name for name in read.columns if name not in ("_read", "_old_read")]
+    again = _again(F.col("_image_json"), F.col("_read"), shape.columns) if is_exact else None
+    if again is not None:
+        read, again = read.select("*", again.alias("_again")), F.col("_again")
+    return read.select(
+        *kept,
+        _is_refused(F.col("_read"), shape.columns).alias("_refused"),
+        _carried(F.col("_image_json"), F.col("_read"), again, shape.columns).alias("_image"),
+        _ready(F.col("_old_read"), None, shape.columns).alias("_old_image"),
     )
 
 
-def _whole_fractions(images: DataFrame, shape: TableShape) -> DataFrame:
-    """Texts that the JSON reader may have cut, as they stand in the image.
+def _at_once(images: DataFrame, shape: TableShape, is_exact: bool) -> DataFrame:
+    """The same, interpreted."""
+    columns = shape.columns
 
-    Rows: 1:1. An image is read a second time where a text is a fraction and a number in the image is long.
-    """
-    texts = [column for column in shape.columns if isinstance(read_type(column), T.StringType)]
+    def told(json: Column, read: Column, again: Column | None) -> Column:
+        carried = _carried(json, read, again, columns)
+        return F.struct(_is_refused(read, columns).alias("refused"), carried.alias("image"))
+
+    def found(json: Column, read: Column) -> Column:
+        again = _again(json, read, columns) if is_exact else None
+        return told(json, read, None) if again is None else let(again, lambda quoted: told(json, read, quoted))
+
+    json, old_json = _others()
+    told_of = F.when(json.isNotNull(), let(_read(json, columns), lambda read: found(json, read)))
+    old = F.when(old_json.isNotNull(), let(_read(old_json, columns), lambda read: _ready(read, None, columns)))
+    read = images.select(*_seen(images), told_of.alias("_told"), old.alias("_old_image"))
+    kept = [name for name in read.columns if name not in ("_told", "_old_image")]
+    refused = F.coalesce(F.col("_told.refused"), F.lit(False)).alias("_refused")
+    return read.select(*kept, refused, F.col("_told.image").alias("_image"), "_old_image")
+
+
+def _again(image: Column, read: Column, columns: Sequence[ColumnShape]) -> Column | None:
+    """Texts that the JSON reader may have cut, from an image that is read a second time where a text of the first
+    reading is a fraction and a number in the image is long. None where no column is read as text."""
+    texts = [column for column in columns if isinstance(read_type(column), T.StringType)]
     if not texts:
-        return images
-    kept = [name for name in images.columns if name != "_read"]
-    some = outcome.some(fractions.is_fraction(F.col("_read")[column.name]) for column in texts)
-    image = F.when(some & fractions.has_long_number(F.col("_image_json")), F.col("_image_json"))
-    quoted = fractions.in_quotes(image, [column.name for column in texts])
-    again = images.select("*", _texts(quoted, texts).alias("_again"))
-    of_texts = {column.name for column in texts}
-
-    def field(name: str) -> Column:
-        told = F.col("_read")[name]
-        return _digits_of(told, F.col("_again")[name]) if name in of_texts else told
-
-    fields = F.struct(*[field(name).alias(name) for name in [*[c.name for c in shape.columns], names.REFUSED]])
-    return again.select(*kept, F.when(F.col("_read").isNotNull(), fields).alias("_read"))
+        return None
+    some = outcome.some(fractions.is_fraction(read[column.name]) for column in texts)
+    json = F.when(some & fractions.has_long_number(image), image)
+    return _texts(fractions.in_quotes(json, [column.name for column in texts]), texts)
 
 
 def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
@@ -154,18 +192,17 @@ def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     return F.when(json.isNotNull(), let(both, exact))
 
 
-def _prepared(images: DataFrame, shape: TableShape) -> DataFrame:
-    """Structs of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
-    floating = [c.name for c in shape.columns if isinstance(read_type(c), T.FloatType | T.DoubleType)]
-    # What is too large for the type is read as infinite; its text tells it from what is.
-    endless = outcome.some(is_infinite(F.col("_read")[name]) for name in floating)
-    refused = F.col("_read")[names.REFUSED].isNotNull() | F.coalesce(endless, F.lit(False))
-    image = F.when(refused, _from_texts(F.col("_image_json"), shape.columns)).otherwise(
-        _ready(F.col("_read"), shape.columns)
-    )
-    kept = [name for name in images.columns if name not in ("_read", "_read_before")]
-    before = _ready(F.col("_read_before"), shape.columns)
-    return images.select(*kept, refused.alias("_refused"), image.alias("_image"), before.alias("_old_image"))
+def _is_refused(read: Column, columns: Iterable[ColumnShape]) -> Column:
+    """Whether the JSON reader refused a value. What is too large for the type is read as infinite; its text tells it
+    from what is."""
+    floating = [c.name for c in columns if isinstance(read_type(c), T.FloatType | T.DoubleType)]
+    endless = outcome.some(is_infinite(read[name]) for name in floating)
+    return read[names.REFUSED].isNotNull() | F.coalesce(endless, F.lit(False))
+
+
+def _carried(image: Column, read: Column, again: Column | None, columns: Sequence[ColumnShape]) -> Column:
+    """A struct of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
+    return F.when(_is_refused(read, columns), _from_texts(image, columns)).otherwise(_ready(read, again, columns))
 
 
 def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
@@ -185,9 +222,16 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
     )
 
 
-def _ready(read: Column, columns: Iterable[ColumnShape]) -> Column:
-    """What the JSON reader gave, as conversions take it; null where the event carries none, or the reader refused."""
-    fields = [prepared(read[column.name], column).alias(column.name) for column in columns]
+def _ready(read: Column, again: Column | None, columns: Iterable[ColumnShape]) -> Column:
+    """What the JSON reader gave, as conversions take it; null where the event carries none, or the reader refused.
+    `again`: texts of a second reading, which the first one may have cut."""
+
+    def told(column: ColumnShape) -> Column:
+        value = read[column.name]
+        is_text = isinstance(read_type(column), T.StringType)
+        return value if again is None or not is_text else _digits_of(value, again[column.name])
+
+    fields = [prepared(told(column), column).alias(column.name) for column in columns]
     return F.when(read.isNotNull() & read[names.REFUSED].isNull(), F.struct(*fields))
 
 

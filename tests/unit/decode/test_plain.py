@@ -189,7 +189,7 @@ def known(keys: tuple[str, ...], time_zone: str) -> TableShape:
 
 def check_same(spark: SparkSession, table: TableShape, time_zone: str, number: int) -> None:
     changes = envelopes(spark, list(images(table, SEED, number)))
-    looked_at = _images(changes, table, time_zone).agg(F.count("_plain"), F.count("_image_json")).first()
+    looked_at = _images(changes, table, time_zone).agg(F.count("_look"), F.count("_image_json")).first()
     assert looked_at is not None
     assert 0.1 < looked_at[0] / looked_at[1] < 0.9  # there are both
     whole = [decode_rows(changes, table, spec(time_zone=time_zone), sooner) for sooner in (True, False)]
@@ -240,10 +240,10 @@ def test_plain_rows_are_read_in_one_look(spark: SparkSession) -> None:
     plain = told(plain_values(table))
     found = _images(envelopes(spark, [plain] * 3), table, "UTC")
     rows = found.orderBy("line").collect()
-    assert [row["_plain"] is not None for row in rows] == [True, True, True]
-    assert [row["_plain_before"] is not None for row in rows] == [False, True, False]
-    assert [row["_plain_fields"] for row in rows] == [None] * 3
-    assert rows[0]["_plain"]["c21"].isoformat() == "2023-11-14T22:13:20.123000"
+    assert [row["_look"] is not None for row in rows] == [True, True, True]
+    assert [row["_look_before"] is not None for row in rows] == [False, True, False]
+    assert [row["_look"]["fields"] for row in rows] == [None] * 3
+    assert rows[0]["_look"]["row"]["c21"].isoformat() == "2023-11-14T22:13:20.123000"
 
 
 def test_what_no_way_is_known_for_goes_through_all_steps() -> None:
