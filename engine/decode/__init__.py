@@ -18,6 +18,7 @@ from engine.decode import (
     debezium_avro,
     debezium_json,
     dts_avro,
+    key_changes,
     pairs,
     plain_rows,
     rows,
@@ -120,15 +121,27 @@ def as_delivered(envelopes: DataFrame) -> DataFrame:
     return envelopes.select(*[F.col("record").alias(name) if name == "text" else F.col(name) for name in kept])
 
 
-def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner: bool = True) -> DataFrame:
-    """The changes of one table, decoded: see `engine.decode.rows`."""
-    told = pairs.with_pairs(envelopes) if spec.source.format in pairs.FORMATS else envelopes
+def changes_key(form: str, declared: Mapping[str, tuple[str, ...] | None]) -> Column:
+    """Whether a record says, by itself or with another one, that a row gets another key, in a way that not all of its
+    format do: what is asked of all records before any is decoded.
+
+    Needs: the columns of ENVELOPE_COLUMNS. `declared`: the tables that specs name, and their keys.
+    """
+    return pairs.is_first() if form in pairs.FORMATS else key_changes.is_untold(form, declared)
+
+
+def decode_rows(
+    envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner: bool = True, moves: bool = True
+) -> DataFrame:
+    """The changes of one table, decoded: see `engine.decode.rows`. `moves`: false where no record `changes_key`."""
+    told = pairs.with_pairs(envelopes) if moves and spec.source.format in pairs.FORMATS else envelopes
     return rows.decode_rows(told, shape, spec, sooner)
 
 
 __all__ = [
     "envelopes",
     "discover",
+    "changes_key",
     "decode_rows",
     "control_rows",
     "transaction_rows",

@@ -73,22 +73,28 @@ def _parsed(lines: DataFrame) -> DataFrame:
         F.coalesce("_exact", line_of(F.col("text"), _LINE)).alias("_json"),
         F.when(F.col("_exact").isNull() & F.col("row_schema_json").isNull(), _uncut(F.col("text"))).alias("_uncut"),
     )
-    picked = parsed.select(
-        "*",
-        F.col("_json")["_line"].alias("_event"),
-        F.coalesce(_object("_uncut"), F.col("_json")["_line"]["payload"]).alias("_payload"),
-        F.col("_json")["_line"]["source_metadata"].alias("_meta"),
+    event, meta = F.col("_json")["_line"], F.col("_json")["_line"]["source_metadata"]
+    told, read_at = _clock(event["source_timestamp"]), _clock(event["read_timestamp"])
+    payload = event["payload"]
+    # Not the event itself: it holds the payload and the metadata, and every step would carry both twice.
+    return parsed.select(
+        "file",
+        "line",
+        "text",
+        "row_schema_json",
+        event["uuid"].alias("_uuid"),
+        event["stream_name"].alias("_stream"),
+        F.coalesce(_object("_uncut"), payload).alias("_payload"),
+        F.when(payload.isNull(), "payload is missing")
+        .when(~payload.startswith("{"), "payload is not an object")
+        .alias("_payload_problem"),
+        meta.alias("_meta"),
         is_unread(F.col("_json")).alias("_broken"),
-    )
-    event, meta = F.col("_event"), F.col("_meta")
-    told = _clock(event["source_timestamp"])
-    return picked.select(
-        "*",
         _source_kind(event, meta).alias("_kind"),
         F.upper(F.trim(meta["change_type"])).alias("_change"),
         told.alias("_told_ts"),
-        F.coalesce(told, _clock(event["read_timestamp"])).alias("commit_ts"),
-        _clock(event["read_timestamp"]).alias("ingest_ts"),
+        F.coalesce(told, read_at).alias("commit_ts"),
+        read_at.alias("ingest_ts"),
     )
 
 
@@ -217,7 +223,7 @@ def _keyed(placed: DataFrame) -> DataFrame:
 
 def _completed(placed: DataFrame) -> DataFrame:
     """The columns of every envelope."""
-    event, meta, kind = F.col("_event"), F.col("_meta"), F.col("_kind")
+    meta, kind = F.col("_meta"), F.col("_kind")
     owner = F.when(kind == MYSQL, meta["database"]).otherwise(meta["schema"])
     table = F.when(~_blank(meta["table"]), F.concat_ws(".", owner, meta["table"]))
     op = _op()
@@ -227,14 +233,14 @@ def _completed(placed: DataFrame) -> DataFrame:
         "kind": F.when(reason.isNotNull(), REJECT).otherwise(CHANGE),
         "reason": reason,
         "connector": F.concat(F.lit("datastream-"), kind),
-        "source": F.concat(F.lit("datastream-"), kind, F.lit(":"), F.coalesce(event["stream_name"], F.lit(""))),
+        "source": F.concat(F.lit("datastream-"), kind, F.lit(":"), F.coalesce("_stream", F.lit(""))),
         "table": table,
         "op": op,
         "origin": F.when(F.col("_is_read"), names.ORIGIN_SNAPSHOT).otherwise(names.ORIGIN_STREAM),
         "before_json": F.when(is_delete, payload),
         "after_json": F.when(~is_delete, payload),
         "schema_hash": F.when(F.col("row_schema_json").isNotNull(), F.xxhash64("row_schema_json")),
-        "event_id": event["uuid"],
+        "event_id": F.col("_uuid"),
         "tx_id": meta["tx_id"],
     }
     kept = ("file", "line", "text", "row_schema_json", "position", "commit_ts", "ingest_ts", "key_json")
@@ -285,14 +291,13 @@ def _names(listed: Column) -> Column:
 
 def _reject_reason(op: Column) -> Column:
     """Why an event cannot be a change; null where it can."""
-    event, meta = F.col("_event"), F.col("_meta")
+    meta = F.col("_meta")
     return (
         F.when(meta.isNull(), "source_metadata is missing: no event of Datastream")
         .when(F.col("_kind").isNull(), "source_metadata does not tell which database it is")
         .when(_blank(meta["table"]), "source_metadata.table is missing")
         .when(op.isNull(), F.concat(F.lit('unknown change_type "'), F.substring(F.col("_change"), 1, 20), F.lit('"')))
-        .when(event["payload"].isNull(), "payload is missing")
-        .when(~event["payload"].startswith("{"), "payload is not an object")
+        .when(F.col("_payload_problem").isNotNull(), F.col("_payload_problem"))
         .when(F.col("commit_ts").isNull(), "source_timestamp is missing or no time")
         .when(_is_untimed(), "a streamed change whose source_timestamp, which orders changes, is missing or no time")
         .when(~F.col("_is_read") & F.col("position").isNull(), "a streamed change without a position")

@@ -15,6 +15,11 @@ _MYSQL: Final = "datastream-mysql"
 _NOBODY: Final = "{}"
 
 
+def is_first() -> Column:
+    """Whether an event is the first half of a key change. Needs: position."""
+    return F.coalesce(F.col("position").endswith(_FIRST), F.lit(False))
+
+
 def with_pairs(envelopes: DataFrame) -> DataFrame:
     """The halves of key changes with each other's keys.
 

@@ -29,6 +29,7 @@ from pyspark.sql import functions as F
 from engine.jvm import CATALOG
 
 NUMBER_SEGMENT = f"{CATALOG}.number_segment"
+NUMBER_AT_END = f"{CATALOG}.number_at_end"
 EPOCH = "0000"
 SECOND_EPOCH = "0001"
 _MAX_FILE = 0xFFFFFFFF
@@ -62,7 +63,7 @@ def _number_between(sequence: Column, side: int) -> Column:
 
 def binlog(file: Column, pos: Column, row: Column) -> Column:
     """`file` text that ends in the file's number; `pos`, `row` whole numbers, a missing row is row 0."""
-    number = F.call_function(f"{CATALOG}.number_at_end", file)
+    number = F.call_function(NUMBER_AT_END, file)
     known = F.when(number.between(0, _MAX_FILE) & (pos >= 0), number)
     return _joined(_hex(known, 8), _hex(pos, 16), _hex(F.coalesce(row, F.lit(0)), 8))
 
@@ -188,7 +189,8 @@ def bytes_segment(value: Column) -> Column:
 def datastream_mysql(file: Column, pos: Column, moment: Column, half: Column) -> Column:
     """`file` text whose last digits are its number, `pos` its text; `moment` when the change was; `half` 0 for the
     first one of a pair at one position, else 1."""
-    number = F.regexp_extract(file, r"([0-9]+)[^0-9]*$", 1).try_cast("bigint")
+    others = F.regexp_extract(file, r"([0-9]+)[^0-9]+$", 1).try_cast("bigint")
+    number = F.coalesce(F.call_function(NUMBER_AT_END, file), others)
     known = F.when(number.between(0, _MAX_FILE), number)
     place = pos.try_cast("bigint")
     return _joined(_hex(known, 8), _hex(F.when(place > 0, place), 16), _moment(moment), half.cast("string"))

@@ -178,8 +178,8 @@ def decode_records(
     moves: bool = True,
 ) -> Decoded:
     """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has;
-    `tell_types`: false where it is known that no record says anything of its columns' types; `moves`: that none changes
-    a key which only the spec names.
+    `tell_types`: false where it is known that no record says anything of its columns' types; `moves`: that none
+    `changes_key`.
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
         SpecError: nobody says the key, or a column is called what the spec calls one of history.
@@ -192,7 +192,7 @@ def decode_records(
     refuse_taken_names(spec, shape.row_type)
     splits = moves and bool(spec.keys) and spec.source.format in DEBEZIUM
     told = key_changes.with_old_keys(events, shape.keys) if splits else events
-    rows = decode_rows(told, shape, spec).transform(hold_filters)
+    rows = decode_rows(told, shape, spec, moves=moves).transform(hold_filters)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)
         rows = keyless_changes(rows, shape, spec)

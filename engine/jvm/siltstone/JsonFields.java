@@ -42,12 +42,7 @@ final class JsonFields extends JsonCopy {
 
   /** Which field is called so; -1 where none is. */
   int indexOf(byte[] name) {
-    for (int i = 0; i < size; i++) {
-      if (Arrays.equals(names[i], name)) {
-        return i;
-      }
-    }
-    return -1;
+    return indexOf(name, 0, name.length);
   }
 
   /** Whether each of the names of other fields is one of these. */
@@ -58,6 +53,15 @@ final class JsonFields extends JsonCopy {
       }
     }
     return true;
+  }
+
+  /** Whether an object has a field of each of these names: looked at no further than to the last of them. False where not sure. */
+  boolean areAllIn(UTF8String object) {
+    try {
+      return new JsonFields(object).begins(this);
+    } catch (Unsure unsure) {
+      return false;
+    }
   }
 
   /** How many bytes they take at most: each with four quotes, a colon and a comma, or with the word null. */
@@ -96,6 +100,38 @@ final class JsonFields extends JsonCopy {
     if (mark != last || !isAtEnd()) {
       throw Unsure.UNSURE;
     }
+  }
+
+  private boolean begins(JsonFields wanted) throws Unsure {
+    int left = wanted.size;
+    boolean[] isFound = new boolean[left];
+    blanks();
+    int mark = opened('{', '}');
+    while (left > 0 && mark == ',') {
+      blanks();
+      int start = name();
+      int which = wanted.indexOf(text, start, at - 1);
+      if (which >= 0 && !isFound[which]) {
+        isFound[which] = true;
+        left--;
+      }
+      blanks();
+      expect(':');
+      blanks();
+      copied(at, 0);
+      blanks();
+      mark = take();
+    }
+    return left == 0;
+  }
+
+  private int indexOf(byte[] bytes, int start, int end) {
+    for (int i = 0; i < size; i++) {
+      if (JsonType.same(names[i], bytes, start, end)) {
+        return i;
+      }
+    }
+    return -1;
   }
 
   private void add(byte[] name, byte[] value) throws Unsure {

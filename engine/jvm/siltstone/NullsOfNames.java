@@ -6,7 +6,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A function (JSON array of names, JSON object): an object with a null of each name, once, where the other object has a field
- * of each; null where that is not so, and where `JsonFields` is not sure.
+ * of each, looked at no further than to the last of them; null where that is not so, and where `JsonFields` is not sure.
  */
 public final class NullsOfNames extends Scalar {
   static final String NAME = "nulls_of_names";
@@ -20,8 +20,7 @@ public final class NullsOfNames extends Scalar {
       return null;
     }
     JsonFields named = JsonFields.ofNames(listed);
-    JsonFields there = named == null || named.size == 0 ? null : JsonFields.of(object);
-    if (there == null || !there.haveAllOf(named)) {
+    if (named == null || named.size == 0 || !named.areAllIn(object)) {
       return null;
     }
     JsonWriter writer = new JsonWriter(named.mostBytes());

@@ -104,7 +104,15 @@ def test_keys_are_named_where_the_payload_has_them(spark: SparkSession) -> None:
         ('["id",null]', '{"id":1}'): None,
         ('["id"', '{"id":1}'): None,
         ('["id"]x', '{"id":1}'): None,
-        ('["id"]', '{"id":1,"a":{}}'): None,
+        ('["id"]', '{"id":1,"a":{}}'): '{"id":null}',
+        ('["id"]', '{"a":{"b":[1,{"id":2}]},"id":1}'): '{"id":null}',
+        ('["id"]', '{"a":{"id":2}}'): None,
+        (
+            '["id"]',
+            '{"id":1,"a":',
+        ): '{"id":null}',  # of an object that is none, too: the name is spelled as it is listed
+        ('["id"]', '{"a":tru,"id":1}'): None,
+        ('["id","a"]', '{"id":1,"id":2}'): None,
         ('["café"]', '{"café":1}'): '{"café":null}',
     }
     rows = local_frame(spark, [{"names": n, "row": r} for n, r in told], "names string, row string")
