@@ -99,8 +99,8 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
     is_inner = line["value"].isNotNull()
     malformed = is_malformed(F.col("_json")) | (is_inner & is_malformed(F.col("_inner")))
     told, data, key = (F.when(is_inner, inner[name]).otherwise(line[name]) for name in ("meta", "data", "key"))
-    meta = told.withField("seq", values.whole_number(told["seq"])).withField("size", values.whole_number(told["size"]))
-    uncounted = some(told[name].isNotNull() & meta[name].isNull() for name in _COUNTS)
+    counts = {name: values.whole_number(told[name]) for name in _COUNTS}
+    uncounted = some(told[name].isNotNull() & count.isNull() for name, count in counts.items())
     only = next(iter(declared)) if len(declared) == 1 else None
     return parsed.select(
         "file",
@@ -109,11 +109,12 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
         (malformed | uncounted | (line.isNull() & (F.trim("text") != "null")) | (is_inner & inner.isNull())).alias(
             "_broken"
         ),
-        meta.alias("_meta"),
+        told.alias("_meta"),
+        *[count.alias(f"_{name}") for name, count in counts.items()],
         F.when(data.startswith("{"), data).alias("_data"),
         F.when(key.startswith("{"), key).alias("_key"),
-        F.coalesce(meta["table"], F.lit(only)).alias("table"),
-        shareplex_kinds.word(meta["op"]).alias("_word"),
+        F.coalesce(told["table"], F.lit(only)).alias("table"),
+        shareplex_kinds.word(told["op"]).alias("_word"),
         line["topic"].alias("channel"),
         line["partition"].alias("kafka_partition"),
         line["offset"].alias("kafka_offset"),
@@ -151,7 +152,7 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     """Where each change stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
     scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
-    sequence = F.coalesce(meta["seq"], F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
+    sequence = F.coalesce("_seq", F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
     place = by_coordinates(source) if is_lacking else position.shareplex(scn, meta["trans"], sequence)
     seated = operations.select(
         "*", sequence.alias("_sequence"), place.alias("_place"), micros(meta["time"]).alias("commit_ts")
@@ -236,6 +237,6 @@ def _completed(halves: DataFrame) -> DataFrame:
 
 def _announced(meta: Column) -> Column:
     """How many operations the transaction has: `size`, or what stands behind the slash of `idx`."""
-    size = F.coalesce(meta["size"], F.regexp_extract(meta["idx"], "/([0-9]+)$", 1).try_cast("bigint"))
+    size = F.coalesce("_size", F.regexp_extract(meta["idx"], "/([0-9]+)$", 1).try_cast("bigint"))
     others = [F.lit(None).cast(field.dataType).alias(field.name) for field in ANNOUNCED_TYPE if field.name != "size"]
     return F.when(size.isNotNull(), F.struct(size.alias("size"), *others))
