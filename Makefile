@@ -17,7 +17,7 @@ demo: java $(READY)
 	@$(VENV)/bin/siltstone demo
 
 test: java $(READY)
-	@$(VENV)/bin/python -m pytest
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile
 
 test-long: java $(READY)
 	@$(VENV)/bin/python -m tests.long
