@@ -121,9 +121,9 @@ def as_delivered(envelopes: DataFrame) -> DataFrame:
     return envelopes.select(*[F.col("record").alias(name) if name == "text" else F.col(name) for name in kept])
 
 
-def changes_key(form: str, declared: Mapping[str, tuple[str, ...] | None]) -> Column:
-    """Whether a record says, by itself or with another one, that a row gets another key, in a way that not all of its
-    format do: what is asked of all records before any is decoded.
+def tell_moves(form: str, declared: Mapping[str, tuple[str, ...] | None]) -> Column:
+    """Whether a record says, by itself or with another one, that a row gets another key, and decoding has to look for
+    it: asked of all records before any is decoded.
 
     Needs: the columns of ENVELOPE_COLUMNS. `declared`: the tables that specs name, and their keys.
     """
@@ -133,7 +133,8 @@ def changes_key(form: str, declared: Mapping[str, tuple[str, ...] | None]) -> Co
 def decode_rows(
     envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner: bool = True, moves: bool = True
 ) -> DataFrame:
-    """The changes of one table, decoded: see `engine.decode.rows`. `moves`: false where no record `changes_key`."""
+    """The changes of one table, decoded: see `engine.decode.rows`. `moves`: false where it is known that no
+    record of them tells a move (`tell_moves`)."""
     told = pairs.with_pairs(envelopes) if moves and spec.source.format in pairs.FORMATS else envelopes
     return rows.decode_rows(told, shape, spec, sooner)
 
@@ -141,7 +142,7 @@ def decode_rows(
 __all__ = [
     "envelopes",
     "discover",
-    "changes_key",
+    "tell_moves",
     "decode_rows",
     "control_rows",
     "transaction_rows",

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, changes_key, envelopes
+from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes, tell_moves
 from engine.decode.look import tell_types
 from engine.decode.outcome import some
 from engine.errors import SourceError, SpecError
@@ -210,7 +210,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     delivery.known_again = found.where(is_again) if form.withdraws else None
     of_new = [entry for entry in counted if entry.pending not in context]
     delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, delivery.records, of_new)}
-    moves = changes_key(delivery.source.format, delivery.declared)
+    moves = tell_moves(delivery.source.format, delivery.declared)
     delivery.classes = classes_of(delivery.records, form.fans_out, moves)
 
 
@@ -275,7 +275,7 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
 
 def classes_of(records: DataFrame, fans_out: bool, moves: Column | None = None) -> list[Row]:
     """The records counted by kind, table and file, with their greatest commit time, whether any tells its types, and
-    what `evidence` asks of them. `moves`: which of them `changes_key`; whether any does is told."""
+    what `evidence` asks of them. `moves`: which of them tell a move; whether any does is told."""
     number = F.count_distinct("line") if fans_out else F.count("*")
     greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
     types = F.max(tell_types()).alias("tell_types")

@@ -178,8 +178,8 @@ def decode_records(
     moves: bool = True,
 ) -> Decoded:
     """Decode a table's records as its spec says, lazily but for its shape. `known`: the columns that `changes` has;
-    `tell_types`: false where it is known that no record says anything of its columns' types; `moves`: that none
-    `changes_key`.
+    `tell_types`: false where it is known that no record says anything of its columns' types; `moves`: that none tells
+    a move (`tell_moves`).
 
     Raises: SchemaEvolutionError: the events carry a schema change that the spec does not allow.
         SpecError: nobody says the key, or a column is called what the spec calls one of history.

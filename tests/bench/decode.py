@@ -26,7 +26,7 @@ from pyspark.sql import types as T
 from rich.console import Console
 from rich.table import Table as Printed
 
-from engine.decode import changes_key, decode_rows, discover, envelopes
+from engine.decode import decode_rows, discover, envelopes, tell_moves
 from engine.inputs.listing import Look
 from engine.inputs.pending import pending_files
 from engine.run.records import read_records, source_files
@@ -109,7 +109,7 @@ class Bench:
         shape = discover(mine, spec)
         declared = {spec.table: spec.keys}
         # What a run is told by the look at all records that counts them.
-        moves = not mine.where(changes_key(spec.source.format, declared)).isEmpty()
+        moves = not mine.where(tell_moves(spec.source.format, declared)).isEmpty()
         paths = [file.path for file in files]
         empty_lines, empty = (frame.where(F.rand() < 0).localCheckpoint() for frame in (lines, mine))
         reader = self.json_reader(lines) if is_lines else lambda: self.spark.read.format("avro").load(paths)
