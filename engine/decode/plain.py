@@ -66,9 +66,9 @@ def plain_row(image: Column, schema_hash: Column, shape: TableShape, time_zone: 
     """Of a plain image `row`, as it is stored, before its masks, and `fields`: the columns that are there, null where
     all are. Null for every other image."""
     kind = row_and_fields(shape)
-    if not is_ever_plain(shape, time_zone):
-        return F.lit(None).cast(kind)
     plans = plans_of(shape, time_zone)
+    if not any(plans.values()):
+        return F.lit(None).cast(kind)
     plan = F.lit(plans.pop(None)).cast("string")
     for number, other in plans.items():
         plan = F.when(schema_hash == F.lit(number), F.lit(other).cast("string")).otherwise(plan)

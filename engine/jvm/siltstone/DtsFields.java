@@ -75,10 +75,7 @@ final class DtsFields {
       if (indexOf(names[i]) < i) {
         throw Unsure.UNSURE; // two of one name
       }
-      JsonWriter label = new JsonWriter(names[i].length);
-      label.quoted(names[i], 0, names[i].length);
-      label.put(':');
-      labels[i] = label.text().getBytes();
+      labels[i] = JsonWriter.label(names[i]);
       code = XXH64.hashInt(numbers[i], hashed(names[i], code));
     }
     hash = code;

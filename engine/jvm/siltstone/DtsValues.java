@@ -28,7 +28,6 @@ final class DtsValues {
   static final int KINDS = 13; // and null
   private static final int JSONB = 3802;
   private static final String BYTES_MARK = "\"\\u0000bytes:"; // as engine.decode.conversion has it, in JSON
-  private static final long A_SECOND = 1000000; // microseconds
   private static final int PARTS = 7; // of a DateTime: from the year to the fraction
 
   /** What there is to say of a value beside its column's type. */
@@ -260,27 +259,11 @@ final class DtsValues {
     if (!has(1, 2) || !isTwo(parts[1]) || !isTwo(parts[2])) {
       throw Unsure.UNSURE;
     }
-    date(parts[0], parts[1], parts[2]);
+    Times.date(json, parts[0], parts[1], parts[2]);
     if (hasClock) {
       json.put(' ');
       clock();
     }
-  }
-
-  private void date(int year, int month, int day) {
-    json.padded(year, 4);
-    json.put('-');
-    json.padded(month, 2);
-    json.put('-');
-    json.padded(day, 2);
-  }
-
-  private void timeOfDay(long hour, long minute, long second) {
-    json.padded(hour, 2);
-    json.put(':');
-    json.padded(minute, 2);
-    json.put(':');
-    json.padded(second, 2);
   }
 
   private static boolean isTwo(int number) {
@@ -291,14 +274,14 @@ final class DtsValues {
     if (!has(3, 5) || parts[3] < 0 || parts[4] < 0 || parts[4] > 59 || parts[5] < 0 || parts[5] > 61) {
       throw Unsure.UNSURE;
     }
-    timeOfDay(parts[3], parts[4], parts[5]);
+    Times.timeOfDay(json, parts[3], parts[4], parts[5]);
     json.put('.');
     json.padded(micros(), 6);
   }
 
   private int micros() throws Unsure {
     int micros = nanos ? parts[6] / 1000 : parts[6];
-    if (parts[6] < 0 || micros >= A_SECOND) {
+    if (parts[6] < 0 || micros >= Times.SECOND) {
       throw Unsure.UNSURE;
     }
     return micros;
@@ -330,26 +313,12 @@ final class DtsValues {
 
   /** In UTC, of the years 2 to 9998. */
   private void instant(long seconds, int micros) throws Unsure {
-    long whole = seconds + Math.floorDiv(micros, (int) A_SECOND);
+    long whole = seconds + Math.floorDiv(micros, (int) Times.SECOND);
     long day = Math.floorDiv(whole, 86400L);
     if (day < Times.FIRST_DAY + 366 || day > Times.LAST_DAY - 366) {
       throw Unsure.UNSURE;
     }
-    LocalDate date = LocalDate.ofEpochDay(day);
-    long second = whole - day * 86400;
-    date(date.getYear(), date.getMonthValue(), date.getDayOfMonth());
-    json.put(' ');
-    timeOfDay(second / 3600, second / 60 % 60, second % 60);
-    int rest = Math.floorMod(micros, (int) A_SECOND);
-    if (rest > 0) {
-      int width = 6;
-      while (rest % 10 == 0) {
-        rest /= 10;
-        width--;
-      }
-      json.put('.');
-      json.padded(rest, width);
-    }
+    Times.moment(json, seconds * Times.SECOND + micros);
   }
 
   // --- what the values say of their columns --------------------------------------------------------------------------

@@ -36,7 +36,7 @@ final class JsonType {
   final byte[][] leftOut;
   /** Of what is read as it is to be stored: how. */
   final Stored stored;
-  private byte[][] openings;
+  private byte[][] labels;
 
   private JsonType(int kind, byte[][] names, JsonType[] fields, int width, int precision, int scale) {
     this(kind, names, fields, width, precision, scale, null, null);
@@ -110,20 +110,16 @@ final class JsonType {
     return can;
   }
 
-  /** What stands before the value of each field in the text of an object. */
-  byte[][] openings() throws Unsure {
-    if (openings == null) {
+  /** What stands before the values of the fields in the text of an object. */
+  byte[][] labels() throws Unsure {
+    if (labels == null) {
       byte[][] made = new byte[names.length][];
       for (int i = 0; i < made.length; i++) {
-        JsonWriter opening = new JsonWriter(names[i].length + A_VALUE);
-        opening.put(i == 0 ? '{' : ',');
-        opening.quoted(names[i], 0, names[i].length);
-        opening.put(':');
-        made[i] = opening.text().getBytes();
+        made[i] = JsonWriter.label(names[i]);
       }
-      openings = made;
+      labels = made;
     }
-    return openings;
+    return labels;
   }
 
   /** How many bytes the text of an object most likely takes. */

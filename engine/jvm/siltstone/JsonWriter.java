@@ -44,6 +44,14 @@ final class JsonWriter {
     return text();
   }
 
+  /** A name as it stands before a value. */
+  static byte[] label(byte[] name) throws Unsure {
+    JsonWriter label = new JsonWriter(name.length + 1);
+    label.quoted(name, 0, name.length);
+    label.put(':');
+    return label.text().getBytes();
+  }
+
   /** All that was written. */
   UTF8String text() {
     return UTF8String.fromBytes(out, 0, size);

@@ -158,18 +158,7 @@ final class Times {
   static void moment(JsonWriter to, long micros) {
     long day = Math.floorDiv(micros, DAY);
     long ofDay = micros - day * DAY;
-    // Years that begin with March: the day that a leap year has more is the last one.
-    long days = day + TO_MARCH_OF_YEAR_0;
-    long era = Math.floorDiv(days, DAYS_OF_400_YEARS);
-    long ofEra = days - era * DAYS_OF_400_YEARS;
-    long years = (ofEra - ofEra / 1460 + ofEra / 36524 - ofEra / 146096) / 365;
-    long ofYear = ofEra - (365 * years + years / 4 - years / 100);
-    long month = (5 * ofYear + 2) / 153;
-    to.padded(era * 400 + years + (month > 9 ? 1 : 0), 4);
-    to.put('-');
-    to.padded(month > 9 ? month - 9 : month + 3, 2);
-    to.put('-');
-    to.padded(ofYear - (153 * month + 2) / 5 + 1, 2);
+    date(to, day);
     to.put(' ');
     timeOfDay(to, ofDay / SECOND);
     long fraction = ofDay % SECOND;
@@ -184,11 +173,35 @@ final class Times {
     }
   }
 
+  /** Days since 1970 as a date. */
+  static void date(JsonWriter to, long day) {
+    // Years that begin with March: the day that a leap year has more is the last one.
+    long days = day + TO_MARCH_OF_YEAR_0;
+    long era = Math.floorDiv(days, DAYS_OF_400_YEARS);
+    long ofEra = days - era * DAYS_OF_400_YEARS;
+    long years = (ofEra - ofEra / 1460 + ofEra / 36524 - ofEra / 146096) / 365;
+    long ofYear = ofEra - (365 * years + years / 4 - years / 100);
+    long month = (5 * ofYear + 2) / 153;
+    date(to, era * 400 + years + (month > 9 ? 1 : 0), month > 9 ? month - 9 : month + 3, ofYear - (153 * month + 2) / 5 + 1);
+  }
+
+  static void date(JsonWriter to, long year, long month, long day) {
+    to.padded(year, 4);
+    to.put('-');
+    to.padded(month, 2);
+    to.put('-');
+    to.padded(day, 2);
+  }
+
   private static void timeOfDay(JsonWriter to, long seconds) {
-    to.padded(seconds / 3600, 2);
+    timeOfDay(to, seconds / 3600, seconds / 60 % 60, seconds % 60);
+  }
+
+  static void timeOfDay(JsonWriter to, long hour, long minute, long second) {
+    to.padded(hour, 2);
     to.put(':');
-    to.padded(seconds / 60 % 60, 2);
+    to.padded(minute, 2);
     to.put(':');
-    to.padded(seconds % 60, 2);
+    to.padded(second, 2);
   }
 }

@@ -1,7 +1,5 @@
 package siltstone;
 
-import java.time.LocalDate;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
@@ -17,7 +15,6 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 public final class WriteJson extends Scalar {
   static final String NAME = "write_json";
-  private static final int LAST_YEAR = 9999;
 
   private final StructType type;
   private transient JsonType json;
@@ -59,9 +56,10 @@ public final class WriteJson extends Scalar {
   }
 
   private static void write(InternalRow row, JsonType type, JsonWriter to) throws Unsure {
-    byte[][] openings = type.openings();
+    byte[][] labels = type.labels();
     for (int i = 0; i < type.width; i++) {
-      to.raw(openings[i]);
+      to.put(i == 0 ? '{' : ',');
+      to.raw(labels[i]);
       write(row, i, type.fields[i], to);
     }
     if (type.width == 0) {
@@ -110,7 +108,9 @@ public final class WriteJson extends Scalar {
         to.base64(from.getBinary(i));
         return;
       case JsonType.DATE:
-        to.quoted(UTF8String.fromString(day(from.getInt(i))));
+        to.put('"');
+        Times.date(to, Times.days(from.getInt(i)).intValue());
+        to.put('"');
         return;
       case JsonType.OBJECT:
         write(from.getStruct(i, type.width), type, to);
@@ -132,14 +132,5 @@ public final class WriteJson extends Scalar {
       to.backTo(before);
       to.quoted(UTF8String.fromString(text.toString()));
     }
-  }
-
-  /** The day of a year of four digits. */
-  private static String day(int days) throws Unsure {
-    LocalDate day = LocalDate.ofEpochDay(days);
-    if (day.getYear() < 1 || day.getYear() > LAST_YEAR) {
-      throw Unsure.UNSURE;
-    }
-    return day.toString();
   }
 }
