@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from json import dumps
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import fractions, outcome
@@ -24,11 +23,11 @@ from engine.decode.conversion import (
 )
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
-from engine.decode.parsing import struct_of, struct_or_text
 from engine.decode.plain import is_ever_plain, plain_row, row_and_fields
+from engine.decode.reading import at_once, exact_texts, from_texts, step_by_step
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
-from engine.decode.values import is_infinite, let
+from engine.decode.values import let
 from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
 
@@ -59,8 +58,8 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner
     zone, is_exact = spec.source.time_zone, spec.source.format in fractions.FORMATS
     images = envelopes.transform(_images, shape, zone, sooner)
     # Where most images are plain, the others are read within one projection: each one more copies every row.
-    at_once = sooner and is_ever_plain(shape, zone)
-    carried = images.transform(_at_once if at_once else _step_by_step, shape, is_exact)
+    read = at_once if sooner and is_ever_plain(shape, zone) else step_by_step
+    carried = images.transform(read, shape, is_exact)
     given = Circumstances(zone, F.col("schema_hash"), F.col("_mysql"))
     values = carried.transform(_values, shape, given)
     found = values.transform(_findings, shape, given).transform(_details, shape)
@@ -91,126 +90,12 @@ def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: boo
     )
 
 
-def _seen(images: DataFrame) -> list[Column]:
-    """What stays of the images when they are read: all but the texts of images before, and what was plainly read."""
-    kept = [F.col(name) for name in images.columns if name not in ("_before_json", "_look", "_look_before")]
-    return [
-        *kept,
-        F.col("_look.row").alias("_plain"),
-        F.col("_look.fields").alias("_plain_fields"),
-        F.col("_look_before.row").alias("_plain_before"),
-    ]
-
-
-def _others() -> tuple[Column, Column]:
-    """The texts of images, and of images before, that are not plain."""
-    image = F.when(F.col("_look").isNull(), F.col("_image_json"))
-    return image, F.when(F.col("_look_before").isNull(), F.col("_before_json"))
-
-
-def _step_by_step(images: DataFrame, shape: TableShape, is_exact: bool) -> DataFrame:
-    """What images carry that are not plain, ready to be converted, as the JSON reader gives it; and whether it refused.
-
-    `is_exact`: the reader may have cut texts.
-    """
-    json, old_json = (_read(text, shape.columns) for text in _others())
-    read = images.select(*_seen(images), json.alias("_read"), old_json.alias("_old_read"))
-    kept = [name for name in read.columns if name not in ("_read", "_old_read")]
-    again = _again(F.col("_image_json"), F.col("_read"), shape.columns) if is_exact else None
-    if again is not None:
-        read, again = read.select("*", again.alias("_again")), F.col("_again")
-    return read.select(
-        *kept,
-        _is_refused(F.col("_read"), shape.columns).alias("_refused"),
-        _carried(F.col("_image_json"), F.col("_read"), again, shape.columns).alias("_image"),
-        _ready(F.col("_old_read"), None, shape.columns).alias("_old_image"),
-    )
-
-
-def _at_once(images: DataFrame, shape: TableShape, is_exact: bool) -> DataFrame:
-    """The same, interpreted."""
-    columns = shape.columns
-
-    def told(json: Column, read: Column, again: Column | None) -> Column:
-        carried = _carried(json, read, again, columns)
-        return F.struct(_is_refused(read, columns).alias("refused"), carried.alias("image"))
-
-    def found(json: Column, read: Column) -> Column:
-        again = _again(json, read, columns) if is_exact else None
-        return told(json, read, None) if again is None else let(again, lambda quoted: told(json, read, quoted))
-
-    json, old_json = _others()
-    told_of = F.when(json.isNotNull(), let(_read(json, columns), lambda read: found(json, read)))
-    old = F.when(old_json.isNotNull(), let(_read(old_json, columns), lambda read: _ready(read, None, columns)))
-    read = images.select(*_seen(images), told_of.alias("_told"), old.alias("_old_image"))
-    kept = [name for name in read.columns if name not in ("_told", "_old_image")]
-    refused = F.coalesce(F.col("_told.refused"), F.lit(False)).alias("_refused")
-    return read.select(*kept, refused, F.col("_told.image").alias("_image"), "_old_image")
-
-
-def _again(image: Column, read: Column, columns: Sequence[ColumnShape]) -> Column | None:
-    """Texts that the JSON reader may have cut, from an image that is read a second time where a text of the first
-    reading is a fraction and a number in the image is long. None where no column is read as text."""
-    texts = [column for column in columns if isinstance(read_type(column), T.StringType)]
-    if not texts:
-        return None
-    some = outcome.some(fractions.is_fraction(read[column.name]) for column in texts)
-    json = F.when(some & fractions.has_long_number(image), image)
-    return _texts(fractions.in_quotes(json, [column.name for column in texts]), texts)
-
-
-def _read(json: Column, columns: Iterable[ColumnShape]) -> Column:
-    fields = [T.StructField(column.name, read_type(column)) for column in columns]
-    schema = T.StructType([*fields, T.StructField(names.REFUSED, T.StringType())])
-    return struct_or_text(json, schema)
-
-
-def _digits_of(told: Column, quoted: Column) -> Column:
-    """A text, from a second reading where the first may have cut it; 1.10 is 1.1, whatever numbers stand beside it."""
-    return F.when(fractions.is_fraction(told) & fractions.has_long_number(quoted), quoted).otherwise(told)
-
-
-def _texts(json: Column, columns: Iterable[ColumnShape]) -> Column:
-    return struct_of(json, T.StructType([T.StructField(column.name, T.StringType()) for column in columns]))
-
-
-def _exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
-    """The same, with fractions to their last digit: where one is long, all is parsed again with these in quotes."""
-
-    def digits(both: Column, column: ColumnShape) -> Column:
-        plain, quoted = both["plain"][column.name], both["quoted"][column.name]
-        if isinstance(read_type(column), T.StringType):
-            return _digits_of(plain, quoted)
-        return F.when(fractions.is_fraction(plain), F.coalesce(quoted, plain)).otherwise(plain)
-
-    def exact(both: Column) -> Column:
-        return F.when(both["plain"].isNotNull(), F.struct(*[digits(both, c).alias(c.name) for c in columns]))
-
-    named = [column.name for column in columns]
-    quoted = F.when(fractions.may_be_cut(json, named), fractions.in_quotes(json, named))
-    both = F.struct(_texts(json, columns).alias("plain"), _texts(quoted, columns).alias("quoted"))
-    return F.when(json.isNotNull(), let(both, exact))
-
-
-def _is_refused(read: Column, columns: Iterable[ColumnShape]) -> Column:
-    """Whether the JSON reader refused a value. What is too large for the type is read as infinite; its text tells it
-    from what is."""
-    floating = [c.name for c in columns if isinstance(read_type(c), T.FloatType | T.DoubleType)]
-    endless = outcome.some(is_infinite(read[name]) for name in floating)
-    return read[names.REFUSED].isNotNull() | F.coalesce(endless, F.lit(False))
-
-
-def _carried(image: Column, read: Column, again: Column | None, columns: Sequence[ColumnShape]) -> Column:
-    """A struct of what the event carried, ready to be converted; from texts where the JSON reader refused a value."""
-    return F.when(_is_refused(read, columns), _from_texts(image, columns)).otherwise(_ready(read, again, columns))
-
-
 def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
     """Structs of stored values beside those of what the event carried, and the keys beside the images. Masks come
     later."""
     nothing = F.col("_plain").isNull() & F.col("_image").isNull()
     lacking = outcome.some(F.col("_plain")[key].isNull() & F.col("_image")[key].isNull() for key in shape.keys)
-    keys = {name: _from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
+    keys = {name: from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
     keys["_key"] = F.when(lacking | nothing, keys["_key"])
     kept = [name for name in prepared.columns if name not in ("_plain", "_plain_before")]
     return prepared.select(
@@ -220,29 +105,6 @@ def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> Dat
         F.coalesce(F.col("_plain_before"), _converted("_old_image", shape, shape.columns, given)).alias("_before"),
         *[key.alias(name) for name, key in keys.items()],
     )
-
-
-def _ready(read: Column, again: Column | None, columns: Iterable[ColumnShape]) -> Column:
-    """What the JSON reader gave, as conversions take it; null where the event carries none, or the reader refused.
-    `again`: texts of a second reading, which the first one may have cut."""
-
-    def told(column: ColumnShape) -> Column:
-        value = read[column.name]
-        is_text = isinstance(read_type(column), T.StringType)
-        return value if again is None or not is_text else _digits_of(value, again[column.name])
-
-    fields = [prepared(told(column), column).alias(column.name) for column in columns]
-    return F.when(read.isNotNull() & read[names.REFUSED].isNull(), F.struct(*fields))
-
-
-def _from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
-    """The same of an image all of whose values are read as texts; few are."""
-
-    def ready(texts: Column) -> Column:
-        fields = [prepared(loosened(texts[c.name], read_type(c), counts(c)), c).alias(c.name) for c in columns]
-        return F.when(texts.isNotNull(), F.struct(*fields))
-
-    return F.when(json.isNotNull(), let(_exact_texts(json, columns), ready))
 
 
 def _converted(struct: str, shape: TableShape, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
@@ -346,7 +208,7 @@ def _losses(shape: TableShape) -> Column:
     def named(fates: Column, kind: str) -> Column:
         return outcome.names_where((c.name, fates[c.name] == kind) for c in columns).alias(kind)
 
-    loose = _exact_texts(F.when(F.col("_refused"), F.col("_image_json")), columns)
+    loose = exact_texts(F.when(F.col("_refused"), F.col("_image_json")), columns)
     return let(let(loose, texts), sorted_out)
 
 
@@ -381,7 +243,7 @@ def _of_other_half(shape: TableShape, given: Circumstances) -> Column:
         return F.when(told != "", F.concat(told, F.lit(" (in the other half of the key change)")))
 
     json = F.coalesce("_new_key_json", "_old_key_json")
-    return F.when(json.isNotNull(), let(_exact_texts(json, shape.columns), problem))
+    return F.when(json.isNotNull(), let(exact_texts(json, shape.columns), problem))
 
 
 def _misfit(text: Column, column: ColumnShape, is_key: bool, given: Circumstances) -> Column:
