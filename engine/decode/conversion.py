@@ -389,8 +389,12 @@ def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column
             exact = F.when(text.startswith("{"), exact).otherwise(fixed)
 
     def is_long(digits: Column) -> Column:
-        whole, places = values.extent(digits)
+        unfit = digits.isNotNull() & values.decimal_text(digits, widest).isNull()
+        return unfit & values.let(values.extent(digits), is_wide)
+
+    def is_wide(extent: Column) -> Column:
+        whole, places = extent["before"], extent["behind"]
         too_many = (whole > values.DECIMAL_DIGITS - widest.scale) | (whole + places > values.DECIMAL_DIGITS)
-        return digits.isNotNull() & values.decimal_text(digits, widest).isNull() & F.coalesce(too_many, F.lit(True))
+        return F.coalesce(too_many, F.lit(True))
 
     return values.let(exact, is_long)

@@ -74,7 +74,7 @@ def split_key_changes(decoded: DataFrame, shape: TableShape) -> DataFrame:
     fields = halves.schema["_half"].dataType.fieldNames()  # type: ignore[attr-defined]
     names_of = [*decoded.columns, _IS_HALF]
     split = halves.select(*[F.col("_half")[n].alias(n) if n in fields else F.col(n) for n in names_of])
-    own = F.when(F.col(_IS_HALF), content_hash(shape, "row")).otherwise(F.col("content_hash"))
+    own = F.when(F.col(_IS_HALF), content_hash(F.col, shape, "row")).otherwise(F.col("content_hash"))
     return split.withColumn("content_hash", own).drop(_IS_HALF)
 
 

@@ -26,6 +26,7 @@ from engine.decode import fractions
 from engine.decode.cut import BEYOND_MICROS, can_be_cut
 from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
+from engine.decode.steps import Of
 from engine.decode.values import let
 from engine.schema.evolve import MAX_DIGITS
 
@@ -46,94 +47,100 @@ def names_where(conditions: Iterable[tuple[str, Column]]) -> Column:
     return F.array_compact(F.array(*[F.when(condition, name) for name, condition in conditions]))
 
 
-def row(shape: TableShape) -> Column:
+def losses_type(shape: TableShape) -> T.StructType:
+    """The type of `_losses`."""
+    texts = T.StructType([T.StructField(column.name, T.StringType()) for column in shape.columns])
+    return T.StructType(
+        [T.StructField("text", texts), *[T.StructField(kind, T.ArrayType(T.StringType())) for kind in FATES]]
+    )
+
+
+def row(of: Of, shape: TableShape) -> Column:
     """The stored row: null for a truncate, the keys alone for a delete that carries no more."""
-    in_image = {c.name: F.col("_row")[c.name] for c in shape.columns}
-    in_key = {c.name: F.col("_key_values")[c.name] for c in shape.key_columns}
+    in_image = {c.name: of("_row")[c.name] for c in shape.columns}
+    in_key = {c.name: of("_key_values")[c.name] for c in shape.key_columns}
     values = {
         name: F.coalesce(value, in_key[name]) if name in shape.keys else value for name, value in in_image.items()
     }
     made = F.struct(*[masked(values[c.name], c).alias(c.name) for c in shape.columns])
-    is_truncate = F.col("op") == names.OP_TRUNCATE
+    is_truncate = of("op") == names.OP_TRUNCATE
     if any(column.mask is not None for column in shape.columns):
         return F.when(~is_truncate, made)
-    has_keys = reduce(and_, [in_image[name].isNotNull() for name in shape.keys], F.col("_row").isNotNull())
-    return F.when(is_truncate, None).when(has_keys, F.col("_row")).otherwise(made)
+    has_keys = reduce(and_, [in_image[name].isNotNull() for name in shape.keys], of("_row").isNotNull())
+    return F.when(is_truncate, None).when(has_keys, of("_row")).otherwise(made)
 
 
-def key(shape: TableShape) -> Column:
+def key(of: Of, shape: TableShape) -> Column:
     """The key columns: the image's, else those beside it; a keyless table's key is the whole row."""
-    in_image, in_key = F.col("_row"), F.col("_key_values")
+    in_image, in_key = of("_row"), of("_key_values")
     columns = [
         masked(F.coalesce(in_image[c.name], in_key[c.name]) if shape.keys else in_image[c.name], c).alias(c.name)
         for c in shape.key_columns
     ]
-    return F.when(F.col("op") != names.OP_TRUNCATE, F.struct(*columns))
+    return F.when(of("op") != names.OP_TRUNCATE, F.struct(*columns))
 
 
-def masked_struct(values: str, columns: Sequence[ColumnShape]) -> Column:
+def masked_struct(values: Column, columns: Sequence[ColumnShape]) -> Column:
     """The struct with its masks; null where it is null. `columns`: all that it has, in their order."""
     if all(column.mask is None for column in columns):
-        return F.col(values)
-    return F.when(
-        F.col(values).isNotNull(), F.struct(*[masked(F.col(values)[c.name], c).alias(c.name) for c in columns])
-    )
+        return values
+    return F.when(values.isNotNull(), F.struct(*[masked(values[c.name], c).alias(c.name) for c in columns]))
 
 
-def present(shape: TableShape) -> Column:
+def present(of: Of, shape: TableShape) -> Column:
     """The names of the columns carried, where they are not all: absent is not null, and neither is unavailable."""
     all_names = _listed(column.name for column in shape.columns)
-    only_keys = (F.col("op") == names.OP_DELETE) & ~F.col("_full")
-    fields = F.when(only_keys, _listed(shape.keys)).otherwise(F.array_union("_fields", _listed(shape.keys)))
-    carried = F.array_except(F.array_intersect(all_names, fields), _fated(UNAVAILABLE))
+    only_keys = (of("op") == names.OP_DELETE) & ~of("_full")
+    fields = F.when(only_keys, _listed(shape.keys)).otherwise(F.array_union(of("_fields"), _listed(shape.keys)))
+    carried = F.array_except(F.array_intersect(all_names, fields), _fated(of, UNAVAILABLE))
     # Of plain rows the names are those of columns, in their order: sets need not be made of them.
-    has_keys = reduce(and_, [F.array_contains("_plain_fields", name) for name in shape.keys], F.lit(True))
+    has_keys = reduce(and_, [F.array_contains(of("_plain_fields"), name) for name in shape.keys], F.lit(True))
     plainly = (
-        F.when(F.col("_losses").isNotNull(), None)
+        F.when(of("_losses").isNotNull(), None)
         .when(only_keys, _listed(column.name for column in shape.columns if column.name in shape.keys))
-        .when(has_keys, F.col("_plain_fields"))
+        .when(has_keys, of("_plain_fields"))
     )
-    others = F.col("_plain_fields").isNotNull() | (F.col("_fields") != all_names) | F.col("_losses").isNotNull()
+    others = of("_plain_fields").isNotNull() | (of("_fields") != all_names) | of("_losses").isNotNull()
     partial = only_keys | F.coalesce(others, F.lit(False))
     told = F.coalesce(plainly, carried)
     lacks_some = F.when(F.size(told) < len(shape.columns), told)
-    return F.when((F.col("op") != names.OP_TRUNCATE) & partial, lacks_some)
+    return F.when((of("op") != names.OP_TRUNCATE) & partial, lacks_some)
 
 
 def _listed(columns: Iterable[str]) -> Column:
     return F.array(*[F.lit(name) for name in columns]).cast("array<string>")
 
 
-def before(shape: TableShape) -> Column:
+def before(of: Of, shape: TableShape) -> Column:
     """The image before, where it is whole: PostgreSQL may send the keys alone, the rest null or unavailable."""
     if not shape.images:
         return F.lit(None).cast(shape.row_type)
-    whole_delete = (F.col("op") == names.OP_DELETE) & F.col("_full") & (F.size(_fated(UNAVAILABLE)) == 0)
-    whole_update = F.col("_before_full") & ~F.col("_before_spoilt")
-    return F.when(whole_delete, F.col("_stored")).when(whole_update, masked_struct("_before", shape.columns))
+    whole_delete = (of("op") == names.OP_DELETE) & of("_full") & (F.size(_fated(of, UNAVAILABLE)) == 0)
+    whole_update = of("_before_full") & ~of("_before_spoilt")
+    return F.when(whole_delete, of("_stored")).when(whole_update, masked_struct(of("_before"), shape.columns))
 
 
-def content_hash(shape: TableShape, row: str = "_stored") -> Column:
+def content_hash(of: Of, shape: TableShape, row: str = "_stored") -> Column:
     """A hash of the op and of the row's values with their names; a column without a value adds nothing.
 
     So it stays what it is when the table gets a column, or one that is wider: a redelivery may come after that.
     """
     parts = []
     for column in sorted(shape.columns, key=lambda column: column.name):
-        as_float = _carries_floats(column) if row == "_stored" else None
-        value = _widest(F.col(row)[column.name], column.type, as_float)
+        as_float = _carries_floats(of, column) if row == "_stored" else None
+        value = _widest(of(row)[column.name], column.type, as_float)
         parts += [F.when(value.isNotNull(), F.lit(crc32(column.name.encode()))), value]
-    return F.xxhash64(F.col("op"), *parts)
+    return F.xxhash64(of("op"), *parts)
 
 
-def _carries_floats(column: ColumnShape) -> Column | None:
+def _carries_floats(of: Of, column: ColumnShape) -> Column | None:
     """Whether the event carries what is stored as a double as a float; None where no event does."""
     singles = {number: encoding.is_single for number, encoding in column.encodings}
     if not any(singles.values()):
         return None
     usual = singles.get(None, False)
     others = [number for number, single in singles.items() if number is not None and single != usual]
-    listed = F.coalesce(F.col("schema_hash").isin(others), F.lit(False))
+    listed = F.coalesce(of("schema_hash").isin(others), F.lit(False))
     return ~listed if usual else listed
 
 
@@ -151,27 +158,27 @@ def _widest(value: Column, kind: T.DataType, as_float: Column | None = None) -> 
     return value.cast("bigint") if isinstance(kind, T.IntegerType) else value
 
 
-def rescued(shape: TableShape) -> Column:
+def rescued(of: Of, shape: TableShape) -> Column:
     """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns."""
-    texts = F.col("_losses")["text"]
+    texts = of("_losses")["text"]
     kept = [
         F.when(
-            _has_fate(column.name, UNKEPT),
+            _has_fate(of, column.name, UNKEPT),
             F.struct(F.lit(column.name).alias("key"), masked_text(texts[column.name], column).alias("value")),
         )
         for column in shape.columns
     ]
-    unkept = F.when(F.col("_losses").isNotNull() & (F.size(_fated(UNKEPT)) > 0), F.array_compact(F.array(*kept)))
-    parts = [unkept] if shape.closed else [unkept, _other_fields(shape)]
+    unkept = F.when(of("_losses").isNotNull() & (F.size(_fated(of, UNKEPT)) > 0), F.array_compact(F.array(*kept)))
+    parts = [unkept] if shape.closed else [unkept, _other_fields(of, shape)]
     nothing = F.array().cast("array<struct<key:string,value:string>>")
     entries = F.concat(*[F.coalesce(part, nothing) for part in parts])
     return F.when(some(part.isNotNull() for part in parts), F.to_json(F.map_from_entries(entries)))
 
 
-def _other_fields(shape: TableShape) -> Column:
+def _other_fields(of: Of, shape: TableShape) -> Column:
     columns = [F.lit(column.name) for column in shape.columns]
     known = F.array(*columns, *[F.lit(name) for name in sorted(shape.dropped)])
-    images = (F.col("_image_json"), fractions.all_in_quotes(F.col("_image_json")))
+    images = (of("_image_json"), fractions.all_in_quotes(of("_image_json")))
     fields, exact = (F.map_entries(F.from_json(image, "map<string,string>")) for image in images)
 
     def exactly(told: Column, whole: Column) -> Column:
@@ -186,8 +193,8 @@ def _other_fields(shape: TableShape) -> Column:
         )
     # Most often the fields are the columns, in their order: that is asked first, comparing sets takes long. A plain row
     # has no others.
-    may_be = F.col("_plain_fields").isNull() & (F.col("_fields") != F.array(*columns))
-    there = F.when(may_be, F.size(F.array_except("_fields", known)) > 0)
+    may_be = of("_plain_fields").isNull() & (of("_fields") != F.array(*columns))
+    there = F.when(may_be, F.size(F.array_except(of("_fields"), known)) > 0)
     return F.when(there, others)
 
 
@@ -205,24 +212,24 @@ def _is_called(name: Column, names: Iterable[str]) -> Column:
     return F.lower(name).isin([each.lower() for each in names])
 
 
-def reason(shape: TableShape) -> Column:
+def reason(of: Of, shape: TableShape) -> Column:
     """What is wrong, all of it; null where nothing is. Names columns and types, never values."""
-    unfit = [F.when(_has_fate(c.name, UNFIT), _misfit(c, c.name in shape.keys)) for c in shape.columns]
-    keys = [_key_problem(column) for column in (shape.key_columns if shape.keys else ())]
+    unfit = [F.when(_has_fate(of, c.name, UNFIT), _misfit(of, c, c.name in shape.keys)) for c in shape.columns]
+    keys = [_key_problem(of, column) for column in (shape.key_columns if shape.keys else ())]
     problems = F.array_join(F.array_compact(F.array(*keys, *unfit).cast("array<string>")), "; ")
-    wrong = some([F.col("_lost"), *[F.col("_stored_key")[name].isNull() for name in shape.keys]])
-    return F.when((F.col("op") != names.OP_TRUNCATE) & wrong, F.when(problems != "", problems))
+    wrong = some([of("_lost"), *[of("_stored_key")[name].isNull() for name in shape.keys]])
+    return F.when((of("op") != names.OP_TRUNCATE) & wrong, F.when(problems != "", problems))
 
 
-def _misfit(column: ColumnShape, is_key: bool) -> Column:
+def _misfit(of: Of, column: ColumnShape, is_key: bool) -> Column:
     """That the value is none of the column's type, and what setting would read it, where one would."""
     problem = F.lit(f'column "{column.name}": {unlike(column)}')
     if is_key and can_be_cut(column):
-        is_too_fine = F.col("_losses")["text"][column.name].rlike(BEYOND_MICROS)
+        is_too_fine = of("_losses")["text"][column.name].rlike(BEYOND_MICROS)
         return F.when(is_too_fine, F.concat(problem, F.lit(TOO_FINE_HINT))).otherwise(problem)
     if not any(encoding.kind == "decimal_base64" for _, encoding in column.encodings):
         return problem
-    is_written_out = F.col("_losses")["text"][column.name].rlike(WRITTEN_OUT)
+    is_written_out = of("_losses")["text"][column.name].rlike(WRITTEN_OUT)
     return F.when(is_written_out, F.concat(problem, F.lit(WRITTEN_OUT_HINT))).otherwise(problem)
 
 
@@ -232,25 +239,25 @@ def unlike(column: ColumnShape) -> str:
     return told + GUESSED_HINT if column.guessed else told
 
 
-def _key_problem(column: ColumnShape) -> Column:
+def _key_problem(of: Of, column: ColumnShape) -> Column:
     name = column.name
-    carried = F.col("_image")[name].isNotNull() | F.col("_key")[name].isNotNull()
-    named = [F.array_contains(F.json_object_keys(json), name) for json in ("_image_json", "_key_json")]
+    carried = of("_image")[name].isNotNull() | of("_key")[name].isNotNull()
+    named = [F.array_contains(F.json_object_keys(of(json)), name) for json in ("_image_json", "_key_json")]
     there = some(F.coalesce(one, F.lit(False)) for one in named)
     problem = (
         F.when(carried, f'key column "{name}": {unlike(column)}')
         .when(there, f'key column "{name}" is null')
         .otherwise(f'key column "{name}" is missing')
     )
-    unfit = F.coalesce(_has_fate(name, UNFIT), F.lit(False))
-    return F.when(F.col("_stored_key")[name].isNull() & ~unfit, problem)
+    unfit = F.coalesce(_has_fate(of, name, UNFIT), F.lit(False))
+    return F.when(of("_stored_key")[name].isNull() & ~unfit, problem)
 
 
-def _fated(fate: str) -> Column:
+def _fated(of: Of, fate: str) -> Column:
     """The names of the columns with this fate; none where nothing is lost."""
-    return F.coalesce(F.col("_losses")[fate], F.array().cast("array<string>"))
+    return F.coalesce(of("_losses")[fate], F.array().cast("array<string>"))
 
 
-def _has_fate(name: str, fate: str) -> Column:
+def _has_fate(of: Of, name: str, fate: str) -> Column:
     """Whether a column has this fate; null where nothing is lost."""
-    return F.array_contains(F.col("_losses")[fate], name)
+    return F.array_contains(of("_losses")[fate], name)

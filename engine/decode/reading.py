@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -13,67 +13,41 @@ from engine.decode import fractions, outcome
 from engine.decode.conversion import counts, loosened, prepared, read_type
 from engine.decode.parsing import struct_of, struct_or_text
 from engine.decode.shape import ColumnShape, TableShape
+from engine.decode.steps import Of, Step
 from engine.decode.values import is_infinite, let
 
 
-def step_by_step(images: DataFrame, shape: TableShape, is_exact: bool) -> DataFrame:
+def reading(shape: TableShape, is_exact: bool) -> list[Step]:
     """What images carry that are not plain, ready to be converted, as the JSON reader gives it; and whether it refused.
 
-    Needs: _image_json, _before_json: the texts; _look, _look_before: what `plain_row` gives of them. `is_exact`: the
+    Need: _image_json, _before_json: the texts; _look, _look_before: what `plain_row` gives of them. `is_exact`: the
         reader may have cut texts.
-    Gives: what there is more, _image_json, _plain, _plain_fields, _plain_before, _refused, _image, _old_image.
-    Rows: 1:1.
+    Give: _plain, _plain_fields, _plain_before: what was plainly read; _refused, _image, _old_image.
     """
-    json, old_json = (_read(text, shape.columns) for text in _others())
-    read = images.select(*_seen(images), json.alias("_read"), old_json.alias("_old_read"))
-    kept = [name for name in read.columns if name not in ("_read", "_old_read")]
-    again = _again(F.col("_image_json"), F.col("_read"), shape.columns) if is_exact else None
-    if again is not None:
-        read, again = read.select("*", again.alias("_again")), F.col("_again")
-    return read.select(
-        *kept,
-        _is_refused(F.col("_read"), shape.columns).alias("_refused"),
-        _carried(F.col("_image_json"), F.col("_read"), again, shape.columns).alias("_image"),
-        _ready(F.col("_old_read"), None, shape.columns).alias("_old_image"),
-    )
-
-
-def at_once(images: DataFrame, shape: TableShape, is_exact: bool) -> DataFrame:
-    """The same, interpreted."""
     columns = shape.columns
 
-    def told(json: Column, read: Column, again: Column | None) -> Column:
-        carried = _carried(json, read, again, columns)
-        return F.struct(_is_refused(read, columns).alias("refused"), carried.alias("image"))
+    def read(of: Of) -> dict[str, Column]:
+        image, old = (
+            F.when(of("_look").isNull(), of("_image_json")),
+            F.when(of("_look_before").isNull(), of("_before_json")),
+        )
+        return {"_read": _read(image, columns), "_old_read": _read(old, columns)}
 
-    def found(json: Column, read: Column) -> Column:
-        again = _again(json, read, columns) if is_exact else None
-        return told(json, read, None) if again is None else let(again, lambda quoted: told(json, read, quoted))
+    def again(of: Of) -> dict[str, Column]:
+        return {"_again": _again(of("_image_json"), of("_read"), columns)}
 
-    json, old_json = _others()
-    told_of = F.when(json.isNotNull(), let(_read(json, columns), lambda read: found(json, read)))
-    old = F.when(old_json.isNotNull(), let(_read(old_json, columns), lambda read: _ready(read, None, columns)))
-    read = images.select(*_seen(images), told_of.alias("_told"), old.alias("_old_image"))
-    kept = [name for name in read.columns if name not in ("_told", "_old_image")]
-    refused = F.coalesce(F.col("_told.refused"), F.lit(False)).alias("_refused")
-    return read.select(*kept, refused, F.col("_told.image").alias("_image"), "_old_image")
+    def carried(of: Of) -> dict[str, Column]:
+        return {
+            "_plain": of("_look")["row"],
+            "_plain_fields": of("_look")["fields"],
+            "_plain_before": of("_look_before")["row"],
+            "_refused": _is_refused(of("_read"), columns),
+            "_image": _carried(of("_image_json"), of("_read"), of("_again") if is_read_again else None, columns),
+            "_old_image": _ready(of("_old_read"), None, columns),
+        }
 
-
-def _seen(images: DataFrame) -> list[Column]:
-    """What stays of the images when they are read: all but the texts of images before, and what was plainly read."""
-    kept = [F.col(name) for name in images.columns if name not in ("_before_json", "_look", "_look_before")]
-    return [
-        *kept,
-        F.col("_look.row").alias("_plain"),
-        F.col("_look.fields").alias("_plain_fields"),
-        F.col("_look_before.row").alias("_plain_before"),
-    ]
-
-
-def _others() -> tuple[Column, Column]:
-    """The texts of images, and of images before, that are not plain."""
-    image = F.when(F.col("_look").isNull(), F.col("_image_json"))
-    return image, F.when(F.col("_look_before").isNull(), F.col("_before_json"))
+    is_read_again = is_exact and any(_is_text(column) for column in columns)
+    return [read, again, carried] if is_read_again else [read, carried]
 
 
 def _is_refused(read: Column, columns: Iterable[ColumnShape]) -> Column:
@@ -95,8 +69,7 @@ def _ready(read: Column, again: Column | None, columns: Iterable[ColumnShape]) -
 
     def told(column: ColumnShape) -> Column:
         value = read[column.name]
-        is_text = isinstance(read_type(column), T.StringType)
-        return value if again is None or not is_text else _digits_of(value, again[column.name])
+        return value if again is None or not _is_text(column) else _digits_of(value, again[column.name])
 
     fields = [prepared(told(column), column).alias(column.name) for column in columns]
     return F.when(read.isNotNull() & read[names.REFUSED].isNull(), F.struct(*fields))
@@ -117,7 +90,7 @@ def exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
 
     def digits(both: Column, column: ColumnShape) -> Column:
         plain, quoted = both["plain"][column.name], both["quoted"][column.name]
-        if isinstance(read_type(column), T.StringType):
+        if _is_text(column):
             return _digits_of(plain, quoted)
         return F.when(fractions.is_fraction(plain), F.coalesce(quoted, plain)).otherwise(plain)
 
@@ -130,12 +103,14 @@ def exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     return F.when(json.isNotNull(), let(both, exact))
 
 
-def _again(image: Column, read: Column, columns: Sequence[ColumnShape]) -> Column | None:
+def _is_text(column: ColumnShape) -> bool:
+    return isinstance(read_type(column), T.StringType)
+
+
+def _again(image: Column, read: Column, columns: Sequence[ColumnShape]) -> Column:
     """Texts that the JSON reader may have cut, from an image that is read a second time where a text of the first
-    reading is a fraction and a number in the image is long. None where no column is read as text."""
-    texts = [column for column in columns if isinstance(read_type(column), T.StringType)]
-    if not texts:
-        return None
+    reading is a fraction and a number in the image is long."""
+    texts = [column for column in columns if _is_text(column)]
     some = outcome.some(fractions.is_fraction(read[column.name]) for column in texts)
     json = F.when(some & fractions.has_long_number(image), image)
     return _texts(fractions.in_quotes(json, [column.name for column in texts]), texts)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from json import dumps
+from operator import and_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,8 +26,9 @@ from engine.decode.conversion import (
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.plain import is_ever_plain, plain_row, row_and_fields
-from engine.decode.reading import at_once, exact_texts, from_texts, step_by_step
+from engine.decode.reading import exact_texts, from_texts, reading
 from engine.decode.shape import ColumnShape, TableShape
+from engine.decode.steps import Of, Step, by_projections, within
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
 from engine.decode.values import let
 from engine.schema.change import change_fields
@@ -39,6 +42,8 @@ _ENVELOPE = (
     "source", "table", "op", "position", "commit_ts", "ingest_ts", "event_id", "tx_id", "tx_order", "origin",
     "channel", "kafka_partition", "kafka_offset", "file", "line",
 )  # fmt: skip
+
+_DECIDED = ("key", "row", "present", "before", "old_key", "new_key", "content_hash", "rescued", "reason")
 
 
 def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner: bool = True) -> DataFrame:
@@ -55,16 +60,83 @@ def decode_rows(envelopes: DataFrame, shape: TableShape, spec: TableSpec, sooner
         delete  {id: 1, a: null}, null          {1, null}    [id]      null     null
         insert  null, {id: 1, a: "x"}           {1, null}    null      null     column "a": the value does not fit int
     """
-    zone, is_exact = spec.source.time_zone, spec.source.format in fractions.FORMATS
+    zone = spec.source.time_zone
     images = envelopes.transform(_images, shape, zone, sooner)
-    # Where most images are plain, the others are read within one projection: each one more copies every row.
-    read = at_once if sooner and is_ever_plain(shape, zone) else step_by_step
-    carried = images.transform(read, shape, is_exact)
-    given = Circumstances(zone, F.col("schema_hash"), F.col("_mysql"))
-    values = carried.transform(_values, shape, given)
-    found = values.transform(_findings, shape, given).transform(_details, shape)
-    other = _of_other_half(shape, given) if spec.source.format in HALVED else F.lit(None).cast("string")
-    return found.select("*", other.alias("_of_other_half")).transform(_changes, shape)
+    steps = _steps(shape, spec)
+    if sooner and is_ever_plain(shape, zone):
+        return images.transform(_mostly_plain, shape, steps)
+    return by_projections(images, steps).transform(_completed, _decided(F.col, shape), shape)
+
+
+def _steps(shape: TableShape, spec: TableSpec) -> list[Step]:
+    """What decides about the images, from their texts on."""
+    given = Circumstances(spec.source.time_zone, F.col("schema_hash"), F.col("_mysql"))
+    is_halved = spec.source.format in HALVED
+
+    def details(of: Of) -> dict[str, Column]:
+        other = _of_other_half(of, shape, given) if is_halved else F.lit(None).cast("string")
+        return _details(of, shape) | {"_of_other_half": other}
+
+    read = reading(shape, is_exact=spec.source.format in fractions.FORMATS)
+    return [*read, lambda of: _values(of, shape, given), lambda of: _findings(of, shape, given), details]
+
+
+def _mostly_plain(images: DataFrame, shape: TableShape, steps: Sequence[Step]) -> DataFrame:
+    """The changes, of which those that are plain take no steps: each projection more copies every row. The others take
+    them within one, interpreted.
+
+    Needs: what `_images` gives. Rows: 1:1.
+    """
+    row, before = F.col("_look")["row"], F.col("_look_before")["row"]
+    is_plain = _is_plain(F.col, shape)
+    others = within(steps, lambda of: F.struct(*[made.alias(name) for name, made in _decided(of, shape).items()]))
+    looked = images.select(
+        "_envelope",
+        "op",
+        "schema_hash",
+        F.when(is_plain, outcome.masked_struct(row, shape.columns)).alias("_stored"),
+        F.when(is_plain, F.col("_look")["fields"]).alias("_fields"),
+        F.when(is_plain, before).alias("_before"),
+        F.when(is_plain, _is_full(shape, row)).alias("_full"),
+        F.when(is_plain, _is_full(shape, before)).alias("_before_full"),
+        F.when(is_plain, None).otherwise(others).alias("_other"),
+    )
+    plainly = _plainly_decided(F.col, shape)
+    made = {name: F.col("_other")[name] for name in _DECIDED}
+    made |= {
+        name: F.coalesce(made[name], F.when(F.col("_stored").isNotNull(), plain)) for name, plain in plainly.items()
+    }
+    return looked.transform(_completed, made, shape)
+
+
+def _is_plain(of: Of, shape: TableShape) -> Column:
+    """Whether a change has no more to it than plain images."""
+    row = of("_look")["row"]
+    whole = [row[key].isNotNull() for key in shape.keys]
+    known = of("_before_json").isNull() | of("_look_before").isNotNull()
+    one_key = of("_old_key_json").isNull() & of("_new_key_json").isNull()
+    found = reduce(and_, whole, row.isNotNull() & known & one_key & (of("op") != names.OP_TRUNCATE))
+    return F.coalesce(found, F.lit(False))
+
+
+def _plainly_decided(of: Of, shape: TableShape) -> dict[str, Column]:
+    """The columns of a change that is plain, but for those that are null: what `_decided` gives of it."""
+    known = {
+        "_plain_fields": of("_fields"),
+        "_losses": F.lit(None).cast(outcome.losses_type(shape)),
+        "_before_spoilt": F.lit(False),
+    }
+
+    def plain(name: str) -> Column:
+        return known[name] if name in known else of(name)
+
+    return {
+        "key": F.struct(*[of("_stored")[column.name].alias(column.name) for column in shape.key_columns]),
+        "row": of("_stored"),
+        "present": outcome.present(plain, shape),
+        "before": outcome.before(plain, shape),
+        "content_hash": outcome.content_hash(plain, shape),
+    }
 
 
 def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: bool = True) -> DataFrame:
@@ -90,29 +162,24 @@ def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: boo
     )
 
 
-def _values(prepared: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
+def _values(of: Of, shape: TableShape, given: Circumstances) -> dict[str, Column]:
     """Structs of stored values beside those of what the event carried, and the keys beside the images. Masks come
     later."""
-    nothing = F.col("_plain").isNull() & F.col("_image").isNull()
-    lacking = outcome.some(F.col("_plain")[key].isNull() & F.col("_image")[key].isNull() for key in shape.keys)
-    keys = {name: from_texts(F.col(f"{name}_json"), shape.key_columns) for name in _BESIDE}
-    keys["_key"] = F.when(lacking | nothing, keys["_key"])
-    kept = [name for name in prepared.columns if name not in ("_plain", "_plain_before")]
-    return prepared.select(
-        *kept,
-        F.col("_plain").isNotNull().alias("_is_plain"),
-        F.coalesce(F.col("_plain"), _converted("_image", shape, shape.columns, given)).alias("_row"),
-        F.coalesce(F.col("_plain_before"), _converted("_old_image", shape, shape.columns, given)).alias("_before"),
-        *[key.alias(name) for name, key in keys.items()],
-    )
+    plain, image = of("_plain"), of("_image")
+    lacking = outcome.some(plain[key].isNull() & image[key].isNull() for key in shape.keys)
+    keys = {name: from_texts(of(f"{name}_json"), shape.key_columns) for name in _BESIDE}
+    keys["_key"] = F.when(lacking | (plain.isNull() & image.isNull()), keys["_key"])
+    return keys | {
+        "_row": F.coalesce(plain, _converted(image, shape, shape.columns, given)),
+        "_before": F.coalesce(of("_plain_before"), _converted(of("_old_image"), shape, shape.columns, given)),
+    }
 
 
-def _converted(struct: str, shape: TableShape, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
+def _converted(struct: Column, shape: TableShape, columns: Iterable[ColumnShape], given: Circumstances) -> Column:
     def value(column: ColumnShape) -> Column:
-        return _value(F.col(struct)[column.name], column, column.name in shape.keys, given)
+        return _value(struct[column.name], column, column.name in shape.keys, given)
 
-    values = [value(column).alias(column.name) for column in columns]
-    return F.when(F.col(struct).isNotNull(), F.struct(*values))
+    return F.when(struct.isNotNull(), F.struct(*[value(column).alias(column.name) for column in columns]))
 
 
 def _value(value: Column, column: ColumnShape, is_key: bool, given: Circumstances) -> Column:
@@ -123,36 +190,36 @@ def _value(value: Column, column: ColumnShape, is_key: bool, given: Circumstance
     return F.when(~outcome.some(refused), converted) if refused else converted
 
 
-def _findings(values: DataFrame, shape: TableShape, given: Circumstances) -> DataFrame:
+def _findings(of: Of, shape: TableShape, given: Circumstances) -> dict[str, Column]:
     """What is seldom so: a value that could not be stored, fields that are not those of the table; and whether images
     carry more than keys. The values of the keys beside the images."""
+    keys = {f"{name}_values": _converted(of(name), shape, shape.key_columns, given) for name in _BESIDE}
+    return keys | {
+        "_lost": of("_refused") | outcome.some(_lost(of("_image"), of("_row"), c) for c in shape.columns),
+        "_before_lost": outcome.some(_lost(of("_old_image"), of("_before"), c) for c in shape.columns),
+        "_unsure": of("_plain").isNull() & _unsure(of, shape),
+        "_full": _is_full(shape, of("_row"), of("_image")),
+        "_before_full": _is_full(shape, of("_before"), of("_old_image")),
+    }
+
+
+def _is_full(shape: TableShape, stored: Column, carried: Column | None = None) -> Column:
+    """Whether an image carries more than keys."""
     others = [column.name for column in shape.columns if column.name not in shape.keys] or list(shape.keys)
+    images = [stored] if carried is None else [stored, carried]
+    told = outcome.some(image[name].isNotNull() for image in images for name in others)
     # A row of nulls alone is whole where no key stands beside it.
-    any_image = F.lit(not shape.keys)
-
-    def full(stored: str, carried: str) -> Column:
-        told = outcome.some(F.col(image)[name].isNotNull() for image in (stored, carried) for name in others)
-        return told | (any_image & F.col(stored).isNotNull())
-
-    return values.select(
-        "*",
-        (F.col("_refused") | outcome.some(_lost("_image", "_row", c) for c in shape.columns)).alias("_lost"),
-        outcome.some(_lost("_old_image", "_before", column) for column in shape.columns).alias("_before_lost"),
-        (~F.col("_is_plain") & _unsure(shape)).alias("_unsure"),
-        full("_row", "_image").alias("_full"),
-        full("_before", "_old_image").alias("_before_full"),
-        *[_converted(name, shape, shape.key_columns, given).alias(f"{name}_values") for name in _BESIDE],
-    )
+    return told | (F.lit(not shape.keys) & stored.isNotNull())
 
 
-def _unsure(shape: TableShape) -> Column:
+def _unsure(of: Of, shape: TableShape) -> Column:
     """Whether an image may lack a column, or have a field beside them: nobody needs to look for what plainly is not so.
 
     An image without objects in it that says `"a":null` has the field a. One without blanks before its colons has no
     more fields than quotes with a colon behind them (texts can add some). So one of whose columns each has a value or
     is said to be null, and that has no more such quotes than there are columns, has these fields and no others.
     """
-    json, nulls = F.col("_image_json"), [F.col("_image")[column.name].isNull() for column in shape.columns]
+    json, nulls = of("_image_json"), [of("_image")[column.name].isNull() for column in shape.columns]
     if shape.silent_nulls:
         return outcome.some(nulls) | F.lit(not shape.closed)
     absent = outcome.some(
@@ -171,35 +238,34 @@ def _says_null(json: Column, name: str) -> Column:
     return json.contains(said) & ~json.contains("\\" + said)
 
 
-def _lost(carried: str, values: str, column: ColumnShape) -> Column:
-    return F.col(carried)[column.name].isNotNull() & F.col(values)[column.name].isNull()
+def _lost(carried: Column, values: Column, column: ColumnShape) -> Column:
+    return carried[column.name].isNotNull() & values[column.name].isNull()
 
 
-def _details(findings: DataFrame, shape: TableShape) -> DataFrame:
+def _details(of: Of, shape: TableShape) -> dict[str, Column]:
     """What is behind the findings, looked for only where there are any; the row and the key as they are stored."""
-    look = F.col("_lost") | F.col("_unsure")
-    return findings.select(
-        "*",
-        F.coalesce("_plain_fields", F.when(F.col("_image").isNotNull() & look, _told(shape))).alias("_fields"),
-        F.when(F.col("_lost"), _losses(shape)).alias("_losses"),
-        (F.col("_before_lost") & _spoilt(shape)).alias("_before_spoilt"),
-        outcome.row(shape).alias("_stored"),
-        outcome.key(shape).alias("_stored_key"),
-    )
+    look = of("_lost") | of("_unsure")
+    return {
+        "_fields": F.coalesce(of("_plain_fields"), F.when(of("_image").isNotNull() & look, _told(of, shape))),
+        "_losses": F.when(of("_lost"), _losses(of, shape)),
+        "_before_spoilt": of("_before_lost") & _spoilt(of, shape),
+        "_stored": outcome.row(of, shape),
+        "_stored_key": outcome.key(of, shape),
+    }
 
 
-def _losses(shape: TableShape) -> Column:
+def _losses(of: Of, shape: TableShape) -> Column:
     """The texts of all values, and of which columns the value is lost, by why. Few rows have any: interpreted."""
     columns = shape.columns
 
     def texts(loose: Column) -> Column:
-        carried = F.col("_image")
+        carried = of("_image")
         return F.struct(*[F.coalesce(loose[c.name], as_text(carried[c.name], c)).alias(c.name) for c in columns])
 
     def fate(column: ColumnShape, text: Column) -> Column:
         unavailable = is_unavailable(text) if can_be_unavailable(column) else F.lit(False)
         kind = F.when(unavailable, UNAVAILABLE).when(unkept(text, column), UNKEPT).otherwise(UNFIT)
-        return F.when(text.isNotNull() & F.col("_row")[column.name].isNull(), kind)
+        return F.when(text.isNotNull() & of("_row")[column.name].isNull(), kind)
 
     def sorted_out(texts: Column) -> Column:
         fates = F.struct(*[fate(column, texts[column.name]).alias(column.name) for column in columns])
@@ -208,32 +274,32 @@ def _losses(shape: TableShape) -> Column:
     def named(fates: Column, kind: str) -> Column:
         return outcome.names_where((c.name, fates[c.name] == kind) for c in columns).alias(kind)
 
-    loose = exact_texts(F.when(F.col("_refused"), F.col("_image_json")), columns)
+    loose = exact_texts(F.when(of("_refused"), of("_image_json")), columns)
     return let(let(loose, texts), sorted_out)
 
 
-def _told(shape: TableShape) -> Column:
+def _told(of: Of, shape: TableShape) -> Column:
     """The fields of the image that say something."""
-    fields = F.json_object_keys("_image_json")
+    fields = F.json_object_keys(of("_image_json"))
     if not shape.silent_nulls:
         return fields
-    carried = F.col("_image")
+    carried = of("_image")
     return F.array_except(
         fields, outcome.names_where((name, carried[name].isNull()) for name in sorted(shape.silent_nulls))
     )
 
 
-def _spoilt(shape: TableShape) -> Column:
+def _spoilt(of: Of, shape: TableShape) -> Column:
     """Whether the before image lacks a value for another reason than that no calendar holds it."""
 
     def spoilt(column: ColumnShape) -> Column:
-        carried = as_text(F.col("_old_image")[column.name], column)
-        return _lost("_old_image", "_before", column) & ~beyond_calendar(carried, column)
+        carried = as_text(of("_old_image")[column.name], column)
+        return _lost(of("_old_image"), of("_before"), column) & ~beyond_calendar(carried, column)
 
     return outcome.some(spoilt(column) for column in shape.columns)
 
 
-def _of_other_half(shape: TableShape, given: Circumstances) -> Column:
+def _of_other_half(of: Of, shape: TableShape, given: Circumstances) -> Column:
     """What is wrong with the other half of a key change: neither is taken then, or the row would be gone. Few rows are
     halves: interpreted."""
 
@@ -242,7 +308,7 @@ def _of_other_half(shape: TableShape, given: Circumstances) -> Column:
         told = F.array_join(F.array_compact(found.cast("array<string>")), "; ")
         return F.when(told != "", F.concat(told, F.lit(" (in the other half of the key change)")))
 
-    json = F.coalesce("_new_key_json", "_old_key_json")
+    json = F.coalesce(of("_new_key_json"), of("_old_key_json"))
     return F.when(json.isNotNull(), let(exact_texts(json, shape.columns), problem))
 
 
@@ -256,21 +322,31 @@ def _misfit(text: Column, column: ColumnShape, is_key: bool, given: Circumstance
     return F.when(text.isNotNull() & stored.isNull() & ~excused & ~unkept(text, column), problem)
 
 
-def _changes(details: DataFrame, shape: TableShape) -> DataFrame:
-    """The columns of a change, and the reason against it."""
+def _decided(of: Of, shape: TableShape) -> dict[str, Column]:
+    """The columns of a change that its images decide, and the reason against it."""
     made = {
-        "key": F.col("_stored_key"),
-        "row": F.col("_stored"),
-        "present": outcome.present(shape),
-        "before": outcome.before(shape),
-        "old_key": outcome.masked_struct("_old_key_values", shape.key_columns),
-        "new_key": outcome.masked_struct("_new_key_values", shape.key_columns),
-        "content_hash": outcome.content_hash(shape),
-        "rescued": outcome.rescued(shape),
+        "key": of("_stored_key"),
+        "row": of("_stored"),
+        "present": outcome.present(of, shape),
+        "before": outcome.before(of, shape),
+        "old_key": outcome.masked_struct(of("_old_key_values"), shape.key_columns),
+        "new_key": outcome.masked_struct(of("_new_key_values"), shape.key_columns),
+        "content_hash": outcome.content_hash(of, shape),
+        "rescued": outcome.rescued(of, shape),
     }
-    made |= {name: F.col("_envelope")[name] for name in _ENVELOPE}
+    kinds = {field.name: field.dataType for field in change_fields(shape.key_type, shape.row_type)}
+    cast = {name: column.cast(kinds[name]) for name, column in made.items()}
+    return cast | {"reason": F.coalesce(outcome.reason(of, shape), of("_of_other_half"))}
+
+
+def _completed(decided: DataFrame, made: dict[str, Column], shape: TableShape) -> DataFrame:
+    """The columns of a change, and the reason against it.
+
+    Needs: _envelope, and what `made` is made of. Rows: 1:1.
+    """
+    columns = {name: F.col("_envelope")[name] for name in _ENVELOPE} | made
     fields = change_fields(shape.key_type, shape.row_type)
-    return details.select(
-        *[made[field.name].cast(field.dataType).alias(field.name) for field in fields],
-        F.coalesce(outcome.reason(shape), "_of_other_half").alias("reason"),
+    return decided.select(
+        *[columns[field.name].cast(field.dataType).alias(field.name) for field in fields],
+        columns["reason"].alias("reason"),
     )

@@ -141,18 +141,24 @@ def plain_digits(text: Column) -> Column:
     mantissa, exponent = (F.substring_index(F.upper(text), "E", side) for side in (1, -1))
     point = F.instr(mantissa, ".")
     places = F.when(point > 0, F.length(mantissa) - point).otherwise(0) - exponent.try_cast("int")
-    return scaled(F.regexp_replace(F.translate(mantissa, "+.", ""), "^(-?)0+(?=[0-9])", "$1"), places)
+    number = F.regexp_replace(F.translate(mantissa, "+.", ""), "^(-?)0+(?=[0-9])", "$1")
+    both = F.struct(number.alias("number"), places.alias("places"))
+    return let(both, lambda told: scaled(told["number"], told["places"]))
 
 
-def extent(text: Column) -> tuple[Column, Column]:
-    """How many digits a number has before its point and behind it, without zeros at either end; null for NaN, and for
-    exponents of many digits."""
-    written = F.when(text.rlike("[eE]"), plain_digits(F.when(~text.rlike(ENDLESS), text))).otherwise(
-        F.translate(text, "+", "")
-    )
-    number = F.when(written.rlike(r"^-?\.?[0-9]"), written)
-    whole, fraction = (F.split_part(number, F.lit("."), F.lit(part)) for part in (1, 2))  # of none, a part is empty
-    return F.length(F.ltrim(whole, F.lit("-0"))), F.length(F.rtrim(fraction, F.lit("0")))
+def extent(text: Column) -> Column:
+    """How many digits a number has: `before` its point and `behind` it, without zeros at either end; null for NaN, and
+    for exponents of many digits."""
+    powered = plain_digits(F.when(~text.rlike(ENDLESS), text))
+    written = F.when(text.rlike("[eE]"), powered).otherwise(F.translate(text, "+", ""))
+
+    def counted(digits: Column) -> Column:
+        number = F.when(digits.rlike(r"^-?\.?[0-9]"), digits)
+        whole, fraction = (F.split_part(number, F.lit("."), F.lit(part)) for part in (1, 2))  # of none, a part is empty
+        before, behind = F.length(F.ltrim(whole, F.lit("-0"))), F.length(F.rtrim(fraction, F.lit("0")))
+        return F.struct(before.alias("before"), behind.alias("behind"))
+
+    return let(written, counted)
 
 
 def scaled(number: Column, places: Column) -> Column:
