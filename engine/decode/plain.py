@@ -62,11 +62,12 @@ _COULD_BE: Final = ("text_clock", "written_label", "written_bytes")
 _COUNTS: Final = ("millis", "micros", "nanos")
 
 
-def plain_row(image: Column, schema_hash: Column, shape: TableShape, time_zone: str) -> Column:
+def plain_row(image: Column, schema_hash: Column, shape: TableShape, time_zone: str, may_lack: bool = False) -> Column:
     """Of a plain image `row`, as it is stored, before its masks, and `fields`: the columns that are there, null where
-    all are. Null for every other image."""
+    all are. Null for every other image. `may_lack`: an image is plain, too, of which the source left values out: their
+    columns are not there."""
     kind = row_and_fields(shape)
-    plans = plans_of(shape, time_zone)
+    plans = plans_of(shape, time_zone, may_lack)
     if not any(plans.values()):
         return F.lit(None).cast(kind)
     plan = F.lit(plans.pop(None)).cast("string")
@@ -86,17 +87,17 @@ def row_and_fields(shape: TableShape) -> T.StructType:
     return T.StructType([T.StructField("row", row), T.StructField("fields", T.ArrayType(T.StringType()))])
 
 
-def plans_of(shape: TableShape, time_zone: str) -> dict[int | None, str | None]:
+def plans_of(shape: TableShape, time_zone: str, may_lack: bool = False) -> dict[int | None, str | None]:
     """For the reader, by the hash of an event's schema: which fields are left out, and how the values of each column
     are carried, a line each. Those of None are for every other event. None where a way is not known."""
     numbers = dict.fromkeys(number for column in shape.columns for number, _ in column.encodings if number is not None)
-    usual = _plan(shape, None, time_zone)
-    plans = {number: plan for number in numbers if (plan := _plan(shape, number, time_zone)) != usual}
+    usual = _plan(shape, None, time_zone, may_lack)
+    plans = {number: plan for number in numbers if (plan := _plan(shape, number, time_zone, may_lack)) != usual}
     return plans | {None: usual}
 
 
-def _plan(shape: TableShape, schema_hash: int | None, time_zone: str) -> str | None:
-    ways = [_way(column, schema_hash, column.name in shape.keys, time_zone) for column in shape.columns]
+def _plan(shape: TableShape, schema_hash: int | None, time_zone: str, may_lack: bool) -> str | None:
+    ways = [_way(column, schema_hash, column.name in shape.keys, time_zone, may_lack) for column in shape.columns]
     known = [BETWEEN_WORDS.join(way) for way in ways if way is not None]
     if shape.silent_nulls or not ways or len(known) < len(ways):
         return None
@@ -105,7 +106,9 @@ def _plan(shape: TableShape, schema_hash: int | None, time_zone: str) -> str | N
     return "\n".join([BETWEEN_WORDS.join(left_out), *known])
 
 
-def _way(column: ColumnShape, schema_hash: int | None, is_key: bool, time_zone: str) -> list[str] | None:
+def _way(
+    column: ColumnShape, schema_hash: int | None, is_key: bool, time_zone: str, may_lack: bool
+) -> list[str] | None:
     encodings = dict(column.encodings)
     encoding = encodings.get(schema_hash, encodings.get(None))
     if encoding is None:
@@ -121,7 +124,7 @@ def _way(column: ColumnShape, schema_hash: int | None, is_key: bool, time_zone: 
     if words[0] not in _ASKS:
         return words
     left_out = (PLACEHOLDER,) if isinstance(column.value_type, T.BinaryType) else placeholders()
-    return [*words, "!", *left_out]
+    return [*words, "?" if may_lack else "!", *left_out]
 
 
 def _way_of(encoding: Encoding, kind: T.DataType, exact: bool, time_zone: str) -> str | None:

@@ -141,12 +141,16 @@ def _plainly_decided(of: Of, shape: TableShape) -> dict[str, Column]:
 
 def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: bool = True) -> DataFrame:
     """The images as text, and what `plain_row` gives of them."""
-    image = F.when(F.col("op") == names.OP_DELETE, F.col("before_json")).otherwise(F.col("after_json"))
+    is_delete = F.col("op") == names.OP_DELETE
+    image = F.when(is_delete, F.col("before_json")).otherwise(F.col("after_json"))
     before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
-    nothing = F.lit(None).cast(row_and_fields(shape))
-    plain, plain_before = (
-        plain_row(json, F.col("schema_hash"), shape, time_zone) if sooner else nothing for json in (image, before)
-    )
+    plain = plain_before = F.lit(None).cast(row_and_fields(shape))
+    if sooner:
+        # An image after that lacks what the source left out is whole: present tells. One before is not (`before`).
+        lacking = plain_row(F.col("after_json"), F.col("schema_hash"), shape, time_zone, may_lack=True)
+        plain_deleted = plain_row(F.col("before_json"), F.col("schema_hash"), shape, time_zone)
+        plain = F.when(is_delete, plain_deleted).otherwise(lacking)
+        plain_before = plain_row(before, F.col("schema_hash"), shape, time_zone)
     return envelopes.select(
         F.struct(*_ENVELOPE).alias("_envelope"),
         "op",

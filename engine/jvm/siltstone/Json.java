@@ -117,8 +117,8 @@ final class Json extends JsonCopy {
       if (index >= 0) {
         Object value = value(type.fields[index], 0);
         if (!seen[index]) {
-          found++;
-        } else if (value == null) {
+          found += value == Stored.LEFT_OUT ? 0 : 1;
+        } else if (value == null || value == Stored.LEFT_OUT || values[index] == Stored.LEFT_OUT) {
           throw Unsure.UNSURE; // of two values the last one counts, but for its nulls
         }
         seen[index] = true;
@@ -135,15 +135,18 @@ final class Json extends JsonCopy {
     if (mark != '}') {
       throw Unsure.UNSURE;
     }
-    Object there = found == values.length ? null : there(seen, found, type);
+    Object there = found == values.length ? null : there(values, seen, found, type);
     return new GenericInternalRow(new Object[] {new GenericInternalRow(values), there});
   }
 
-  private static GenericArrayData there(boolean[] seen, int found, JsonType type) {
+  /** The names of what is there. What the source left out has no value then. */
+  private static GenericArrayData there(Object[] values, boolean[] seen, int found, JsonType type) {
     Object[] names = new Object[found];
     int size = 0;
     for (int i = 0; i < seen.length; i++) {
-      if (seen[i]) {
+      if (values[i] == Stored.LEFT_OUT) {
+        values[i] = null;
+      } else if (seen[i]) {
         names[size++] = UTF8String.fromBytes(type.names[i]);
       }
     }

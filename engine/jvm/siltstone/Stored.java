@@ -51,7 +51,11 @@ final class Stored {
   };
   /** Stands before base64 where there can be texts, too: BYTES_MARK of engine.decode.conversion. */
   private static final UTF8String MARK = UTF8String.fromString("\000bytes:");
+  private static final UTF8String OPENED = UTF8String.fromString("{");
   private static final String UNAVAILABLE = "!";
+  private static final String MAY_LACK = "?";
+  /** What stands for a value that the source left out, where a row may lack one. */
+  static final Object LEFT_OUT = new Object();
   static final String BETWEEN_WORDS = "\037"; // stands in no text of JSON
 
   private static final int MOST_BYTES = 16; // of an unscaled number
@@ -64,26 +68,33 @@ final class Stored {
   private final long size;
   private final long more;
   private final UTF8String[] unavailable;
+  private final boolean mayLack;
   private final int precision;
   private final int scale;
 
-  private Stored(int code, long size, long more, UTF8String[] unavailable, int precision, int scale) {
+  private Stored(
+      int code, long size, long more, UTF8String[] unavailable, boolean mayLack, int precision, int scale) {
     this.code = code;
     this.size = size;
     this.more = more;
     this.unavailable = unavailable;
+    this.mayLack = mayLack;
     this.precision = precision;
     this.scale = scale;
   }
 
-  /** `plan`: the code, up to two numbers, and behind `!` the texts that stand for no value, with a mark between. */
+  /**
+   * `plan`: the code, up to two numbers, and behind `!` the texts that stand for no value, with a mark between; behind `?`
+   * where a row may lack the value.
+   */
   static Stored of(DataType type, String plan) {
     String[] words = plan.split(BETWEEN_WORDS);
     int code = Arrays.asList(CODES).indexOf(words[0]);
     if (code < 0) {
       throw new IllegalArgumentException("no way to carry a value: " + words[0]);
     }
-    int mark = Arrays.asList(words).indexOf(UNAVAILABLE);
+    boolean mayLack = Arrays.asList(words).contains(MAY_LACK);
+    int mark = Arrays.asList(words).indexOf(mayLack ? MAY_LACK : UNAVAILABLE);
     int numbers = mark < 0 ? words.length : mark;
     UTF8String[] unavailable = new UTF8String[words.length - numbers - (mark < 0 ? 0 : 1)];
     for (int i = 0; i < unavailable.length; i++) {
@@ -94,17 +105,17 @@ final class Stored {
     boolean isDecimal = type instanceof DecimalType;
     int precision = isDecimal ? ((DecimalType) type).precision() : 0;
     int scale = isDecimal ? ((DecimalType) type).scale() : 0;
-    return new Stored(code, size, more, unavailable, precision, scale);
+    return new Stored(code, size, more, unavailable, mayLack, precision, scale);
   }
 
-  /** `first`: the first sign of a value that is not null. */
+  /** `first`: the first sign of a value that is not null. LEFT_OUT where the row may lack it and does. */
   Object value(Json json, int first) throws Unsure {
     switch (code) {
       case TEXT:
         return text(json, first);
       case ANY_TEXT: {
-        UTF8String text = text(json, first);
-        if (text.numBytes() > 0 && text.getByte(0) == '{') {
+        Object text = text(json, first);
+        if (text instanceof UTF8String && ((UTF8String) text).startsWith(OPENED)) {
           throw Unsure.UNSURE; // it may be a number that says its scale
         }
         return text;
@@ -159,7 +170,7 @@ final class Stored {
     boolean isText = first == '"';
     switch (code) {
       case WRITTEN_BOOLEAN:
-        return Written.flag(isText ? json.quoted() : text(json, first));
+        return Written.flag(isText ? json.quoted() : bare(json, first));
       case WRITTEN_INT:
         return narrow(isText ? Written.whole(json.quoted()) : json.whole());
       case WRITTEN_LONG:
@@ -173,7 +184,7 @@ final class Stored {
       case WRITTEN_LABEL:
         return Written.label(json.quoted());
       case WRITTEN_BITS:
-        return Written.bits(isText ? json.quoted() : text(json, first), (int) size);
+        return Written.bits(isText ? json.quoted() : bare(json, first), (int) size);
       case MARKED:
         return marked(json.quoted());
       case UNMARKED:
@@ -206,33 +217,45 @@ final class Stored {
 
   // --- texts and bytes -----------------------------------------------------------------------------------------------
 
-  private UTF8String text(Json json, int first) throws Unsure {
+  private Object text(Json json, int first) throws Unsure {
     if (first != '"') {
-      int start = json.at;
-      if (first == 't' || first == 'f') {
-        json.word(first == 't' ? "true" : "false");
-      } else if (json.scanNumber()) {
-        throw Unsure.UNSURE;
-      }
-      return UTF8String.fromBytes(json.text, start, json.at - start);
+      return bare(json, first);
     }
     UTF8String text = json.quoted();
     for (int i = 0; i < unavailable.length; i++) {
       if (unavailable[i].equals(text)) {
-        throw Unsure.UNSURE;
+        return leftOut();
       }
     }
     return text;
   }
 
-  private byte[] binary(Json json) throws Unsure {
+  /** A word or a whole number of JSON as text. */
+  private static UTF8String bare(Json json, int first) throws Unsure {
+    int start = json.at;
+    if (first == 't' || first == 'f') {
+      json.word(first == 't' ? "true" : "false");
+    } else if (json.scanNumber()) {
+      throw Unsure.UNSURE;
+    }
+    return UTF8String.fromBytes(json.text, start, json.at - start);
+  }
+
+  private Object binary(Json json) throws Unsure {
     byte[] bytes = json.binary();
     for (int i = 0; i < unavailable.length; i++) {
       if (Arrays.equals(unavailable[i].getBytes(), bytes)) {
-        throw Unsure.UNSURE;
+        return leftOut();
       }
     }
     return bytes;
+  }
+
+  private Object leftOut() throws Unsure {
+    if (!mayLack) {
+      throw Unsure.UNSURE;
+    }
+    return LEFT_OUT;
   }
 
   private static byte[] marked(UTF8String text) throws Unsure {
