@@ -18,7 +18,7 @@ from engine.decode import canal_kinds, position, values
 from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
-from engine.decode.images import Declared, changes_key, declared_keys, joined, overlaid
+from engine.decode.images import Declared, changes_key, declared_keys, in_halves, joined, overlaid
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
 from engine.decode.parsing import first_at, line_of
@@ -42,6 +42,7 @@ _MESSAGE_FIELDS: Final = {
     "old": "array<string>",
 }
 _COUNTS: Final = ("id", "es", "ts")
+_TOLD_OF_ROWS: Final = (*_COUNTS, "gtid", "mysqlType", "pkNames")
 
 
 def _fields_of(fields: Mapping[str, str]) -> str:
@@ -140,7 +141,8 @@ def _judged(picked: DataFrame) -> DataFrame:
 
 
 def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
-    """The rows of each message, with the images as they were before and after.
+    """The rows of each message, with the images as they were before and after. Of the message only what is told of each
+    of its rows: it can have thousands.
 
     Rows: 1:n; one without images for a message that is no change of rows.
     """
@@ -153,28 +155,26 @@ def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
     swapped = source.images == "swapped"
     only = F.coalesce(old, data) if swapped else F.coalesce(data, old)
     carried = F.when(F.col("_op") == names.OP_UPDATE, data).otherwise(only)
-    others = F.when(F.col("_op") == names.OP_UPDATE, old)
-    row = F.explode_outer(F.when(is_rows, F.arrays_zip(_numbered(carried), carried.alias("image"), _as_long(others))))
-    opened = told.select("*", row.alias("_row"))
+    others = F.coalesce(F.when(F.col("_op") == names.OP_UPDATE, old), F.array().cast("array<string>"))
+    rows = F.arrays_zip(carried.alias("image"), others.alias("other"))
+    kept = ("text", "reason", "control_kind", "table", "channel", "kafka_partition", "kafka_offset", "_op", "_reached")
+    opened = told.select(
+        "file",
+        "line",
+        *kept,
+        F.struct(*[message[name].alias(name) for name in _TOLD_OF_ROWS]).alias("_message"),
+        F.posexplode_outer(F.when(is_rows, rows)).alias("_place", "_row"),
+    )
     image, other = F.col("_row.image"), F.col("_row.other")
     other_side = F.when(other.isNotNull(), (overlaid if swapped else joined)(image, other))
     before, after = (image, F.coalesce(other_side, image)) if swapped else (other_side, image)
     is_update, is_delete = F.col("_op") == names.OP_UPDATE, F.col("_op") == names.OP_DELETE
     return opened.select(
         "*",
-        F.coalesce(F.col("_row.at"), F.lit(0)).alias("_at"),
+        F.coalesce("_place", F.lit(0)).alias("_at"),
         F.when(is_update, before).when(is_delete, image).alias("_before"),
         F.when(is_update, after).when(~is_delete, image).alias("_after"),
     )
-
-
-def _numbered(rows: Column) -> Column:
-    return F.transform(rows, lambda _, at: at).alias("at")
-
-
-def _as_long(others: Column) -> Column:
-    """`old`, as far as it goes; nulls where the message has none."""
-    return F.coalesce(others, F.array().cast("array<string>")).alias("other")
 
 
 def _halves(rows: DataFrame, declared: Declared, source: SourceSpec) -> DataFrame:
@@ -187,11 +187,16 @@ def _halves(rows: DataFrame, declared: Declared, source: SourceSpec) -> DataFram
     )
     row = F.col("_row")
     moved = (F.col("_op") == names.OP_UPDATE) & changes_key(keys, row["image"], row["other"])
-    both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
-    halves = rows.select("*", F.explode(F.when(moved, both).otherwise(F.array("_op"))).alias("op"))
-    given_up = moved & (F.col("op") == names.OP_DELETE)
-    whole = F.when(given_up, overlaid(row["image"], row["other"])) if source.images == "standard" else F.lit(None)
-    return halves.withColumn("_before", F.coalesce(whole, F.col("_before")))
+    told = rows.select("*", moved.alias("_moves"))
+    if source.images == "standard":
+        whole = F.when(F.col("_moves"), overlaid(row["image"], row["other"]))
+        told = told.select("*", F.coalesce(whole, "_before").alias("_given_up"))
+    else:
+        told = told.select("*", F.col("_before").alias("_given_up"))
+    # What is interpreted stands before it: Spark generates code for what makes rows of rows only where nothing is.
+    halves = told.select("*", F.explode(in_halves(F.col("_moves"), F.col("_op"))).alias("op"))
+    gives = F.col("_moves") & (F.col("op") == names.OP_DELETE)
+    return halves.withColumn("_before", F.when(gives, F.col("_given_up")).otherwise(F.col("_before")))
 
 
 def _completed(halves: DataFrame, source: SourceSpec) -> DataFrame:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines, statements, values
+from engine.decode.parsing import are_objects
 from engine.schema import control_kinds
 
 OPS: Final = {
@@ -63,7 +64,7 @@ def reject_reason(message: Column, found: Column, named: Column) -> Column:
     kind = message["type"]
     rows = F.coalesce(data, old)
     is_truncate, is_update = found == names.OP_TRUNCATE, found == names.OP_UPDATE
-    no_object = F.exists(rows, _is_no_object) | F.exists(old, lambda one: one.isNotNull() & _is_no_object(one))
+    no_object = ~are_objects(rows) | ~are_objects(old, may_be_null=True)
     return (
         F.when(kind.isNull(), "type is missing")
         .when(found.isNull(), F.concat(F.lit('unknown type "'), F.substring(kind, 1, 20), F.lit('"')))
@@ -75,7 +76,3 @@ def reject_reason(message: Column, found: Column, named: Column) -> Column:
         .when(is_update & (F.size(old) != F.size(data)), "old and data have different numbers of rows")
         .when(~is_truncate & no_object, "a row in data or old is not an object")
     )
-
-
-def _is_no_object(row: Column) -> Column:
-    return F.coalesce(~row.startswith("{"), F.lit(True))

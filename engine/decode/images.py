@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine import names
 from engine.jvm import CATALOG
 
 Declared = Mapping[str, tuple[str, ...] | None]
@@ -39,14 +40,24 @@ def _changes_key(keys: Column, under: Column, over: Column) -> Column:
     return F.coalesce(named & F.exists(keys, differs), F.lit(False))
 
 
-def has_fields_of(image: Column, other: Column) -> Column:
-    """Whether a JSON object has every field of another one; null where one of them is null."""
-    plainly = F.call_function(f"{CATALOG}.has_fields_of", image, other)
-    return F.coalesce(plainly, _has_fields_of(image, other))
+def in_halves(moves: Column, op: Column) -> Column:
+    """The operations that a change becomes: where it gives the row another key, a delete of the old one and an insert
+    of the new one."""
+    both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
+    return F.when(moves, both).otherwise(F.array(op))
 
 
-def _has_fields_of(image: Column, other: Column) -> Column:
-    return F.size(F.array_except(F.json_object_keys(other), F.json_object_keys(image))) == 0
+def laid_over(keys: Column, under: Column, over: Column) -> Column:
+    """Of two JSON objects `image`, what `overlaid` gives, `changes_key`, and `covers`: whether the one under has every
+    field of the other. Null where one of them is null."""
+    plainly = F.call_function(f"{CATALOG}.laid_over", keys, under, over)
+    return F.coalesce(plainly, F.when(under.isNotNull() & over.isNotNull(), _laid_over(keys, under, over)))
+
+
+def _laid_over(keys: Column, under: Column, over: Column) -> Column:
+    covers = F.size(F.array_except(F.json_object_keys(over), F.json_object_keys(under))) == 0
+    parts = {"image": _overlaid(under, over), "changes_key": _changes_key(keys, under, over), "covers": covers}
+    return F.struct(*[part.alias(name) for name, part in parts.items()])
 
 
 def overlaid(under: Column, over: Column) -> Column:

@@ -25,6 +25,7 @@ READ_JSON_UNCUT_LINE: Final = f"{CATALOG}.read_json_uncut_line"
 READ_JSON_QUOTED_LINE: Final = f"{CATALOG}.read_json_quoted_line"
 FIRST_AT: Final = f"{CATALOG}.first_at"
 OBJECT_SIZE: Final = f"{CATALOG}.object_size"
+ARE_OBJECTS: Final = f"{CATALOG}.are_objects"
 MAY_HAVE_WORD: Final = f"{CATALOG}.may_have_word"
 
 CORRUPT: Final = {"columnNameOfCorruptRecord": "_malformed", "allowSingleQuotes": "false"}
@@ -98,6 +99,11 @@ def may_have_fields(text: Column, number: int) -> Column:
 def is_plain_object(text: Column) -> Column:
     """True where a text is for certain a JSON object, and nothing else."""
     return F.call_function(OBJECT_SIZE, text) >= 0
+
+
+def are_objects(texts: Column, may_be_null: bool = False) -> Column:
+    """Whether each text of an array begins as a JSON object does; null of no array. `may_be_null`: nulls may, too."""
+    return F.call_function(ARE_OBJECTS, texts, F.lit(may_be_null))
 
 
 def may_have_word(text: Column, *words: str) -> Column:

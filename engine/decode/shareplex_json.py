@@ -18,7 +18,7 @@ from engine import names
 from engine.decode import position, shareplex_kinds, values
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
-from engine.decode.images import Declared, changes_key, declared_keys, has_fields_of, overlaid
+from engine.decode.images import Declared, declared_keys, in_halves, laid_over
 from engine.decode.instants import micros
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
@@ -45,7 +45,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     found = _look(lines, source)
     operations = lines.transform(_operations, declared, found.has_halves)
     placed = operations.transform(_placed, source, found.is_lacking)
-    return placed.transform(_halves, declared).transform(_completed)
+    return placed.transform(_halves).transform(_completed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,9 @@ def _look(lines: DataFrame, source: SourceSpec) -> Found:
     meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
     told = lines.select("text", meta.alias("_meta"))
     word = shareplex_kinds.word(F.col("_meta.op"))
-    may_say_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
+    may_say_half = F.when(shareplex_kinds.is_usual(F.col("_meta.op")), F.lit(False)).otherwise(
+        word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
+    )
     facts = told.agg(
         F.bool_or(may_say_half & _may_be_half()).alias("halves"),
         F.bool_or(_lacks_scn(F.col("_meta"), word) if source.order == "auto" else F.lit(False)).alias("lacking"),
@@ -77,10 +79,10 @@ def _operations(lines: DataFrame, declared: Declared, has_halves: bool) -> DataF
     """One operation a line; those that may be one of two, in two lines, with what the other one told."""
     if not has_halves:
         usual = lines.transform(_parsed).transform(_picked, declared)
-        return usual.select("*", F.lit(None).cast(_TOLD).alias("_told")).transform(_judged)
+        return usual.select("*", F.lit(None).cast(_TOLD).alias("_told")).transform(_judged, declared)
     halves = lines.where(_may_be_half()).transform(_parsed).transform(_picked, declared)
     usual = lines.where(~_may_be_half()).transform(_parsed).transform(_picked, declared)
-    return halves.transform(_paired).unionByName(usual, allowMissingColumns=True).transform(_judged)
+    return halves.transform(_paired).unionByName(usual, allowMissingColumns=True).transform(_judged, declared)
 
 
 def _may_be_half() -> Column:
@@ -132,30 +134,32 @@ def _paired(halves: DataFrame) -> DataFrame:
     return halves.join(told, on=["file", "line"], how="left")
 
 
-def _judged(paired: DataFrame) -> DataFrame:
-    """What each operation does, and the images that it carries."""
+def _judged(paired: DataFrame, declared: Declared) -> DataFrame:
+    """What each operation does, and the images that it carries; of an update, the changes laid over the row before."""
     same = (F.col("_told.table") == F.col("table")) & F.col("_told.trans").eqNullSafe(F.col("_meta.trans"))
     is_after = F.col("_word") == shareplex_kinds.AFTER
     old = F.when(is_after, F.when(same, F.col("_told.row"))).otherwise(F.col("_key"))
     found = paired.select("*", old.alias("_old"), shareplex_kinds.op(F.col("_word")).alias("_op"))
-    return found.select(
-        "*",
-        shareplex_kinds.control_kind(F.col("_word"), F.col("_meta"), F.col("text")).alias("control_kind"),
-        F.when(F.col("_op") == names.OP_DELETE, F.coalesce("_data", "_old"))
-        .when((F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull(), overlaid(F.col("_old"), F.col("_data")))
-        .otherwise(F.col("_data"))
-        .alias("_image"),
-    )
+    keys = F.coalesce(declared_keys(F.col("table"), declared), F.array().cast("array<string>"))
+    laid = laid_over(keys, F.when(F.col("_op") == names.OP_UPDATE, F.col("_old")), F.col("_data"))
+    control = shareplex_kinds.control_kind(F.col("_word"), F.col("_meta"), F.col("text"))
+    return found.select("*", control.alias("control_kind"), laid.alias("_laid"))
 
 
 def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> DataFrame:
-    """Where each change stands in the source's order; why it is rejected, if so."""
+    """The image of each change, and where it stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
     scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
+    is_delete = F.col("_op") == names.OP_DELETE
+    image = F.when(is_delete, F.coalesce("_data", "_old")).otherwise(F.coalesce(F.col("_laid.image"), "_data"))
     sequence = F.coalesce("_seq", F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
     place = by_coordinates(source) if is_lacking else position.shareplex(scn, meta["trans"], sequence)
     seated = operations.select(
-        "*", sequence.alias("_sequence"), place.alias("_place"), micros(meta["time"]).alias("commit_ts")
+        "*",
+        image.alias("_image"),
+        sequence.alias("_sequence"),
+        place.alias("_place"),
+        micros(meta["time"]).alias("commit_ts"),
     )
     reason = shareplex_kinds.reject_reason(
         F.col("_op"), meta, F.col("commit_ts"), F.col("table"), F.col("_image"), F.col("_place")
@@ -185,19 +189,16 @@ def _lacks_scn(meta: Column, word: Column) -> Column:
         & meta["trans"].isNotNull()
         & (values.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
     )
-    return shareplex_kinds.op(word).isNotNull() & ~F.coalesce(placed, F.lit(False))
+    return ~F.coalesce(placed, F.lit(False)) & shareplex_kinds.op(word).isNotNull()
 
 
-def _halves(placed: DataFrame, declared: Declared) -> DataFrame:
+def _halves(placed: DataFrame) -> DataFrame:
     """An update that changes the key is a delete of the old key and an insert of the new one.
 
     Rows: 1:1, or 1:2.
     """
-    keys = F.coalesce(declared_keys(F.col("table"), declared), F.array().cast("array<string>"))
-    is_update = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull() & F.col("reason").isNull()
-    moved = is_update & changes_key(keys, F.col("_old"), F.col("_data"))
-    both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
-    return placed.select("*", F.explode(F.when(moved, both).otherwise(F.array("_op"))).alias("op"))
+    moves = F.coalesce(F.col("_laid.changes_key"), F.lit(False)) & F.col("reason").isNull()
+    return placed.select("*", F.explode(in_halves(moves, F.col("_op"))).alias("op"))
 
 
 def _completed(halves: DataFrame) -> DataFrame:
@@ -206,7 +207,6 @@ def _completed(halves: DataFrame) -> DataFrame:
     is_change = F.col("reason").isNull() & control.isNull()
     is_update = F.col("_op") == names.OP_UPDATE
     gives, takes = is_update & (op == names.OP_DELETE), is_update & (op == names.OP_INSERT)
-    covers = has_fields_of(F.col("_old"), F.col("_data"))
     before = F.when(gives, F.col("_old")).when(op == names.OP_DELETE, F.col("_image"))
     made = {
         "kind": F.when(F.col("reason").isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
@@ -214,7 +214,7 @@ def _completed(halves: DataFrame) -> DataFrame:
         "source": F.lit("shareplex"),
         "op": F.when(is_change, op),
         "origin": F.when(is_change, names.ORIGIN_STREAM),
-        "before_json": F.when(is_change, before.when((op == names.OP_UPDATE) & covers, F.col("_old"))),
+        "before_json": F.when(is_change, before.when((op == names.OP_UPDATE) & F.col("_laid.covers"), F.col("_old"))),
         "after_json": F.when(is_change & (op != names.OP_DELETE), F.col("_image")),
         "schema_hash": F.lit(None).cast("bigint"),
         "position": F.when(is_change, F.col("_place")),

@@ -29,23 +29,39 @@ public final class ChangesKey extends Scalar {
     if (above == null) {
       return null;
     }
-    JsonFields below = null;
+    if (!namesOne(keys, above)) {
+      return Boolean.FALSE;
+    }
+    JsonFields below = JsonFields.of(under);
+    return below == null ? null : Boolean.valueOf(of(keys, below, above));
+  }
+
+  private static boolean namesOne(ArrayData keys, JsonFields fields) {
     for (int i = 0; i < keys.numElements(); i++) {
-      int at = keys.isNullAt(i) ? -1 : above.indexOf(keys.getUTF8String(i).getBytes());
+      if (at(keys, i, fields) >= 0) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  static boolean of(ArrayData keys, JsonFields below, JsonFields above) {
+    for (int i = 0; i < keys.numElements(); i++) {
+      int at = at(keys, i, above);
       if (at < 0) {
         continue;
-      }
-      below = below == null ? JsonFields.of(under) : below;
-      if (below == null) {
-        return null;
       }
       int other = below.indexOf(above.names[at]);
       byte[] before = other < 0 ? null : below.values[other];
       byte[] after = above.values[at];
       if (before == null || after == null ? before != after : !Arrays.equals(before, after)) {
-        return Boolean.TRUE;
+        return true;
       }
     }
-    return Boolean.FALSE;
+    return false;
+  }
+
+  private static int at(ArrayData keys, int number, JsonFields fields) {
+    return keys.isNullAt(number) ? -1 : fields.indexOf(keys.getUTF8String(number).getBytes());
   }
 }

@@ -21,9 +21,10 @@ public final class Overlaid extends Scalar {
     }
     JsonFields below = JsonFields.of(under);
     JsonFields above = below == null ? null : JsonFields.of(over);
-    if (above == null) {
-      return null;
-    }
+    return above == null ? null : of(below, above);
+  }
+
+  static UTF8String of(JsonFields below, JsonFields above) {
     JsonWriter writer = new JsonWriter(below.mostBytes() + above.mostBytes());
     for (int i = 0; i < below.size; i++) {
       int other = above.indexOf(below.names[i]);

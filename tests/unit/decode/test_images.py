@@ -59,7 +59,7 @@ def pairs(number: int) -> list[dict[str, object]]:
 
 CASES = {
     "overlaid": (images._overlaid, ("under", "over")),
-    "has_fields_of": (images._has_fields_of, ("under", "over")),
+    "laid_over": (images._laid_over, ("keys", "under", "over")),
     "changes_key": (images._changes_key, ("keys", "under", "over")),
     "joined": (images._joined, ("under", "over")),
 }
@@ -87,7 +87,7 @@ def test_what_is_laid_over_counts(spark: SparkSession) -> None:
     rows = local_frame(spark, [row], "at bigint, under string, over string, keys array<string>")
     found = rows.select(
         images.overlaid(F.col("under"), F.col("over")),
-        images.has_fields_of(F.col("under"), F.col("over")),
+        images.laid_over(F.col("keys"), F.col("under"), F.col("over"))["covers"],
         images.changes_key(F.col("keys"), F.col("under"), F.col("over")),
         images.changes_key(F.array(F.lit("id")), F.col("under"), F.col("over")),
     ).head()
