@@ -58,7 +58,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Needs: file, line, text; all lines of a file and of those beside it that are needed (`are_enough`), or what was
         sent in the missing ones is not known; after_gap: whether a file follows one that was not read (absent: none
         does). `declared`: keys by table; where a spec names none, the message does.
-    Gives: the columns of ENVELOPE_COLUMNS.
+    Gives: the columns of ENVELOPE_COLUMNS; the text of a message with its first row alone.
     Rows: 1:n, one a row of a message, two for a row that changes its key; one for a message without rows.
     """
     # Kept: which messages were sent again is found by looking at all of them, and nobody wants to parse them twice.
@@ -141,8 +141,8 @@ def _judged(picked: DataFrame) -> DataFrame:
 
 
 def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
-    """The rows of each message, with the images as they were before and after. Of the message only what is told of each
-    of its rows: it can have thousands.
+    """The rows of each message, with the images as they were before and after. A message can have thousands: its text
+    stands at the first of them alone, and of its fields only those that are told of each row.
 
     Rows: 1:n; one without images for a message that is no change of rows.
     """
@@ -155,15 +155,16 @@ def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
     swapped = source.images == "swapped"
     only = F.coalesce(old, data) if swapped else F.coalesce(data, old)
     carried = F.when(F.col("_op") == names.OP_UPDATE, data).otherwise(only)
-    others = F.coalesce(F.when(F.col("_op") == names.OP_UPDATE, old), F.array().cast("array<string>"))
-    rows = F.arrays_zip(carried.alias("image"), others.alias("other"))
-    kept = ("text", "reason", "control_kind", "table", "channel", "kafka_partition", "kafka_offset", "_op", "_reached")
+    nothing = F.array().cast("array<string>")
+    images = F.coalesce(F.when(is_rows, carried), nothing).alias("image")
+    others = F.coalesce(F.when(is_rows & (F.col("_op") == names.OP_UPDATE), old), nothing).alias("other")
+    kept = ("reason", "control_kind", "table", "channel", "kafka_partition", "kafka_offset", "_op", "_reached")
     opened = told.select(
         "file",
         "line",
         *kept,
         F.struct(*[message[name].alias(name) for name in _TOLD_OF_ROWS]).alias("_message"),
-        F.posexplode_outer(F.when(is_rows, rows)).alias("_place", "_row"),
+        F.posexplode(F.arrays_zip(F.array("text").alias("text"), images, others)).alias("_at", "_row"),
     )
     image, other = F.col("_row.image"), F.col("_row.other")
     other_side = F.when(other.isNotNull(), (overlaid if swapped else joined)(image, other))
@@ -171,7 +172,7 @@ def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
     is_update, is_delete = F.col("_op") == names.OP_UPDATE, F.col("_op") == names.OP_DELETE
     return opened.select(
         "*",
-        F.coalesce("_place", F.lit(0)).alias("_at"),
+        F.col("_row.text").alias("text"),
         F.when(is_update, before).when(is_delete, image).alias("_before"),
         F.when(is_update, after).when(~is_delete, image).alias("_after"),
     )

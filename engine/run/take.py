@@ -140,7 +140,7 @@ class Decoded:
         places = F.broadcast(places) if number <= BROADCAST_REJECTS else places
         mine = self.records.where(F.col("kind") == CHANGE).join(places, on=PLACE, how="left_semi")
         if self.again is None:
-            told = mine.select(*PLACE, "text").dropDuplicates(PLACE)
+            told = mine.where(F.col("text").isNotNull()).select(*PLACE, "text").dropDuplicates(PLACE)
         else:
             told = self.again(mine.select(*PLACE, TEXT_HASH).distinct().transform(checkpointed))
         return bad.unionByName(unfit.join(told, on=PLACE, how="left"))  # one text a line

@@ -41,6 +41,21 @@ def read(spark: SparkSession, texts: list[str], source: SourceSpec = SOURCE, **k
     return envelopes(lines(spark, texts), source, declared).orderBy("line", "tx_order", "op").collect()
 
 
+def test_the_text_of_a_message_stands_with_its_first_row_alone(spark: SparkSession) -> None:
+    many, moved = message(data=[{"id": str(n), "a": "x"} for n in range(3)]), [{"id": "2", "a": "x"}]
+    texts = [many, message("UPDATE", moved, [{"id": "1"}]), message("QUERY"), "{"]
+    found = [(row["line"], row["tx_order"], row["op"], row["text"]) for row in read(spark, texts)]
+    assert found == [
+        (1, 0, "insert", many),
+        (1, 1, "insert", None),
+        (1, 2, "insert", None),
+        (2, 0, "delete", texts[1]),
+        (2, 0, "insert", texts[1]),
+        (3, None, None, texts[2]),
+        (4, None, None, texts[3]),
+    ]
+
+
 def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(spark: SparkSession) -> None:
     row, misfit = [{"id": "1", "a": "x"}], "a field of the message has a type that Canal does not give it"
     cases = {
