@@ -164,7 +164,7 @@ def _rows(known: DataFrame, source: SourceSpec) -> DataFrame:
         "line",
         *kept,
         F.struct(*[message[name].alias(name) for name in _TOLD_OF_ROWS]).alias("_message"),
-        F.posexplode(F.arrays_zip(F.array("text").alias("text"), images, others)).alias("_at", "_row"),
+        F.posexplode_outer(F.arrays_zip(F.array("text").alias("text"), images, others)).alias("_at", "_row"),
     )
     image, other = F.col("_row.image"), F.col("_row.other")
     other_side = F.when(other.isNotNull(), (overlaid if swapped else joined)(image, other))

@@ -22,6 +22,7 @@ from engine.decode.instants import nanos, seconds, unix_micros
 from engine.decode.json_lines import is_malformed, is_unread
 from engine.decode.parsing import line_of, struct_of, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
+from engine.decode.values import let
 from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
@@ -66,6 +67,7 @@ _USUAL_FIELDS: Final[dict[str, str]] = {
     "at": "int",
     **dict.fromkeys(_MOD_FIELDS, "string"),
     "json": "string",
+    "text": "string",
 }
 _USUAL_MOD: Final = f"struct<{', '.join(f'{name}: {kind}' for name, kind in _USUAL_FIELDS.items())}>"
 SPANNER_MODS: Final = f"{CATALOG}.spanner_mods"
@@ -90,7 +92,8 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:  # noqa: ARG00
     """What each record is, and each of its mods.
 
     Needs: file, line, text.
-    Gives: the columns of ENVELOPE_COLUMNS, then announced.
+    Gives: the columns of ENVELOPE_COLUMNS, the text of a line with the first mod of each data record alone; then
+        announced.
     Rows: 1:n, one a mod of a data record, one for every other record; one for a line without any.
     """
     parsed = lines.transform(_usual).transform(_parsed)
@@ -104,9 +107,8 @@ def _usual(lines: DataFrame) -> DataFrame:
     `_usual` is null for every other line, which is then read piece by piece.
     """
     line, mods = (F.lit(None).cast(kind) for kind in (f"struct<{_USUAL_LINE}>", f"array<{_USUAL_MOD}>"))
-    return lines.select(
-        "file", "line", "text", F.call_function(SPANNER_MODS, _object(F.col("text")), line, mods).alias("_usual")
-    )
+    usual = F.call_function(SPANNER_MODS, _object(F.col("text")), line, mods, F.col("text"))
+    return lines.select("file", "line", "text", usual.alias("_usual"))
 
 
 def _parsed(lines: DataFrame) -> DataFrame:
@@ -140,7 +142,8 @@ def _object(text: Column) -> Column:
 
 
 def _records(parsed: DataFrame) -> DataFrame:
-    """Every record of the line with its kind; of a usual line every mod and heartbeat.
+    """Every record of the line with its kind; of a usual line every mod and heartbeat. A record can have thousands of
+    mods: none but the first one brings the text.
 
     Rows: 1:n; one without a record for a line that holds none.
     """
@@ -150,8 +153,11 @@ def _records(parsed: DataFrame) -> DataFrame:
     found = F.when(told.isNotNull(), F.flatten(F.transform(listed, _kinds_of))).otherwise(_kinds_of(line))
     alone = F.coalesce(*[line[name] for name in ("table_name", "tableName", "mods", "modType", "mod_type")]).isNotNull()
     bare = F.array(_of_kind(DATA_CHANGE)(body))
-    records = F.coalesce("_usual", F.when(F.col("_usual").isNull(), F.when(alone, bare).otherwise(found)))
-    kept = [name for name in parsed.columns if name != "_usual"]
+    none = F.array(_of_kind(None)(F.lit(None).cast("string")))
+    unusual = let(F.when(alone, bare).otherwise(found), lambda told: F.when(F.size(told) > 0, told).otherwise(none))
+    records = F.coalesce("_usual", F.when(F.col("_usual").isNull(), unusual))
+    kept = [name for name in parsed.columns if name not in ("_usual", "text")]
+    # No array is empty, but of one that may be Spark does not ask for its size in a filter below all this.
     exploded = parsed.select(*kept, records.alias("_found")).select(*kept, F.explode_outer("_found").alias("_found"))
     is_usual = F.col("_found.record").isNotNull()
     spelled = struct_of(F.when(~is_usual, F.col("_found.json")), _schema(_FIELDS))
@@ -160,7 +166,8 @@ def _records(parsed: DataFrame) -> DataFrame:
     parts = [
         F.col("_found")[name].alias(f"_{name}") for name in ("kind", "micros", "sequence", "at", *_MOD_FIELDS, "json")
     ]
-    return read.select(*kept, "_is_usual", F.coalesce("_found.record", known).alias("_record"), *parts)
+    record = F.coalesce("_found.record", known).alias("_record")
+    return read.select(*kept, F.col("_found.text").alias("text"), "_is_usual", record, *parts)
 
 
 def _read_record(spelled: Column) -> list[Column]:
@@ -197,11 +204,11 @@ def _kinds_of(change_record: Column) -> Column:
     return F.concat(*parts)
 
 
-def _of_kind(kind: str) -> Callable[[Column], Column]:
+def _of_kind(kind: str | None) -> Callable[[Column], Column]:
     """What is found of a record that is not read yet, in the type in which usual ones come."""
-    nothing = F.lit(None)
-    absent = [nothing.cast(kind).alias(name) for name, kind in _USUAL_FIELDS.items() if name not in ("kind", "json")]
-    return lambda json: F.struct(F.lit(kind).alias("kind"), *absent, json.alias("json"))
+    told = {name: F.lit(None).cast(type_) for name, type_ in _USUAL_FIELDS.items()}
+    told |= {"kind": F.lit(kind).cast("string"), "text": F.col("text")}
+    return lambda json: F.struct(*[part.alias(name) for name, part in (told | {"json": json}).items()])
 
 
 def _is_used(record: Column) -> Column:
@@ -239,17 +246,30 @@ def _mods(judged: DataFrame) -> DataFrame:
     Rows: 1:n; one without images for every other record.
     """
     is_change = F.col("reason").isNull() & (F.col("_kind") == DATA_CHANGE)
-    listed = F.transform("_mods", lambda mod, at: F.struct(at.alias("at"), mod.alias("mod")))
-    unusual = F.when(is_change & ~F.col("_is_usual"), listed)
+    is_listed = is_change & ~F.col("_is_usual") & (F.size("_mods") > 0)
+    text, record = F.col("text"), F.col("_record")
+
+    def one(mod: Column, at: Column) -> Column:
+        return F.struct(at.alias("at"), mod.alias("mod"), F.when(at == 0, text).alias("text"))
+
     done = ("_token", "_broken", "_line", "_body", "_topic", "_is_usual", "_kind", "_micros", "_sequence", "_mods")
-    kept = [name for name in judged.columns if name not in done]
-    opened = judged.select(*kept, is_change.alias("_is_change"), unusual.alias("_others"))
-    opened = opened.select(*kept, "_is_change", F.explode_outer("_others").alias("_other"))
+    kept = [name for name in judged.columns if name not in (*done, "text", "_record", "_json")]
+    opened = judged.select(
+        *kept,
+        is_change.alias("_is_change"),
+        F.when(is_listed, record.withField("mods", F.lit(None).cast(_USUAL_MODS))).otherwise(record).alias("_record"),
+        F.when(is_listed, None).otherwise(text).alias("_text"),
+        F.when(is_listed, None).otherwise(F.col("_json")).alias("_json"),
+        F.when(is_listed, F.transform("_mods", one)).alias("_others"),
+    )
+    kept += ["_is_change", "_record", "_text", "_json"]
+    opened = opened.select(*kept, F.explode_outer("_others").alias("_other"))
     images = [
         F.coalesce(F.col(f"_{name}"), spanner_kinds.image(F.col("_other.mod")[name])).alias(name)
         for name in _MOD_FIELDS
     ]
-    named = opened.select("*", *images, F.coalesce("_at", "_other.at").alias("_mod_at"))
+    told = (F.coalesce("_at", "_other.at").alias("_mod_at"), F.coalesce("_text", "_other.text").alias("text"))
+    named = opened.select("*", *images, *told)
     keys, new, old = F.coalesce("keys", F.lit("{}")), F.col("new_values"), F.col("old_values")
     return named.select(
         "*",

@@ -232,16 +232,17 @@ def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedF
 
 
 def without_texts(records: DataFrame) -> DataFrame:
-    """The records with a hash of a change's text instead of the text.
+    """The records with a hash of a change's text instead of the text. Where a line is many changes, some bring no text.
 
     A text is half of what a record takes in memory, and only those are asked for whose values are refused.
 
     Needs: the columns of ENVELOPE_COLUMNS.
-    Gives: the same columns, then text_hash: null where the text is kept.
+    Gives: the same columns, then text_hash: null where the text is kept, and where there is none.
     Rows: 1:1.
     """
     is_change = F.col("kind") == CHANGE
-    told = {"text": F.when(~is_change, F.col("text")), TEXT_HASH: F.when(is_change, F.xxhash64("text"))}
+    has_text = is_change & F.col("text").isNotNull()
+    told = {"text": F.when(~is_change, F.col("text")), TEXT_HASH: F.when(has_text, F.xxhash64("text"))}
     return records.withColumns(told)
 
 
@@ -258,7 +259,8 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
     try:
         lines, _ = read_records(spark, delivery.source, files, catalog)
         mine = lines.join(asked.select(*PLACE), on=PLACE, how="left_semi")
-        records = envelopes(mine, delivery.source, delivery.declared).select(*PLACE, "text").dropDuplicates(PLACE)
+        read = envelopes(mine, delivery.source, delivery.declared).where(F.col("text").isNotNull())
+        records = read.select(*PLACE, "text").dropDuplicates(PLACE)
         same = records.withColumn(TEXT_HASH, F.xxhash64("text")).join(asked, on=[*PLACE, TEXT_HASH], how="left_semi")
         found = computed(spark, same.select(*PLACE, "text"), files)
     except UNREADABLE as error:

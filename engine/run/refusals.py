@@ -89,7 +89,7 @@ def behind(
             f" decoded ({listed(told)}){alike(other_format(rejects, spec.source))}. Nothing was taken.",
             "check source.format, source.path and the columns that the spec names under source",
         )
-    some = changes.limit(SAMPLE_LINES)
+    some = changes.where(F.col("text" if again is None else TEXT_HASH).isNotNull()).limit(SAMPLE_LINES)
     texts = some if again is None else again(some.select(*PLACE, TEXT_HASH).distinct().transform(checkpointed))
     form = other_format(texts, spec.source)
     if form is None:

@@ -142,7 +142,8 @@ class Decoded:
         if self.again is None:
             told = mine.where(F.col("text").isNotNull()).select(*PLACE, "text").dropDuplicates(PLACE)
         else:
-            told = self.again(mine.select(*PLACE, TEXT_HASH).distinct().transform(checkpointed))
+            hashes = mine.where(F.col(TEXT_HASH).isNotNull()).select(*PLACE, TEXT_HASH)
+            told = self.again(hashes.distinct().transform(checkpointed))
         return bad.unionByName(unfit.join(told, on=PLACE, how="left"))  # one text a line
 
 

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A function (line, a null of the struct that a line is, a null of the result) that gives what a line of a Spanner change
+ * A function (line, a null of the struct that a line is, a null of the result, text to be told) that gives what a line of a Spanner change
  * stream holds, where it holds nothing but data records and heartbeats, spelled as Spanner spells them; null of every other
  * line, and where something in one is unusual: a part that is missing or no object, a time or a number that is written in
  * another way.
@@ -20,7 +20,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A line is a data record, or an object with records, or with change records that have some. Of each mod of a data record
  * it gives the kind, the record (its mods left out), the microseconds of its commit, its sequence, where the mod stands in
  * it, and the three parts of the mod: null where it lacks one, or has an empty text. Of a heartbeat it gives its kind, the
- * record, its microseconds, and its text.
+ * record, its microseconds, and its text. Last stands the text to be told: with the first mod of each record, and with each
+ * heartbeat. A record can have thousands of mods.
  */
 public final class SpannerMods extends Scalar {
   static final String NAME = "spanner_mods";
@@ -38,7 +39,7 @@ public final class SpannerMods extends Scalar {
   private transient Record inside;
 
   SpannerMods(StructType line, DataType result) {
-    super(NAME, new DataType[] {DataTypes.StringType, line, result}, result);
+    super(NAME, new DataType[] {DataTypes.StringType, line, result, DataTypes.StringType}, result);
     this.line = line;
   }
 
@@ -46,7 +47,7 @@ public final class SpannerMods extends Scalar {
     return new SpannerMods(wanted(given, NAME), given.fields()[2].dataType());
   }
 
-  public ArrayData invoke(UTF8String text, InternalRow exampleLine, ArrayData exampleResult) {
+  public ArrayData invoke(UTF8String text, InternalRow exampleLine, ArrayData exampleResult, UTF8String told) {
     if (text == null) {
       return null;
     }
@@ -59,7 +60,7 @@ public final class SpannerMods extends Scalar {
       inside = new Record(record, record);
     }
     InternalRow read = (InternalRow) Json.read(text, json, JsonCopy.AS_DOUBLES);
-    Mods mods = new Mods();
+    Mods mods = new Mods(told);
     return read == null || !addTo(mods, read) || mods.size == 0 ? null : mods.all();
   }
 
@@ -146,7 +147,7 @@ public final class SpannerMods extends Scalar {
     record[inside.timestamp] = stamp;
     record[inside.token] = token;
     InternalRow row = new GenericInternalRow(record);
-    mods.add(new Object[] {BEAT_KIND, row, micros, null, null, null, null, null, told});
+    mods.add(new Object[] {BEAT_KIND, row, micros, null, null, null, null, null, told, mods.told});
     return true;
   }
 
@@ -208,7 +209,8 @@ public final class SpannerMods extends Scalar {
           return false;
         }
         Object at = Integer.valueOf(i);
-        found.add(new Object[] {CHANGE_KIND, record, micros, place, at, mod[0], mod[1], mod[2], null});
+        UTF8String text = i == 0 ? found.told : null;
+        found.add(new Object[] {CHANGE_KIND, record, micros, place, at, mod[0], mod[1], mod[2], null, text});
       }
       return listed.numElements() > 0;
     }
@@ -257,8 +259,13 @@ public final class SpannerMods extends Scalar {
   }
 
   private static final class Mods {
+    final UTF8String told;
     Object[] found = new Object[4];
     int size = 0;
+
+    Mods(UTF8String told) {
+      this.told = told;
+    }
 
     void add(Object[] values) {
       if (size == found.length) {

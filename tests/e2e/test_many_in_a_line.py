@@ -1,0 +1,67 @@
+"""A line that is many changes: its text is kept once, and a change of it that is rejected is kept with all of it."""
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec
+from engine.table.ledger import read_ledger
+
+MANY = 3_000
+"""With the line beside each of its changes they would take a gigabyte."""
+
+
+def canal() -> str:
+    rows: list[dict[str, str]] = [{"id": str(key), "a": "x" * 100} for key in range(MANY)]
+    rows[1], rows[-1] = {"a": "no key"}, {"id": "x", "a": "odd"}
+    told = {"database": "shop", "table": "items", "type": "INSERT", "id": 1, "es": 1_700_000_000_000, "ts": 1}
+    types = {"mysqlType": {"id": "int", "a": "varchar(100)"}, "pkNames": ["id"], "isDdl": False}
+    return json.dumps(told | types | {"data": rows, "old": None})
+
+
+def spanner(spelled: str) -> str:
+    mods: list[dict[str, Any]] = [{"keys": {"id": str(key)}, "new_values": {"a": "x" * 100}} for key in range(MANY)]
+    mods[1], mods[-1] = {"keys": {}, "new_values": {"a": "no key"}}, {"keys": {"id": "x"}, "new_values": {"a": "odd"}}
+    types = [
+        {"name": "id", "type": {"code": "INT64"}, "is_primary_key": True, "ordinal_position": 1},
+        {"name": "a", "type": {"code": "STRING"}, "is_primary_key": False, "ordinal_position": 2},
+    ]
+    record = {
+        "commit_timestamp": "2024-01-02T03:04:05.678901Z", "record_sequence": "00000000", "table_name": "items",
+        "server_transaction_id": "t", "value_capture_type": "NEW_VALUES", "mod_type": "INSERT", "column_types": types,
+        "mods": mods,
+    }  # fmt: skip
+    other = record | {"table_name": "others", "mods": mods[:1], "record_sequence": "00000001"}
+    told = [{"data_change_record": [one]} for one in (other, record)]
+    return json.dumps({"change_record": told}).replace("record_sequence", spelled)
+
+
+@pytest.mark.parametrize(
+    ("form", "table", "line", "misfit"),
+    [
+        ("canal-json", "shop.items", canal(), "int"),
+        ("spanner-json", "items", spanner("record_sequence"), "bigint"),
+        ("spanner-json", "items", spanner("recordSequence"), "bigint"),  # not read in one look
+    ],
+)
+def test_a_change_that_is_rejected_is_kept_with_its_line(
+    spark: SparkSession, project: ProjectSpec, form: str, table: str, line: str, misfit: str
+) -> None:
+    (project.root / "events").mkdir()
+    (project.root / "events" / "one.jsonl").write_text(line + "\n")
+    target = {"latest": f"{project.namespace}.items", "history": f"{project.namespace}.items_history"}
+    rejects = {"max_fraction": 0.5}
+    told = {"table": table, "source": {"format": form, "path": "events"}, "target": target, "rejects": rejects}
+    report = catch_up(project, [table_spec(told, project)], spark)
+    assert not report.exit_code, report.tables[0].error
+    assert (report.tables[0].changes, report.tables[0].rejected) == (MANY - 2, 2)
+    ledger = read_ledger(spark, project, names.REJECTS)
+    assert ledger is not None
+    kept = {found["reason"]: found["record"] for found in ledger.where(f"table = '{table}'").collect()}
+    assert sorted(kept) == [f'column "id": the value does not fit {misfit}', 'key column "id" is missing']
+    assert set(kept.values()) == {line}
