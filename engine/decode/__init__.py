@@ -93,7 +93,8 @@ def envelopes(
     """What each line is, read as the source's format says. `declared`: the tables that specs name, and their keys.
 
     Needs: file string, line bigint, text string.
-    Gives: the columns of ENVELOPE_COLUMNS, then announced.
+    Gives: the columns of ENVELOPE_COLUMNS, then announced. Where a line is many changes, not all of them bring its
+        text; the first one of a table does.
     Rows: 1:1; 1:n for the formats that fan out.
     Raises: SpecError for a format that has no decoder.
     """

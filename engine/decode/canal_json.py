@@ -189,11 +189,9 @@ def _halves(rows: DataFrame, declared: Declared, source: SourceSpec) -> DataFram
     row = F.col("_row")
     moved = (F.col("_op") == names.OP_UPDATE) & changes_key(keys, row["image"], row["other"])
     told = rows.select("*", moved.alias("_moves"))
-    if source.images == "standard":
-        whole = F.when(F.col("_moves"), overlaid(row["image"], row["other"]))
-        told = told.select("*", F.coalesce(whole, "_before").alias("_given_up"))
-    else:
-        told = told.select("*", F.col("_before").alias("_given_up"))
+    nothing = F.lit(None).cast("string")
+    whole = overlaid(row["image"], row["other"]) if source.images == "standard" else nothing
+    told = told.select("*", F.coalesce(F.when(F.col("_moves"), whole), "_before").alias("_given_up"))
     # What is interpreted stands before it: Spark generates code for what makes rows of rows only where nothing is.
     halves = told.select("*", F.explode(in_halves(F.col("_moves"), F.col("_op"))).alias("op"))
     gives = F.col("_moves") & (F.col("op") == names.OP_DELETE)

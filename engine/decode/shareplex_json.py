@@ -150,8 +150,9 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     """The image of each change, and where it stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
     scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
-    is_delete = F.col("_op") == names.OP_DELETE
-    image = F.when(is_delete, F.coalesce("_data", "_old")).otherwise(F.coalesce(F.col("_laid.image"), "_data"))
+    is_laid = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull()
+    image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
+    image = F.when(F.col("_op") == names.OP_DELETE, F.coalesce("_data", "_old")).otherwise(image)
     sequence = F.coalesce("_seq", F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
     place = by_coordinates(source) if is_lacking else position.shareplex(scn, meta["trans"], sequence)
     seated = operations.select(
