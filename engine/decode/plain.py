@@ -124,7 +124,8 @@ def _way(
     if words[0] not in _ASKS:
         return words
     left_out = (PLACEHOLDER,) if isinstance(column.value_type, T.BinaryType) else placeholders()
-    return [*words, "?" if may_lack else "!", *left_out]
+    # A key that is left out is no key that is lacking: the one beside the image does not stand in for it.
+    return [*words, "?" if may_lack and not is_key else "!", *left_out]
 
 
 def _way_of(encoding: Encoding, kind: T.DataType, exact: bool, time_zone: str) -> str | None:

@@ -203,6 +203,11 @@ def test_one_look_gives_what_all_steps_give(spark: SparkSession) -> None:
     check_same(spark, replace(table, columns=table.columns[::4]), "UTC", 20)
 
 
+def test_a_key_that_the_source_left_out_is_not_looked_for_elsewhere(spark: SparkSession) -> None:
+    table = known(("c2",), "UTC")
+    check_same(spark, replace(table, columns=table.columns[:6]), "UTC", 20)
+
+
 def mixed(keys: tuple[str, ...]) -> TableShape:
     """Each column with the encoding of the next one of its type, too, for events with a schema of their own."""
     table, changed = shape(keys), []
