@@ -16,7 +16,7 @@ from engine import names
 from engine.decode import dts_kinds, dts_types, dts_values, position, values
 from engine.decode.dts_schema import record_schema
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_SCHEMA, REJECT
-from engine.decode.images import Declared, declared_keys
+from engine.decode.images import Declared, declared_keys, in_halves
 from engine.decode.messages import messages
 from engine.decode.wire import END, END_SIZE, ended, from_avro, readable
 from engine.json_text import KEEP_NULLS
@@ -212,9 +212,8 @@ def _halves(checked: DataFrame) -> DataFrame:
 
     Rows: 1:1, or 1:2.
     """
-    is_good = F.col("reason").isNull()
-    both = F.array(F.lit(names.OP_DELETE), F.lit(names.OP_INSERT))
-    return checked.select("*", F.explode(F.when(is_good & F.col("_moved"), both).otherwise(F.array("_op"))).alias("op"))
+    moves = F.col("reason").isNull() & F.col("_moved")
+    return checked.select("*", F.explode(in_halves(moves, F.col("_op"))).alias("op"))
 
 
 def _completed(halves: DataFrame) -> DataFrame:

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode.values import in_struct
 from engine.jvm import CATALOG
 
 Declared = Mapping[str, tuple[str, ...] | None]
@@ -57,7 +58,7 @@ def laid_over(keys: Column, under: Column, over: Column) -> Column:
 def _laid_over(keys: Column, under: Column, over: Column) -> Column:
     covers = F.size(F.array_except(F.json_object_keys(over), F.json_object_keys(under))) == 0
     parts = {"image": _overlaid(under, over), "changes_key": _changes_key(keys, under, over), "covers": covers}
-    return F.struct(*[part.alias(name) for name, part in parts.items()])
+    return in_struct(parts)
 
 
 def overlaid(under: Column, over: Column) -> Column:

@@ -27,10 +27,8 @@ def reading(shape: TableShape, is_exact: bool) -> list[Step]:
     columns = shape.columns
 
     def read(of: Of) -> dict[str, Column]:
-        image, old = (
-            F.when(of("_look").isNull(), of("_image_json")),
-            F.when(of("_look_before").isNull(), of("_before_json")),
-        )
+        image = F.when(of("_look").isNull(), of("_image_json"))
+        old = F.when(of("_look_before").isNull(), of("_before_json"))
         return {"_read": _read(image, columns), "_old_read": _read(old, columns)}
 
     def again(of: Of) -> dict[str, Column]:

@@ -30,7 +30,7 @@ from engine.decode.reading import exact_texts, from_texts, reading
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.steps import Of, Step, by_projections, within
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
-from engine.decode.values import let
+from engine.decode.values import in_struct, let
 from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
 
@@ -88,8 +88,8 @@ def _mostly_plain(images: DataFrame, shape: TableShape, steps: Sequence[Step]) -
     Needs: what `_images` gives. Rows: 1:1.
     """
     row, before = F.col("_look")["row"], F.col("_look_before")["row"]
-    is_plain = _is_plain(F.col, shape)
-    others = within(steps, lambda of: F.struct(*[made.alias(name) for name, made in _decided(of, shape).items()]))
+    is_plain = _is_plain(shape)
+    others = within(steps, lambda of: in_struct(_decided(of, shape)))
     looked = images.select(
         "_envelope",
         "op",
@@ -101,7 +101,7 @@ def _mostly_plain(images: DataFrame, shape: TableShape, steps: Sequence[Step]) -
         F.when(is_plain, _is_full(shape, before)).alias("_before_full"),
         F.when(is_plain, None).otherwise(others).alias("_other"),
     )
-    plainly = _plainly_decided(F.col, shape)
+    plainly = _plainly_decided(shape)
     made = {name: F.col("_other")[name] for name in _DECIDED}
     made |= {
         name: F.coalesce(made[name], F.when(F.col("_stored").isNotNull(), plain)) for name, plain in plainly.items()
@@ -109,30 +109,30 @@ def _mostly_plain(images: DataFrame, shape: TableShape, steps: Sequence[Step]) -
     return looked.transform(_completed, made, shape)
 
 
-def _is_plain(of: Of, shape: TableShape) -> Column:
+def _is_plain(shape: TableShape) -> Column:
     """Whether a change has no more to it than plain images."""
-    row = of("_look")["row"]
+    row = F.col("_look")["row"]
     whole = [row[key].isNotNull() for key in shape.keys]
-    known = of("_before_json").isNull() | of("_look_before").isNotNull()
-    one_key = of("_old_key_json").isNull() & of("_new_key_json").isNull()
-    found = reduce(and_, whole, row.isNotNull() & known & one_key & (of("op") != names.OP_TRUNCATE))
+    known = F.col("_before_json").isNull() | F.col("_look_before").isNotNull()
+    one_key = F.col("_old_key_json").isNull() & F.col("_new_key_json").isNull()
+    found = reduce(and_, whole, row.isNotNull() & known & one_key & (F.col("op") != names.OP_TRUNCATE))
     return F.coalesce(found, F.lit(False))
 
 
-def _plainly_decided(of: Of, shape: TableShape) -> dict[str, Column]:
+def _plainly_decided(shape: TableShape) -> dict[str, Column]:
     """The columns of a change that is plain, but for those that are null: what `_decided` gives of it."""
     known = {
-        "_plain_fields": of("_fields"),
+        "_plain_fields": F.col("_fields"),
         "_losses": F.lit(None).cast(outcome.losses_type(shape)),
         "_before_spoilt": F.lit(False),
     }
 
     def plain(name: str) -> Column:
-        return known[name] if name in known else of(name)
+        return known[name] if name in known else F.col(name)
 
     return {
-        "key": F.struct(*[of("_stored")[column.name].alias(column.name) for column in shape.key_columns]),
-        "row": of("_stored"),
+        "key": in_struct({column.name: F.col("_stored")[column.name] for column in shape.key_columns}),
+        "row": F.col("_stored"),
         "present": outcome.present(plain, shape),
         "before": outcome.before(plain, shape),
         "content_hash": outcome.content_hash(plain, shape),
@@ -141,16 +141,15 @@ def _plainly_decided(of: Of, shape: TableShape) -> dict[str, Column]:
 
 def _images(envelopes: DataFrame, shape: TableShape, time_zone: str, sooner: bool = True) -> DataFrame:
     """The images as text, and what `plain_row` gives of them."""
-    is_delete = F.col("op") == names.OP_DELETE
+    is_delete, is_update = F.col("op") == names.OP_DELETE, F.col("op") == names.OP_UPDATE
     image = F.when(is_delete, F.col("before_json")).otherwise(F.col("after_json"))
-    before = F.when(F.col("op") == names.OP_UPDATE, F.col("before_json"))
+    before = F.when(is_update, F.col("before_json"))
     plain = plain_before = F.lit(None).cast(row_and_fields(shape))
     if sooner:
         # An image after that lacks what the source left out is whole: present tells. One before is not (`before`).
         lacking = plain_row(F.col("after_json"), F.col("schema_hash"), shape, time_zone, may_lack=True)
-        plain_deleted = plain_row(F.col("before_json"), F.col("schema_hash"), shape, time_zone)
-        plain = F.when(is_delete, plain_deleted).otherwise(lacking)
-        plain_before = plain_row(before, F.col("schema_hash"), shape, time_zone)
+        whole = plain_row(F.col("before_json"), F.col("schema_hash"), shape, time_zone)
+        plain, plain_before = F.when(is_delete, whole).otherwise(lacking), F.when(is_update, whole)
     return envelopes.select(
         F.struct(*_ENVELOPE).alias("_envelope"),
         "op",
@@ -338,9 +337,7 @@ def _decided(of: Of, shape: TableShape) -> dict[str, Column]:
         "content_hash": outcome.content_hash(of, shape),
         "rescued": outcome.rescued(of, shape),
     }
-    kinds = {field.name: field.dataType for field in change_fields(shape.key_type, shape.row_type)}
-    cast = {name: column.cast(kinds[name]) for name, column in made.items()}
-    return cast | {"reason": F.coalesce(outcome.reason(of, shape), of("_of_other_half"))}
+    return made | {"reason": F.coalesce(outcome.reason(of, shape), of("_of_other_half"))}
 
 
 def _completed(decided: DataFrame, made: dict[str, Column], shape: TableShape) -> DataFrame:

@@ -64,9 +64,7 @@ def _look(lines: DataFrame, source: SourceSpec) -> Found:
     meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
     told = lines.select("text", meta.alias("_meta"))
     word = shareplex_kinds.word(F.col("_meta.op"))
-    may_say_half = F.when(shareplex_kinds.is_usual(F.col("_meta.op")), F.lit(False)).otherwise(
-        word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
-    )
+    may_say_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
     facts = told.agg(
         F.bool_or(may_say_half & _may_be_half()).alias("halves"),
         F.bool_or(_lacks_scn(F.col("_meta"), word) if source.order == "auto" else F.lit(False)).alias("lacking"),
@@ -190,7 +188,7 @@ def _lacks_scn(meta: Column, word: Column) -> Column:
         & meta["trans"].isNotNull()
         & (values.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
     )
-    return ~F.coalesce(placed, F.lit(False)) & shareplex_kinds.op(word).isNotNull()
+    return shareplex_kinds.op(word).isNotNull() & ~F.coalesce(placed, F.lit(False))
 
 
 def _halves(placed: DataFrame) -> DataFrame:

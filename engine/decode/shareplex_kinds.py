@@ -28,14 +28,9 @@ _USUAL: Final = ("ins", "upd", "del", "INS", "UPD", "DEL")
 CONTROLS: Final = {BEFORE: control_kinds.UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
 
 
-def is_usual(op: Column) -> Column:
-    """Whether an operation is called as most are: one of the short names of a change."""
-    return op.isin(*_USUAL)
-
-
 def word(op: Column) -> Column:
     """The operation's name in capitals, one blank between its words."""
-    usual = F.when(is_usual(op), F.upper(op))
+    usual = F.when(op.isin(*_USUAL), F.upper(op))
     return F.coalesce(usual, F.upper(F.trim(F.regexp_replace(op, r"[\s_]+", " "))))
 
 

@@ -22,7 +22,7 @@ from engine.decode.instants import nanos, seconds, unix_micros
 from engine.decode.json_lines import is_malformed, is_unread
 from engine.decode.parsing import line_of, struct_of, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
-from engine.decode.values import let
+from engine.decode.values import in_struct, let
 from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
@@ -208,7 +208,7 @@ def _of_kind(kind: str | None) -> Callable[[Column], Column]:
     """What is found of a record that is not read yet, in the type in which usual ones come."""
     told = {name: F.lit(None).cast(type_) for name, type_ in _USUAL_FIELDS.items()}
     told |= {"kind": F.lit(kind).cast("string"), "text": F.col("text")}
-    return lambda json: F.struct(*[part.alias(name) for name, part in (told | {"json": json}).items()])
+    return lambda json: in_struct(told | {"json": json})
 
 
 def _is_used(record: Column) -> Column:

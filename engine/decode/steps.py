@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.values import let
+from engine.decode.values import in_struct, let
 
 Of = Callable[[str], Column]
 """The column of a name: one of a frame, or one that a step before has made."""
@@ -38,4 +38,4 @@ def within(steps: Sequence[Step], then: Callable[[Of], Column], of: Of = F.col) 
         known = {name: told[name] for name in made}
         return within(steps[1:], then, lambda name: known[name] if name in known else of(name))
 
-    return let(F.struct(*[column.alias(name) for name, column in made.items()]), behind)
+    return let(in_struct(made), behind)

@@ -7,7 +7,7 @@ text of an array or object. No function raises, whatever comes in.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark.sql import Column
@@ -54,6 +54,11 @@ A_COUNT: Final = r"^[+-]?[0-9]+$"
 def let(value: Column, then: Callable[[Column], Column]) -> Column:
     """`then` of a value that it may use many times. Interpreted: for what is seldom met; it keeps expressions small."""
     return F.get(F.transform(F.array(value), then), F.lit(0))
+
+
+def in_struct(columns: Mapping[str, Column]) -> Column:
+    """A struct with these columns as its fields."""
+    return F.struct(*[column.alias(name) for name, column in columns.items()])
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes, tell_move
 from engine.decode.look import tell_types
 from engine.decode.outcome import some
 from engine.errors import SourceError, SpecError
-from engine.frames import local_frame
+from engine.frames import checkpointed, local_frame
 from engine.inputs.globs import plain_start
 from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
 from engine.inputs.listing import InputFile, Look
@@ -244,6 +244,19 @@ def without_texts(records: DataFrame) -> DataFrame:
     has_text = is_change & F.col("text").isNotNull()
     told = {"text": F.when(~is_change, F.col("text")), TEXT_HASH: F.when(has_text, F.xxhash64("text"))}
     return records.withColumns(told)
+
+
+def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None, most: int | None = None) -> DataFrame:
+    """The texts of changes: as they are kept, or where their hashes are, read by `again`. `most`: of no more changes.
+
+    Needs: the columns of ENVELOPE_COLUMNS; text_hash, where `again` is given.
+    Gives: file, line, text.
+    Rows: one a line.
+    """
+    kept = "text" if again is None else TEXT_HASH
+    told = changes.where(F.col(kept).isNotNull()).select(*PLACE, kept)
+    one = (told if most is None else told.limit(most)).dropDuplicates(PLACE)
+    return one if again is None else again(one.transform(checkpointed))
 
 
 def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: DataFrame) -> DataFrame:

@@ -10,10 +10,9 @@ from pyspark.sql import functions as F
 
 from engine.decode import CHANGE, REJECT
 from engine.errors import SiltstoneError, SourceError, SpecError
-from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.recognise import other_than
-from engine.run.delivery import TEXT_HASH, Delivery
+from engine.run.delivery import Delivery, texts_of
 from engine.run.records import typed_likeness
 from engine.spec.model import SourceSpec, TableSpec
 
@@ -89,9 +88,7 @@ def behind(
             f" decoded ({listed(told)}){alike(other_format(rejects, spec.source))}. Nothing was taken.",
             "check source.format, source.path and the columns that the spec names under source",
         )
-    some = changes.where(F.col("text" if again is None else TEXT_HASH).isNotNull()).limit(SAMPLE_LINES)
-    texts = some if again is None else again(some.select(*PLACE, TEXT_HASH).distinct().transform(checkpointed))
-    form = other_format(texts, spec.source)
+    form = other_format(texts_of(changes, again, SAMPLE_LINES), spec.source)
     if form is None:
         return error
     hint = "check source.format and source.path in the spec"

@@ -29,6 +29,7 @@ from engine.run.delivery import (
     number_new_to,
     of_table,
     texts_again,
+    texts_of,
 )
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_taken_names
@@ -139,12 +140,7 @@ class Decoded:
         places = unfit.select(*PLACE).distinct()
         places = F.broadcast(places) if number <= BROADCAST_REJECTS else places
         mine = self.records.where(F.col("kind") == CHANGE).join(places, on=PLACE, how="left_semi")
-        if self.again is None:
-            told = mine.where(F.col("text").isNotNull()).select(*PLACE, "text").dropDuplicates(PLACE)
-        else:
-            hashes = mine.where(F.col(TEXT_HASH).isNotNull()).select(*PLACE, TEXT_HASH)
-            told = self.again(hashes.distinct().transform(checkpointed))
-        return bad.unionByName(unfit.join(told, on=PLACE, how="left"))  # one text a line
+        return bad.unionByName(unfit.join(texts_of(mine, self.again), on=PLACE, how="left"))  # one text a line
 
 
 def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> Decoded:

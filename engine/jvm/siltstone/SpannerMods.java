@@ -12,10 +12,10 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A function (line, a null of the struct that a line is, a null of the result, text to be told) that gives what a line of a Spanner change
- * stream holds, where it holds nothing but data records and heartbeats, spelled as Spanner spells them; null of every other
- * line, and where something in one is unusual: a part that is missing or no object, a time or a number that is written in
- * another way.
+ * A function (line, a null of the struct that a line is, a null of the result, text to be told) that gives what a line of a
+ * Spanner change stream holds, where it holds nothing but data records and heartbeats, spelled as Spanner spells them; null
+ * of every other line, and where something in one is unusual: a part that is missing or no object, a time or a number that
+ * is written in another way.
  *
  * A line is a data record, or an object with records, or with change records that have some. Of each mod of a data record
  * it gives the kind, the record (its mods left out), the microseconds of its commit, its sequence, where the mod stands in
