@@ -15,6 +15,7 @@ from pyspark.sql import types as T
 
 from engine.decode import values, written
 from engine.decode.shape import SINGLE, ColumnShape, Encoding, EncodingKind
+from engine.json_text import from_json
 
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
 ROOM: Final = 18
@@ -334,7 +335,7 @@ def _array(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstan
     if not isinstance(kind, T.ArrayType) or encoding.items is None:
         return text if isinstance(kind, T.StringType) else F.lit(None).cast(kind)
     items, element = encoding.items, kind.elementType
-    texts = F.from_json(text, T.ArrayType(T.StringType()))
+    texts = from_json(text, T.ArrayType(T.StringType()))
     if isinstance(element, T.StringType) and items.kind == "text":
         return texts
 

@@ -31,7 +31,7 @@ from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.instants import plainly_written
 from engine.decode.json_lines import is_unread, no_json_reason, whole
 from engine.decode.parsing import exact_line_of, line_of
-from engine.json_text import KEEP_NULLS
+from engine.json_text import KEEP_NULLS, from_json
 from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
@@ -285,7 +285,7 @@ def _key(found: Column, meta: Column) -> Column:
 
 def _names(listed: Column) -> Column:
     """The names in the JSON text of a list; null where there are none."""
-    found = F.array_compact(F.from_json(listed, "array<string>"))
+    found = F.array_compact(from_json(listed, "array<string>"))
     return F.when(F.size(found) > 0, found)
 
 

@@ -20,7 +20,7 @@ from engine.decode.messages import messages
 from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable, record_json
 from engine.inputs.containers import without_logical_types
 from engine.inputs.registry import NO_SCHEMA, Unusable, writer_schemas
-from engine.json_text import KEEP_NULLS
+from engine.json_text import KEEP_NULLS, from_json
 from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
@@ -154,7 +154,7 @@ def _events(
 
 def _headers() -> Column:
     """The headers as JSON; the keys in them, where they came as bytes, as the JSON that these are."""
-    listed = F.from_json("headers", "array<struct<key string, value string>>")
+    listed = from_json("headers", "array<struct<key string, value string>>")
 
     def read(header: Column) -> Column:
         text = F.try_to_binary(header["value"], F.lit("base64")).cast("string")

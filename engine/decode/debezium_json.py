@@ -16,6 +16,7 @@ from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared
 from engine.decode.json_lines import is_malformed
 from engine.decode.parsing import line_of, struct_of
+from engine.json_text import from_json
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -164,10 +165,10 @@ def _unwrapped(key: Column) -> Column:
 def _header(value: Column, op: str, name: str) -> Column:
     """The key in a header: headers are an object, or an array of objects with key and value."""
     headers = F.col("_headers")
-    listed = F.from_json(headers, "array<struct<key string, value string>>")
+    listed = from_json(headers, "array<struct<key string, value string>>")
     named = F.filter(listed, lambda header: header.getField("key") == name)
     found = F.when(headers.startswith("["), F.try_element_at(named, F.lit(1)).getField("value")).otherwise(
-        F.try_element_at(F.from_json(headers, "map<string,string>"), F.lit(name))
+        F.try_element_at(from_json(headers, "map<string,string>"), F.lit(name))
     )
     there = (value.getField("op") == op) & headers.contains(f'"{name}"')
     return F.when(there, _unwrapped(found).getField("payload"))

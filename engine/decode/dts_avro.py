@@ -19,7 +19,7 @@ from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_SCHEMA, REJECT
 from engine.decode.images import Declared, declared_keys, in_halves
 from engine.decode.messages import messages
 from engine.decode.wire import END, END_SIZE, ended, from_avro, readable
-from engine.json_text import KEEP_NULLS
+from engine.json_text import KEEP_NULLS, from_json
 from engine.jvm import BETWEEN_WORDS, CATALOG
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -190,7 +190,7 @@ def _pk_uk_info() -> Column:
 
 def _told_keys() -> Column:
     """The key columns that the record names: the primary key's, else those of the only unique one."""
-    listed = F.map_filter(F.from_json(_pk_uk_info(), "map<string,array<string>>"), lambda _, names_: F.size(names_) > 0)
+    listed = F.map_filter(from_json(_pk_uk_info(), "map<string,array<string>>"), lambda _, names_: F.size(names_) > 0)
     primary = F.map_filter(listed, lambda name, _: F.lower(name) == dts_types.PRIMARY)
     only = F.when(F.size(listed) == 1, F.get(F.map_values(listed), F.lit(0)))
     return F.coalesce(F.get(F.map_values(primary), F.lit(0)), only)

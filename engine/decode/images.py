@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode.values import in_struct
+from engine.json_text import from_json
 from engine.jvm import CATALOG
 
 Declared = Mapping[str, tuple[str, ...] | None]
@@ -31,7 +32,7 @@ def changes_key(keys: Column, under: Column, over: Column) -> Column:
 
 
 def _changes_key(keys: Column, under: Column, over: Column) -> Column:
-    below, above = (F.from_json(image, "map<string,string>") for image in (under, over))
+    below, above = (from_json(image, "map<string,string>") for image in (under, over))
     named = F.arrays_overlap(keys, F.json_object_keys(over))
 
     def differs(key: Column) -> Column:
@@ -67,7 +68,7 @@ def overlaid(under: Column, over: Column) -> Column:
 
 
 def _overlaid(under: Column, over: Column) -> Column:
-    return F.to_json(F.map_concat(*[F.from_json(image, "map<string,string>") for image in (under, over)]))
+    return F.to_json(F.map_concat(*[from_json(image, "map<string,string>") for image in (under, over)]))
 
 
 def joined(under: Column, over: Column) -> Column:

@@ -13,21 +13,21 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine.decode import values
+from engine.json_text import from_json
 from engine.jvm import CATALOG
 
 _WRITTEN: Final = "^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.Z+-]|$)"
-_COUNTED: Final = "^[0-9]{1,18}$"
-_PARTS: Final = "seconds bigint, nanos bigint"
+_PARTS: Final = "struct<seconds: bigint, nanos: bigint>"
 _A_SECOND: Final = 1_000_000
 _MICROS_AT, _NANOS_AT = 21, 27  # where the digits of a second begin, and those that a microsecond does not hold
 
 
 def unix_micros(text: Column) -> Column:
     """Microseconds since 1970-01-01T00:00:00Z, nanoseconds cut; null where the text is no timestamp of the calendar."""
-    parts = F.from_json(F.when(text.startswith("{"), text), _PARTS)
+    parts = from_json(F.when(text.startswith("{"), text), _PARTS)
     rest = F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
     counted = F.try_add(F.try_multiply(parts["seconds"], F.lit(_A_SECOND)), rest)
-    micros = F.when(text.rlike(_COUNTED), text.try_cast("bigint")).when(text.startswith("{"), counted)
+    micros = F.coalesce(values.digits(text), F.when(text.startswith("{"), counted))
     others = F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp"))).otherwise(
         F.unix_micros(values.moment(micros, "micros"))
     )
@@ -45,7 +45,7 @@ def nanos(text: Column, micros: Column) -> Column:
     is_full = F.substring(text, _MICROS_AT, 6).rlike("^[0-9]{6}$")  # else it is an offset that stands there
     beyond = F.rpad(F.regexp_extract(F.substring(text, _NANOS_AT, 3), "^[0-9]*", 0), 3, "0").try_cast("int")
     written = F.when((F.length(text) > _NANOS_AT) & is_full, beyond).otherwise(0)
-    of_parts = F.pmod(F.coalesce(F.from_json(text, _PARTS)["nanos"], F.lit(0)), F.lit(1_000))
+    of_parts = F.pmod(F.coalesce(from_json(text, _PARTS)["nanos"], F.lit(0)), F.lit(1_000))
     return of_micros + F.when(text.startswith("{"), of_parts).otherwise(written)
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine.decode.parsing import wrapped
+from engine.json_text import from_json
 
 NOT_TEXT: Final = "not UTF-8 text"
 
@@ -25,7 +26,7 @@ def is_malformed(json: Column) -> Column:
 
 def whole(text: Column) -> Column:
     """The one JSON value of a line, as text; null where it is none."""
-    read = F.from_json(wrapped(text), "_line string, _end int", {"allowSingleQuotes": "false"})
+    read = from_json(wrapped(text), "struct<_line: string, _end: int>", {"allowSingleQuotes": "false"})
     return F.when(read["_end"].isNotNull(), read["_line"])
 
 

@@ -17,6 +17,7 @@ from engine import names
 from engine.decode.images import Declared
 from engine.decode.outcome import content_hash
 from engine.decode.shape import TableShape
+from engine.json_text import from_json
 from engine.spec.fields import DEBEZIUM
 
 _IS_HALF: Final = "_is_half"
@@ -41,7 +42,7 @@ def _moves(keys: tuple[str, ...]) -> Column:
     has_key = F.coalesce(reduce(lambda one, other: one & other, told), F.lit(False))
     has_images = F.col("before_json").isNotNull() & F.col("after_json").isNotNull()
     schema = T.StructType([T.StructField(key, T.StringType()) for key in keys])
-    old, new = (F.from_json(image, schema) for image in ("before_json", "after_json"))
+    old, new = (from_json(image, schema) for image in ("before_json", "after_json"))
     is_open = (F.col("op") == names.OP_UPDATE) & has_images & ~has_key
     return F.when(is_open, ~old.eqNullSafe(new)).otherwise(F.lit(False))
 

@@ -14,9 +14,12 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode.control import control_columns, named_source
 from engine.decode.envelope import ANNOUNCED
+from engine.json_text import from_json
 from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END, TRANSACTION_LEDGER, WATERMARK
 
-END_PAYLOAD: Final = "event_count bigint, data_collections array<struct<data_collection string, event_count bigint>>"
+END_PAYLOAD: Final = (
+    "struct<event_count: bigint, data_collections: array<struct<data_collection: string, event_count: bigint>>>"
+)
 _LANE: Final = ("source", "tx_id", "table", "partition")
 
 
@@ -48,7 +51,7 @@ def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataF
         tx 7   a 1, a 2, b 3, a 2 again, END (event_count 4)
         gives  size 4, parts: a [1, 2], b [3, 3]
     """
-    end = F.when(F.col("control_kind") == TRANSACTION_END, F.from_json("control_json", END_PAYLOAD))
+    end = F.when(F.col("control_kind") == TRANSACTION_END, from_json("control_json", END_PAYLOAD))
     of_rows = F.col("tx_order").isNotNull() & ~F.coalesce(F.col("op") == names.OP_TRUNCATE, F.lit(False))
     counted = (
         envelopes.where(in_ledger())

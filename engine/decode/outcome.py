@@ -28,6 +28,7 @@ from engine.decode.masks import masked, masked_text
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.steps import Of
 from engine.decode.values import let
+from engine.json_text import from_json
 from engine.schema.evolve import MAX_DIGITS
 
 UNAVAILABLE, UNKEPT, UNFIT = FATES = ("unavailable", "unkept", "unfit")
@@ -179,7 +180,7 @@ def _other_fields(of: Of, shape: TableShape) -> Column:
     columns = [F.lit(column.name) for column in shape.columns]
     known = F.array(*columns, *[F.lit(name) for name in sorted(shape.dropped)])
     images = (of("_image_json"), fractions.all_in_quotes(of("_image_json")))
-    fields, exact = (F.map_entries(F.from_json(image, "map<string,string>")) for image in images)
+    fields, exact = (F.map_entries(from_json(image, "map<string,string>")) for image in images)
 
     def exactly(told: Column, whole: Column) -> Column:
         value = F.when(fractions.is_cut(whole["value"]), whole["value"]).otherwise(told["value"])

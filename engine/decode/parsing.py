@@ -1,12 +1,13 @@
 """Texts of JSON as structs: what Spark's `from_json` gives, sooner.
 
-A reader of siltstone's own (`engine/jvm`) takes what is plain: an object with one thing of each name, whose values have
-the types that are asked for. It is four times as fast. Where it is not sure that it would give the very same, it gives
-nothing, and `from_json` reads the text.
+A reader of siltstone's own (`engine/jvm`, `ReadJson`) takes what is plain: an object with one thing of each name, whose
+values have the types that are asked for. It is four times as fast. Where it is not sure that it would give the very
+same, Spark's own reader reads the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column
@@ -15,6 +16,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import fractions
+from engine.json_text import options_text
 from engine.jvm import CATALOG
 
 READ_JSON: Final = f"{CATALOG}.read_json"
@@ -23,6 +25,7 @@ READ_JSON_LINE: Final = f"{CATALOG}.read_json_line"
 READ_JSON_EXACT_LINE: Final = f"{CATALOG}.read_json_exact_line"
 READ_JSON_UNCUT_LINE: Final = f"{CATALOG}.read_json_uncut_line"
 READ_JSON_QUOTED_LINE: Final = f"{CATALOG}.read_json_quoted_line"
+FIRST_FIELD: Final = f"{CATALOG}.first_field"
 FIRST_AT: Final = f"{CATALOG}.first_at"
 OBJECT_SIZE: Final = f"{CATALOG}.object_size"
 ARE_OBJECTS: Final = f"{CATALOG}.are_objects"
@@ -38,13 +41,19 @@ _BEHIND: Final = (T.StructField("_end", T.IntegerType()), T.StructField("_malfor
 def struct_of(text: Column, kind: str | T.StructType) -> Column:
     """The object in a text. `kind`: its fields, as a type or as the text of one."""
     options = {"columnNameOfCorruptRecord": names.REFUSED}  # by Spark's own name for it, a column could be called
-    return F.coalesce(_read(READ_JSON, text, kind), _by_spark(text, kind, options))
+    return _read(READ_JSON, text, kind, options)
 
 
 def struct_or_text(text: Column, kind: T.StructType) -> Column:
     """The same; a text that holds a value of another type stands in the last field, which is a string."""
     options = {"columnNameOfCorruptRecord": kind.names[-1]}
-    return F.coalesce(_read(READ_JSON_OR_TEXT, text, kind), _by_spark(text, kind, options))
+    return _read(READ_JSON_OR_TEXT, text, kind, options)
+
+
+def first_field(text: Column, kind: str) -> Column:
+    """A struct of the one field of `kind`, where the object in a text begins with it: what is behind it is not read.
+    Null of every other text."""
+    return F.call_function(FIRST_FIELD, text, F.lit(None).cast(f"struct<{kind}>"))
 
 
 def first_at(text: Column, *paths: str) -> Column:
@@ -63,8 +72,7 @@ def line_of(text: Column, kind: str | T.StructType) -> Column:
     what follows the text's own value, be it the brace that ends the object. Null where the text is not UTF-8: the
     parser would take another sign for what is none, and so for different texts the same.
     """
-    fields = _of_line(kind)
-    return F.coalesce(_read(READ_JSON_LINE, text, fields), _by_spark(wrapped(text), fields, CORRUPT))
+    return _read(READ_JSON_LINE, text, _of_line(kind), CORRUPT)
 
 
 def exact_line_of(text: Column, kind: str | T.StructType) -> Column:
@@ -81,8 +89,8 @@ def uncut_line_of(text: Column, kind: str | T.StructType) -> Column:
 
 def quoted_line_of(text: Column, kind: str | T.StructType) -> Column:
     """What `line_of` gives, with these fractions in quotes, as `fractions.all_in_quotes` puts them; of every line."""
-    quoted = line_of(fractions.all_in_quotes(text), kind)
-    return F.coalesce(_read(READ_JSON_QUOTED_LINE, text, _of_line(kind)), quoted)
+    plainly = _read(READ_JSON_QUOTED_LINE, text, _of_line(kind))
+    return F.coalesce(plainly, line_of(fractions.all_in_quotes(text), kind))
 
 
 def _of_line(kind: str | T.StructType) -> str | T.StructType:
@@ -119,11 +127,8 @@ def wrapped(text: Column) -> Column:
     return F.when(F.is_valid_utf8(text), F.concat(F.lit('{"_line":'), text, F.lit(',"_end":0}')))
 
 
-def _by_spark(text: Column, kind: str | T.StructType, options: dict[str, str]) -> Column:
-    """Spark's reader interprets what it gets its text from: of no text it is not asked."""
-    return F.when(text.isNotNull(), F.from_json(text, kind, options))
-
-
-def _read(function: str, text: Column, kind: str | T.StructType) -> Column:
+def _read(function: str, text: Column, kind: str | T.StructType, options: Mapping[str, str] | None = None) -> Column:
+    """`options`: with which Spark reads what is not plain; None: nobody does, and it is null."""
     wanted = f"struct<{kind}>" if isinstance(kind, str) else kind
-    return F.call_function(function, text, F.lit(None).cast(wanted))
+    told = F.lit(None if options is None else options_text(options)).cast("string")
+    return F.call_function(function, text, F.lit(None).cast(wanted), told)

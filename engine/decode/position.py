@@ -26,6 +26,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine.decode import values
+from engine.json_text import from_json
 from engine.jvm import CATALOG
 
 NUMBER_SEGMENT = f"{CATALOG}.number_segment"
@@ -122,7 +124,7 @@ def _number_or_lsn(text: Column) -> Column:
     halves = F.split(text, "/")
     digits = F.concat(F.lpad(F.get(halves, F.lit(0)), 8, "0"), F.lpad(F.get(halves, F.lit(1)), 8, "0"))
     lsn = F.when(text.rlike("^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"), F.conv(digits, 16, -10).try_cast("bigint"))
-    return F.when(text.rlike("^[0-9]{1,18}$"), text.try_cast("bigint")).otherwise(_not_negative(lsn))
+    return F.coalesce(values.digits(text), _not_negative(lsn))
 
 
 def file_line(name: Column, line: Column, row: Column, epoch: str = EPOCH) -> Column:
@@ -233,7 +235,7 @@ def datastream_postgresql(moment: Column, lsn: Column, half: Column) -> Column:
 
 def datastream_sqlserver(moment: Column, lsn: Column, location: Column, half: Column) -> Column:
     """`lsn` three hexadecimal numbers with colons between; `location` the JSON of file, page and slot, if told."""
-    places = F.from_json(location, "array<bigint>")
+    places = from_json(location, "array<bigint>")
     slots = [_hex(F.coalesce(F.get(places, F.lit(i)), F.lit(0)), 16) for i in range(3)]
     return _joined(_moment(moment), _three_part_lsn(lsn), F.concat(*slots), half.cast("string"))
 

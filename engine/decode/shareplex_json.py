@@ -22,7 +22,7 @@ from engine.decode.images import Declared, declared_keys, in_halves, laid_over
 from engine.decode.instants import micros
 from engine.decode.json_lines import is_malformed
 from engine.decode.outcome import some
-from engine.decode.parsing import first_at, may_have_word, quoted_line_of, struct_of
+from engine.decode.parsing import first_at, first_field, may_have_word, quoted_line_of, struct_of
 from engine.spec.model import SourceSpec
 
 _META: Final = (
@@ -59,10 +59,13 @@ class Found:
 def _look(lines: DataFrame, source: SourceSpec) -> Found:
     """A pass of its own: what follows takes two joins less where nothing of the kind is there."""
     fields = "meta struct<op string, scn string, trans string, seq string, idx string>"
-    line = struct_of(F.col("text"), f"value string, {fields}")
-    value = line["value"]
-    meta = F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(line["meta"])
-    told = lines.select("text", meta.alias("_meta"))
+    first = lines.select("text", first_field(F.col("text"), fields)["meta"].alias("_first"))  # most often it is
+    asked = F.when(F.col("_first").isNull(), F.col("text"))
+    line = first.select("*", struct_of(asked, f"value string, {fields}").alias("_line"))
+    value, meta = F.col("_line.value"), F.coalesce("_first", "_line.meta")
+    told = line.select(
+        "text", F.when(value.isNotNull(), struct_of(value, fields)["meta"]).otherwise(meta).alias("_meta")
+    )
     word = shareplex_kinds.word(F.col("_meta.op"))
     may_say_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
     facts = told.agg(
@@ -147,7 +150,7 @@ def _judged(paired: DataFrame, declared: Declared) -> DataFrame:
 def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> DataFrame:
     """The image of each change, and where it stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
-    scn = F.when(meta["scn"].rlike("^[0-9]{1,18}$"), meta["scn"].try_cast("bigint"))
+    scn = values.digits(meta["scn"])
     is_laid = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull()
     image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
     image = F.when(F.col("_op") == names.OP_DELETE, F.coalesce("_data", "_old")).otherwise(image)
@@ -184,7 +187,7 @@ def by_coordinates(source: SourceSpec) -> Column:
 def _lacks_scn(meta: Column, word: Column) -> Column:
     """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
     placed = (
-        meta["scn"].rlike("^[0-9]{1,18}$")
+        values.digits(meta["scn"]).isNotNull()
         & meta["trans"].isNotNull()
         & (values.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
     )

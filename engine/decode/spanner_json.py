@@ -23,6 +23,7 @@ from engine.decode.json_lines import is_malformed, is_unread
 from engine.decode.parsing import line_of, struct_of, wrapped
 from engine.decode.spanner_kinds import DATA_CHANGE
 from engine.decode.values import in_struct, let
+from engine.json_text import from_json
 from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
@@ -149,7 +150,7 @@ def _records(parsed: DataFrame) -> DataFrame:
     """
     line, body = F.col("_line"), F.col("_body")
     told = F.coalesce(line["change_record"], F.when(body.contains('"ChangeRecord"'), _any_spelling(body)))
-    listed = F.from_json(told, f"array<struct<{_KINDS}>>")
+    listed = from_json(told, f"array<struct<{_KINDS}>>")
     found = F.when(told.isNotNull(), F.flatten(F.transform(listed, _kinds_of))).otherwise(_kinds_of(line))
     alone = F.coalesce(*[line[name] for name in ("table_name", "tableName", "mods", "modType", "mod_type")]).isNotNull()
     bare = F.array(_of_kind(DATA_CHANGE)(body))
@@ -181,11 +182,11 @@ def _read_record(spelled: Column) -> list[Column]:
 def _listed_mods(mods: Column) -> Column:
     """The mods, each an object or the JSON text of one; null where one is neither."""
     fields = f"struct<{_schema(_MOD_FIELDS)}>"
-    texts = F.from_json(mods, "array<string>")
-    opened = F.transform(texts, lambda text: F.from_json(wrapped(text), f"_line {fields}, _end int"))
+    texts = from_json(mods, "array<string>")
+    opened = F.transform(texts, lambda text: from_json(wrapped(text), f"struct<_line: {fields}, _end: int>"))
     is_whole = F.forall(opened, lambda mod: mod["_line"].isNotNull() & mod["_end"].isNotNull())
     told = F.when(is_whole, F.transform(opened, lambda mod: mod["_line"]))
-    return F.coalesce(F.from_json(mods, f"array<{fields}>"), told)
+    return F.coalesce(from_json(mods, f"array<{fields}>"), told)
 
 
 def _any_spelling(body: Column) -> Column:
@@ -197,7 +198,7 @@ def _kinds_of(change_record: Column) -> Column:
     parts = []
     for kind, spelled in spanner_kinds.RECORDS.items():
         text = F.coalesce(*[change_record[name] for name in spelled])
-        several = F.when(text.startswith("["), F.from_json(text, "array<string>")).otherwise(F.array(text))
+        several = F.when(text.startswith("["), from_json(text, "array<string>")).otherwise(F.array(text))
         named = F.transform(several, _of_kind(kind))
         empty = F.array().cast(f"array<{_USUAL_MOD}>")
         parts.append(F.when(text.isNotNull(), F.filter(named, _is_used)).otherwise(empty))

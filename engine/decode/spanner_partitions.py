@@ -12,12 +12,14 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine.json_text import from_json
+
 CHILDREN: Final = ("child_partitions", "childPartitions")
 PARENTS: Final = ("parent_partition_tokens", "parentPartitionTokens")
 STARTED: Final = ("partition_tokens", "partitionTokens")
 ENDED: Final = ("partition_token", "partitionToken")
 _CHILD: Final = f"struct<token string, {', '.join(f'{name} array<string>' for name in PARENTS)}>"
-_PAYLOAD: Final = ", ".join(f"{name} array<{_CHILD}>" for name in CHILDREN)
+_PAYLOAD: Final = f"struct<{', '.join(f'{name}: array<{_CHILD}>' for name in CHILDREN)}>"
 
 
 def children(payload: Column) -> Column:
@@ -25,7 +27,7 @@ def children(payload: Column) -> Column:
 
     The first query of a stream names its partitions with one parent that is null: they have none.
     """
-    told = F.from_json(payload, _PAYLOAD)
+    told = from_json(payload, _PAYLOAD)
     named = F.coalesce(*[told[name] for name in CHILDREN])
 
     def child(one: Column) -> Column:

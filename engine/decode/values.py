@@ -14,6 +14,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.json_text import from_json
+from engine.jvm import CATALOG
+
 FIRST_DAY: Final = -719_162  # 0001-01-01 in days since 1970-01-01
 LAST_DAY: Final = 2_932_896  # 9999-12-31
 SECONDS_A_DAY: Final = 86_400
@@ -48,6 +51,9 @@ OUT_OF_CALENDAR: Final = (
 )
 """Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
 days that are none: months and days of zero, the 31st of a short month."""
+WHOLE_NUMBER: Final = f"{CATALOG}.whole_number"
+_ANY_NUMBER: Final = 2**31 - 1  # of digits, with zeros before them
+_OF_ANY_BIGINT: Final = 18
 A_COUNT: Final = r"^[+-]?[0-9]+$"
 
 
@@ -82,8 +88,13 @@ def _is_not_zero(text: Column) -> Column:
 
 
 def whole_number(text: Column) -> Column:
-    """Digits, perhaps with a sign, as a bigint."""
-    return F.when(text.rlike(A_COUNT), text.try_cast("bigint"))
+    """Digits, perhaps with a sign, as a bigint; null for every other text, and what no bigint holds."""
+    return F.call_function(WHOLE_NUMBER, text, F.lit(_ANY_NUMBER), F.lit(True))
+
+
+def digits(text: Column) -> Column:
+    """Up to 18 digits and nothing else, as a bigint."""
+    return F.call_function(WHOLE_NUMBER, text, F.lit(_OF_ANY_BIGINT), F.lit(False))
 
 
 def unsigned(number: Column) -> Column:
@@ -132,7 +143,7 @@ def decimal_digits(digits: Column, scale: Column) -> Column:
 
 def variable_scale_digits(text: Column) -> Column:
     """`{"scale":2,"value":"MDk="}` as the exact decimal digits."""
-    parts = F.from_json(text, "scale int, value binary")
+    parts = from_json(text, "struct<scale: int, value: binary>")
     scale = F.when(parts["scale"].between(-MOST_PLACES, MOST_PLACES), parts["scale"])
     return let(F.struct(parts["value"].alias("value"), scale.alias("scale")), _digits_of_parts)
 

@@ -54,6 +54,27 @@ final class Json extends JsonCopy {
     }
   }
 
+  /** The field of an object of one, where it is the first in the text; null where it is not, and where not sure. */
+  static InternalRow first(UTF8String text, JsonType type) {
+    try {
+      Json json = new Json(text);
+      json.blanks();
+      if (json.opened('{', '}') != ',') {
+        return null;
+      }
+      int start = json.name();
+      if (!JsonType.same(type.names[0], json.text, start, json.at - 1)) {
+        return null;
+      }
+      json.blanks();
+      json.expect(':');
+      json.blanks();
+      return new GenericInternalRow(new Object[] {json.value(type.fields[0], 0)});
+    } catch (Unsure unsure) {
+      return null;
+    }
+  }
+
   /** How many fields the object in the text has; -1 where this reader is not sure. */
   static int size(UTF8String text) {
     try {

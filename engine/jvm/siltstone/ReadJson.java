@@ -2,19 +2,23 @@ package siltstone;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.json.JsonToStructsEvaluator;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A function (text, a null of the wanted struct) that gives what `Json` reads; null where from_json is to read it. */
-public final class ReadJson extends Scalar {
+/**
+ * A function (text, a null of the wanted struct, options) that gives what from_json gives with these options: of a plain
+ * text what `Json` reads, of every other what Spark's own reader does; null there, where the options are null.
+ */
+public final class ReadJson extends Planned {
   /** The text is the struct. */
   static final String OBJECT = "read_json";
   /** The same; the struct's last field is where from_json puts a text that it refuses, and stays null. */
   static final String OBJECT_OR_TEXT = "read_json_or_text";
-  /** The text is the struct's first field; the second one is 0, the third null. */
+  /** The text is the struct's first field; the second one is 0, the third null. Spark gets it in an object, 0 behind it. */
   static final String LINE = "read_json_line";
   /** The same; fractions of many digits in what is kept as text stay as they stand. */
   static final String EXACT_LINE = "read_json_exact_line";
@@ -28,7 +32,7 @@ public final class ReadJson extends Scalar {
   private transient JsonType json;
 
   ReadJson(String name, StructType type) {
-    super(name, new DataType[] {DataTypes.StringType, type}, type);
+    super(name, new DataType[] {DataTypes.StringType, type, DataTypes.StringType}, type);
     this.name = name;
     this.type = type;
   }
@@ -37,7 +41,7 @@ public final class ReadJson extends Scalar {
     return new ReadJson(name, wanted(given, name));
   }
 
-  public InternalRow invoke(UTF8String text, InternalRow example) {
+  public InternalRow invoke(UTF8String text, InternalRow example, UTF8String options) {
     if (text == null) {
       return null;
     }
@@ -45,10 +49,23 @@ public final class ReadJson extends Scalar {
       json = readType();
     }
     Object value = Json.read(text, json, longNumbers());
-    if (value == null || !isLine()) {
-      return (InternalRow) value;
+    if (value == null) {
+      return options == null ? null : bySpark(text, options);
     }
-    return new GenericInternalRow(new Object[] {value, Integer.valueOf(0), null});
+    return isLine() ? new GenericInternalRow(new Object[] {value, Integer.valueOf(0), null}) : (InternalRow) value;
+  }
+
+  Object madeOut(String options) {
+    return FromJson.reader(type, options);
+  }
+
+  /** A line that is not UTF-8 is null: the reader would take another sign for what is none. */
+  private InternalRow bySpark(UTF8String text, UTF8String options) {
+    UTF8String asked = text;
+    if (isLine()) {
+      asked = text.isValid() ? UTF8String.fromString("{\"_line\":" + text.toString() + ",\"_end\":0}") : null;
+    }
+    return asked == null ? null : (InternalRow) ((JsonToStructsEvaluator) madeOf(options)).evaluate(asked);
   }
 
   private JsonType readType() {

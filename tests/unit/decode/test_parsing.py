@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from engine.decode import fractions, parsing
 from engine.frames import local_frame
+from engine.json_text import from_json
 
 FIELDS = (
     "a string, b bigint, c int, d double, e float, f boolean, g decimal(38,9), h binary, i struct<a: string, x: bigint>"
@@ -59,7 +60,8 @@ def texts(seed: int, number: int) -> Iterator[str]:
 
 
 def read(text: Column, function: str, kind: str) -> Column:
-    return F.call_function(function, text, F.lit(None).cast(kind))
+    """What siltstone's own reader gives; null where Spark is to read."""
+    return F.call_function(function, text, F.lit(None).cast(kind), F.lit(None).cast("string"))
 
 
 def pairs(text: Column) -> dict[str, tuple[Column, Column]]:
@@ -113,6 +115,39 @@ def differing(spark: SparkSession, lines: list[str]) -> dict[str, list[str]]:
 def test_what_the_reader_gives_is_what_spark_gives(spark: SparkSession) -> None:
     single = [f'{{"{name}":{value}}}' for name in "abcdefghijklm" for value in ODD]
     assert differing(spark, [*WHOLE, *ODD, *single, *texts(SEED, 5_000)]) == {name: [] for name in pairs(F.col("text"))}
+
+
+def test_every_text_is_read_as_spark_reads_it(spark: SparkSession) -> None:
+    text, with_last = F.col("text"), T.StructType.fromDDL(f"{FIELDS}, {LAST} string")
+    line = f"_line struct<{FIELDS}>, {parsing.BEHIND}"
+    lists = "array<struct<a: string, x: bigint>>"
+    told = {
+        "struct": (parsing.struct_of(text, FIELDS), F.from_json(text, FIELDS, {"columnNameOfCorruptRecord": "none"})),
+        "or text": (
+            parsing.struct_or_text(text, with_last),
+            F.from_json(text, with_last, {"columnNameOfCorruptRecord": LAST}),
+        ),
+        "line": (parsing.line_of(text, FIELDS), F.from_json(parsing.wrapped(text), line, parsing.CORRUPT)),
+        "map": (from_json(text, "map<string,string>"), F.from_json(text, "map<string,string>")),
+        "array": (from_json(text, lists), F.from_json(text, lists)),
+        "options": (
+            from_json(text, f"struct<{FIELDS}>", {"allowSingleQuotes": "false", "allowUnquotedFieldNames": "true"}),
+            F.from_json(text, FIELDS, {"allowSingleQuotes": "false", "allowUnquotedFieldNames": "true"}),
+        ),
+    }
+    single = [f'{{"{name}":{value}}}' for name in "abcdefghijklm" for value in ODD]
+    lines = [*WHOLE, *ODD, *single, *texts(SEED + 2, 3_000)]
+    whole = local_frame(spark, [{"text": line} for line in lines], "text string")
+    no_text = F.concat(F.lit('{"other":"'), F.unhex(F.lit("E4FF")).cast("string"), F.lit('","a":"x"}'))
+    frame = whole.unionByName(spark.range(1).select(no_text.alias("text"))).localCheckpoint()
+    read_by = [
+        described(by).alias(f"{name} {who}") for name, both in told.items() for who, by in zip("12", both, strict=True)
+    ]
+    found = frame.select("text", *read_by).localCheckpoint()
+    other = {name: found.where(F.col(f"{name} 1") != F.col(f"{name} 2")).count() for name in told}
+    other |= {f"{n}, null": found.where(F.isnull(f"{n} 1") != F.isnull(f"{n} 2")).count() for n in told}
+    assert not any(other.values()), other
+    assert found.where(F.col("map 1").isNotNull()).count() > 1_000
 
 
 def test_bytes_that_are_no_utf8_are_left_to_spark(spark: SparkSession) -> None:
@@ -179,6 +214,17 @@ def test_a_word_may_be_in_a_text_in_any_case_or_as_an_escape(spark: SparkSession
     assert {row["text"]: row["may"] for row in others} == texts
     either = rows.select("text", parsing.may_have_word(F.col("text"), "update", "befxre").alias("may")).collect()
     assert [row["text"] for row in either if row["may"]] == ["UPDATE Before", "befxre before", "\\u0062efore"]
+
+
+def test_the_first_field_is_read_where_it_is_the_first(spark: SparkSession) -> None:
+    texts = {
+        '{"i":{"a":"x"},"other":1}': "x", ' { "i" : {"x":1, "a" : "x"}': "x", '{"i":{"a":"x"} whatever': "x",
+        '{"a":"x","i":{"a":"x"}}': None, "{}": None, "": None, '{"i":null}': None, '{"i":{}}': None, '{"i":7}': None,
+        '{"i":{"a":"x"': None, '{"\\u0069":{"a":"x"}}': None, "null": None, '[{"i":{"a":"x"}}]': None,
+    }  # fmt: skip
+    rows = local_frame(spark, [{"text": text} for text in texts], "text string")
+    field = parsing.first_field(F.col("text"), "i struct<a string>")["i"]
+    assert {row["text"]: row["a"] for row in rows.select("text", field["a"].alias("a")).collect()} == texts
 
 
 PATHS = (("a",), ("i.a",), ("i.x", "a"), ("a.b.c", "a.b", "b"), ("other", "x", "i"))

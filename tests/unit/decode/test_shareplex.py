@@ -94,6 +94,9 @@ def test_scns_are_numbers_and_one_change_without_lets_coordinates_order_all(spar
     lacking = [*texts, operation("del", {"id": "1"}, scn=None)]
     by_line = [e.position for e in read(spark, lacking)]
     assert by_scn[2] < by_line[0] < by_line[1] < by_line[2] < by_line[3]
+    turned = json.dumps(dict(reversed(json.loads(lacking[-1]).items())))  # what it lacks it lacks wherever meta stands
+    for told in (turned, json.dumps({"value": lacking[-1]}), json.dumps({"value": turned})):
+        assert [e.position for e in read(spark, [*texts, told])] == by_line
     strict = read(spark, lacking, replace(SOURCE, order="scn"))
     assert [e.position for e in strict] == [*by_scn, None]
     assert strict[3].reason.startswith("a change without scn")

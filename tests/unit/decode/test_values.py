@@ -61,6 +61,24 @@ def whole_numbers() -> list[int]:
     return edges + drawn + [10**38 - 1, 1 - 10**38]
 
 
+def test_a_whole_number_is_digits_and_nothing_else(spark: SparkSession) -> None:
+    numbers = whole_numbers()
+    odd = ["", "-", "+", "+5", "-0", "007", "0" * 40 + "7", "1.0", "1e3", " 1", "1 ", "12\n", "12\r\n", "12\r", "\n",
+           "1\n2", "12\n\n", "é", "\u0661", "9" * 18, "9" * 19, "1-", "--1", None]  # fmt: skip
+    given = [*map(str, numbers), *odd]
+
+    def by_spark(text: Column) -> Column:
+        return F.when(text.rlike(values.A_COUNT), text.try_cast("bigint"))
+
+    def digits_by_spark(text: Column) -> Column:
+        return F.when(text.rlike("^[0-9]{1,18}$"), text.try_cast("bigint"))
+
+    found = applied(spark, "string", given, values.whole_number)
+    assert found == applied(spark, "string", given, by_spark)
+    assert found[: len(numbers)] == [n if -(2**63) <= n < 2**63 else None for n in numbers]
+    assert applied(spark, "string", given, values.digits) == applied(spark, "string", given, digits_by_spark)
+
+
 def test_unscaled_digits_become_the_decimal_they_stand_for(spark: SparkSession) -> None:
     numbers = whole_numbers()
     for scale in (0, 2, 10):
