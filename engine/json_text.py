@@ -18,7 +18,7 @@ MICROS: Final = {"timestampFormat": INSTANT, "timestampNTZFormat": LOCAL}
 """Times with all their digits."""
 
 
-def from_json(text: Column, kind: str | T.DataType, options: Mapping[str, str] | None = None) -> Column:
+def from_json(text: Column | str, kind: str | T.DataType, options: Mapping[str, str] | None = None) -> Column:
     """What Spark's `from_json` gives, by Spark's own reader, but from generated code: Spark generates none for its own
     function, and none for whatever stands in the same projection.
 
