@@ -13,12 +13,13 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode.position import is_plain_number, number_segment
-from engine.decode.values import A_NUMBER, BLANKS, flag, let, plain_digits
+from engine.decode.position import number_segment
+from engine.decode.values import flag
+from engine.jvm import CATALOG
 from engine.spec.predicates import All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
+PLAIN_NUMBER: Final = f"{CATALOG}.plain_number"
 TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
-_SCIENTIFIC: Final = r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
@@ -44,21 +45,7 @@ def plain_number(text: Column) -> Column:
 
     It may be written .5 or 5. or 5e-1, with blanks around it.
     """
-    odd = F.when(text.rlike(A_NUMBER), _with_digits(text))
-    return F.when(is_plain_number(text), text).otherwise(let(odd, _written_out))
-
-
-def _with_digits(number: Column) -> Column:
-    """A number without the blanks around it, with a digit on each side of its point."""
-    led = F.regexp_replace(F.regexp_replace(number, BLANKS, ""), r"^([+-]?)\.", "$10.")
-    return F.regexp_replace(led, r"\.(?![0-9])", "")
-
-
-def _written_out(number: Column) -> Column:
-    scientific = F.when(number.rlike(_SCIENTIFIC), plain_digits(number))
-    return F.when(is_plain_number(number), number).otherwise(
-        let(scientific, lambda digits: F.when(is_plain_number(digits), digits))
-    )
+    return F.call_function(PLAIN_NUMBER, text)
 
 
 def _condition(predicate: Predicate, row: Looked) -> Column:

@@ -26,7 +26,7 @@ from engine.decode.instants import plainly_written
 from engine.decode.json_lines import NOT_TEXT, is_unread, no_json_reason
 from engine.decode.natural import binary_encoding
 from engine.decode.parsing import line_of, struct_of, uncut_line_of
-from engine.decode.values import base64_url, let, moment, says_zone
+from engine.decode.values import base64_url, moment, says_zone
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec, SequenceKind
 
@@ -52,36 +52,33 @@ def envelopes(lines: DataFrame, source: SourceSpec) -> DataFrame:
 def _parsed(lines: DataFrame, rows: RowsSpec) -> DataFrame:
     """The columns that say what the row is, as text, numbers as they stand in the row."""
     text, kind = F.col("text"), _texts(rows.looked_at)
-    others = let(line_of(text, kind), lambda json: _whole_numbers(json, text, rows.looked_at))
-    parsed = F.coalesce(uncut_line_of(text, kind), others)
     schemas, problem = (
         F.col(name) if name in lines.columns else F.lit(None).cast("string") for name in ("row_schema", "problem")
     )
-    told = [schemas.alias("row_schema_json"), problem.alias("_problem"), parsed.alias("_json")]
-    return lines.select("file", "line", "text", *told).select(
-        "*",
-        F.col("_json")["_line"].alias("_row"),
-        is_unread(F.col("_json")).alias("_broken"),
+    told = [schemas.alias("row_schema_json"), problem.alias("_problem"), uncut_line_of(text, kind).alias("_uncut")]
+    read = lines.select("file", "line", "text", *told)
+    others = read.select("*", line_of(F.when(F.col("_uncut").isNull(), text), kind).alias("_read"))
+    again = others.select("*", _again(F.col("_read._line"), text, rows.looked_at).alias("_again"))
+    row = F.coalesce("_uncut._line", _mended(F.col("_read._line"), F.col("_again"), rows.looked_at), "_read._line")
+    return again.select(
+        *("file", "line", "text", "row_schema_json", "_problem"),
+        row.alias("_row"),
+        (F.col("_uncut").isNull() & is_unread(F.col("_read"))).alias("_broken"),
     )
 
 
-def _whole_numbers(json: Column, text: Column, looked_at: Sequence[str]) -> Column:
-    """A line as the JSON reader gives it, but for numbers that it may have cut: those as they stand in the row, which
-    is read a second time where one of its texts is a fraction and one of these fields may be cut. Interpreted."""
-    row = json["_line"]
+def _again(row: Column, text: Column, looked_at: Sequence[str]) -> Column:
+    """The row with its numbers as text, where one of its texts is a fraction and one of these fields may be cut: the
+    JSON reader makes doubles of what it hands on as text."""
     some = outcome.some(fractions.is_fraction(row[name]) for name in looked_at)
     cut = F.when(some, F.when(fractions.may_be_cut(text, looked_at), text))
-    again = struct_of(fractions.in_quotes(cut, looked_at), _texts(looked_at))
+    return struct_of(fractions.in_quotes(cut, looked_at), _texts(looked_at))
 
-    def exact(quoted: Column, name: str) -> Column:
-        is_cut = fractions.is_fraction(row[name]) & fractions.is_cut(quoted[name])
-        return F.when(is_cut, quoted[name]).otherwise(row[name])
 
-    def mended(quoted: Column) -> Column:
-        fields = F.struct(*[exact(quoted, name).alias(name) for name in looked_at])
-        return F.when(quoted.isNotNull(), json.withField("_line", fields)).otherwise(json)
-
-    return let(again, mended)
+def _mended(row: Column, again: Column, looked_at: Sequence[str]) -> Column:
+    """The row as the JSON reader gives it, but for numbers that it has cut: those as they stand. Null where none is."""
+    exact = [F.when(fractions.is_cut(again[n]), again[n]).otherwise(row[n]).alias(n) for n in looked_at]
+    return F.when(again.isNotNull(), F.struct(*exact))
 
 
 def _texts(columns: Iterable[str]) -> T.StructType:
@@ -99,6 +96,7 @@ def _ordered(parsed: DataFrame, rows: RowsSpec, source: SourceSpec) -> DataFrame
     timed = bytewise.select(
         "*",
         _told(rows, row, zone).alias("_told"),
+        _told_number(rows, row).alias("_told_number"),
         *[_sequenced(texts[name], zone, digits.get(name)).alias(f"_instant_{i}") for i, (name, _) in sequence],
         *[plain_number(texts[name]).alias(f"_number_{i}") for i, (name, _) in sequence],
     )
@@ -108,7 +106,7 @@ def _ordered(parsed: DataFrame, rows: RowsSpec, source: SourceSpec) -> DataFrame
         does = F.when(holds(rows.delete_when, looked), names.OP_DELETE).otherwise(does)
     if rows.truncate_when is not None:
         does = F.when(holds(rows.truncate_when, looked), names.OP_TRUNCATE).otherwise(does)
-    return timed.select("*", *segments, does.alias("op"), _time(rows, row).alias("commit_ts"))
+    return timed.select("*", *segments, does.alias("op"), _time(rows).alias("commit_ts"))
 
 
 def _looked(row: Column, rows: RowsSpec, zone: str) -> Looked:
@@ -232,14 +230,18 @@ def _told(rows: RowsSpec, row: Column, zone: str) -> Column:
     return _moment(row[rows.time_by], zone, dict(rows.digits).get(rows.time_by))
 
 
-def _time(rows: RowsSpec, row: Column) -> Column:
+def _told_number(rows: RowsSpec, row: Column) -> Column:
+    """The number that `time_by` says; null where it says none."""
+    return F.lit(None).cast("string") if rows.time_by is None else plain_number(row[rows.time_by])
+
+
+def _time(rows: RowsSpec) -> Column:
     """When the change was: as `time_by` says, else the first time in the sequence, else its first number counts it.
 
     What is beyond the calendar in UTC is its end: position decides order, time only labels it.
     """
     if rows.time_by is not None:
-        number = plain_number(row[rows.time_by])
-        return F.coalesce(_bounded(F.col("_told")), _counted(number, rows.time_unit))
+        return F.coalesce(_bounded(F.col("_told")), _counted(F.col("_told_number"), rows.time_unit))
     indexes = range(len(rows.sequence_by))
     instants = [_bounded(F.col(f"_instant_{i}")) for i in indexes]
     counts = [_counted(F.col(f"_number_{i}"), rows.time_unit) for i in indexes]

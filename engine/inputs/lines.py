@@ -17,6 +17,7 @@ from engine.frames import checkpointed, local_frame
 from engine.inputs.globs import exactly
 from engine.inputs.listing import BAD_NAME, InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
+from engine.jvm import apart
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
 UNREADABLE = (PySparkException, Py4JJavaError)
@@ -112,7 +113,7 @@ def numbered(
     # A line that was appended since the first pass is taken by the next run, whose first pass counts it.
     is_new = (line > F.col("after_line")) & (line <= F.col("lines"))
     lines = located.where(is_new & is_not_blank).select(
-        F.col("path").alias("file"), line.alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
+        F.col("path").alias("file"), apart(line).alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
     )
     return lines, counted
 

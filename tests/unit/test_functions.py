@@ -27,6 +27,17 @@ def test_every_session_and_thread_knows_the_functions(spark: SparkSession) -> No
         assert [numbers(spark), numbers(sibling), others.submit(numbers, sibling).result()] == [[0, 1, 2, 3]] * 3
 
 
+def test_what_stands_apart_begins_another_stage(spark: SparkSession) -> None:
+    sibling = spark.newSession()
+    add_functions(sibling)
+    sibling.conf.set("spark.sql.codegen.wholeStage", "true")
+    given = sibling.range(3).select(F.when(F.col("id") > 0, F.col("id")).alias("number"))
+    told = given.select(jvm.apart(F.col("number")).alias("number"))
+    assert [row["number"] for row in told.where("number is null or number < 2").collect()] == [None, 1]
+    plans = [str(rows._jdf.queryExecution().executedPlan()) for rows in (given, told)]
+    assert [plan.startswith("*(1) Project") for plan in plans] == [True, False]
+
+
 def test_the_jar_is_compiled_once_and_again_where_it_is_damaged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,11 +36,13 @@ public final class Functions implements FunctionCatalog {
     new NumberAtEnd(),
     new NumberInPair(),
     new NumberSegment(),
+    new PlainNumber(),
     new HexDigits(),
     new MomentText(),
     new DecimalText(),
     new Base64Bytes(),
-    new FrameNumber()
+    new FrameNumber(),
+    new Apart()
   };
   private String name;
 

@@ -16,24 +16,28 @@ public final class NumberSegment extends Scalar {
     super(NAME, new DataType[] {DataTypes.StringType}, DataTypes.StringType);
   }
 
+  /** Whether the text is one that has a segment. */
+  static boolean isPlain(UTF8String text) {
+    int end = text.numBytes();
+    int start = end > 0 && (text.getByte(0) == '-' || text.getByte(0) == '+') ? 1 : 0;
+    int point = Written.behindDigits(text, start);
+    if (point == start || point - start > MOST_DIGITS) {
+      return false;
+    }
+    return point == end
+        || text.getByte(point) == '.' && point + 1 < end && Written.behindDigits(text, point + 1) == end;
+  }
+
   public UTF8String invoke(UTF8String text) {
-    if (text == null) {
+    if (text == null || !isPlain(text)) {
       return null;
     }
     byte[] told = text.getBytes();
     int end = told.length;
-    int start = end > 0 && (told[0] == '-' || told[0] == '+') ? 1 : 0;
+    int start = told[0] == '-' || told[0] == '+' ? 1 : 0;
     int point = Written.behindDigits(text, start);
-    if (point == start || point - start > MOST_DIGITS) {
-      return null;
-    }
-    if (point < end) {
-      if (told[point] != '.' || point + 1 == end || Written.behindDigits(text, point + 1) < end) {
-        return null;
-      }
-      while (told[end - 1] == '0') {
-        end--;
-      }
+    while (point < end && told[end - 1] == '0') {
+      end--;
     }
     boolean hasFraction = end > point + 1;
     while (start < point && told[start] == '0') {

@@ -5,6 +5,7 @@ import random
 from base64 import b64encode
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from typing import Any
 
 import pytest
@@ -12,10 +13,13 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode import decode_rows, discover, envelopes
+from engine.decode import decode_rows, discover, envelopes, values
 from engine.decode.carried import carried_schema
+from engine.decode.conditions import plain_number
+from engine.decode.position import is_plain_number
 from engine.decode.records import row_records
 from engine.decode.shape import Encoding
+from engine.frames import local_frame
 from engine.spec.model import ColumnSpec, SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec
@@ -159,6 +163,27 @@ def test_numbers_in_scientific_form_are_the_numbers_that_their_digits_written_ou
     assert [row.position for row in written[::2]] == [row.position for row in written[1::2]]
     unfit = found(spark, [{"n": number} for number in ("1e255", "1e1000", "1e", "e5")], sequence_by=(("n", "number"),))
     assert {row.reason for row in unfit} == {'sequence column "n": the value is not a number'}
+
+
+def test_a_plain_number_is_what_its_writing_says(spark: SparkSession) -> None:
+    """Against the same in Spark's own functions, of which most are regular expressions."""
+    parts = (["", "-", "+"], ["", "0", "7", "007", "12", "120", "9" * 260], ["", ".", ".0", ".5", ".050"],
+             ["", "e3", "E-3", "e+0", "e007", "e-12", "e999", "e1000", "e", "e-", "e0000999", "e-0000"])  # fmt: skip
+    listed = ["".join(drawn) for drawn in product(*parts)]
+    around = ((" ", ""), ("", "\t"), ("\x00", "\x01"), ("\u00a0", ""), ("", "\u2028"))
+    listed += [f"{one}{number}{other}" for number in ("5", ".5", "5e-1", "1 2") for one, other in around]
+    listed += ["", " ", ".", "-.", "e5", "1..2", "1.2.3", "--1", "0x10", "NaN", "Infinity", "\u0661", "1e5e5", "1,5"]
+    rows = local_frame(spark, [{"text": text} for text in listed], "text string").localCheckpoint()
+    text = F.col("text")
+    led = F.regexp_replace(F.regexp_replace(text, values.BLANKS, ""), r"^([+-]?)\.", "$10.")
+    with_digits = F.regexp_replace(led, r"\.(?![0-9])", "")
+    odd = rows.select("text", F.when(text.rlike(values.A_NUMBER), with_digits).alias("odd"))
+    scientific = F.when(F.col("odd").rlike(r"^[+-]?[0-9]+(?:\.[0-9]+)?[eE][+-]?0*[0-9]{1,3}$"), F.col("odd"))
+    written = odd.select("*", values.plain_digits(scientific).alias("digits"))
+    told = [F.when(is_plain_number(F.col(name)), F.col(name)) for name in ("text", "odd", "digits")]
+    both = written.select("text", plain_number(text).alias("mine"), F.coalesce(*told).alias("spark")).localCheckpoint()
+    assert [tuple(row) for row in both.where("mine is distinct from spark").collect()] == []
+    assert 200 < both.where("mine is not null").count() < both.count() - 100
 
 
 def test_fractions_in_json_keep_the_digits_that_a_double_has_no_room_for(spark: SparkSession) -> None:
