@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import canal_kinds, position, values
+from engine.decode import canal_kinds, numbers, position, values
 from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
@@ -100,7 +100,7 @@ def _counted(text: Column, json: Column) -> Column:
     line = json["_line"]
     counted = line
     for field in _COUNTS:
-        counted = counted.withField(field, values.whole_number(line[field]))
+        counted = counted.withField(field, numbers.whole_number(line[field]))
     uncounted = some(line[field].isNotNull() & counted[field].isNull() for field in _COUNTS)
     malformed = F.when(uncounted, text).otherwise(json["_malformed"])
     return F.struct(counted.alias("_line"), json["_end"].alias("_end"), malformed.alias("_malformed"))

@@ -13,12 +13,11 @@ from typing import Any, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from engine.decode.numbers import plain_number
 from engine.decode.position import number_segment
 from engine.decode.values import flag
-from engine.jvm import CATALOG
 from engine.spec.predicates import All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
-PLAIN_NUMBER: Final = f"{CATALOG}.plain_number"
 TIME: Final = r"^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)?$"
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -38,14 +37,6 @@ class Looked:
 def holds(predicate: Predicate, row: Looked) -> Column:
     """Whether the condition holds for a row. What SQL calls unknown does not hold."""
     return F.coalesce(_condition(predicate, row), F.lit(False))
-
-
-def plain_number(text: Column) -> Column:
-    """The digits of a number, with one at least on each side of its point; null where it is none.
-
-    It may be written .5 or 5. or 5e-1, with blanks around it.
-    """
-    return F.call_function(PLAIN_NUMBER, text)
 
 
 def _condition(predicate: Predicate, row: Looked) -> Column:

@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode import values
+from engine.decode import numbers, values
 from engine.json_text import from_json
 from engine.jvm import CATALOG
 
@@ -27,7 +27,7 @@ def unix_micros(text: Column) -> Column:
     parts = from_json(F.when(text.startswith("{"), text), _PARTS)
     rest = F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
     counted = F.try_add(F.try_multiply(parts["seconds"], F.lit(_A_SECOND)), rest)
-    micros = F.coalesce(values.digits(text), F.when(text.startswith("{"), counted))
+    micros = F.coalesce(numbers.digits(text), F.when(text.startswith("{"), counted))
     others = F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp"))).otherwise(
         F.unix_micros(values.moment(micros, "micros"))
     )

@@ -19,12 +19,13 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode import fractions, outcome, position
 from engine.decode.carried import says_bytes, says_time
-from engine.decode.conditions import TIME, Looked, holds, plain_number
+from engine.decode.conditions import TIME, Looked, holds
 from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.instants import plainly_written
 from engine.decode.json_lines import NOT_TEXT, is_unread, no_json_reason
 from engine.decode.natural import binary_encoding
+from engine.decode.numbers import plain_number
 from engine.decode.parsing import line_of, struct_of, uncut_line_of
 from engine.decode.values import base64_url, moment, says_zone
 from engine.spec.model import SourceSpec

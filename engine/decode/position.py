@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode import values
+from engine.decode import numbers
 from engine.json_text import from_json
 from engine.jvm import CATALOG
 
@@ -124,7 +124,7 @@ def _number_or_lsn(text: Column) -> Column:
     halves = F.split(text, "/")
     digits = F.concat(F.lpad(F.get(halves, F.lit(0)), 8, "0"), F.lpad(F.get(halves, F.lit(1)), 8, "0"))
     lsn = F.when(text.rlike("^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$"), F.conv(digits, 16, -10).try_cast("bigint"))
-    return F.coalesce(values.digits(text), _not_negative(lsn))
+    return F.coalesce(numbers.digits(text), _not_negative(lsn))
 
 
 def file_line(name: Column, line: Column, row: Column, epoch: str = EPOCH) -> Column:

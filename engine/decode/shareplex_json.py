@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import position, shareplex_kinds, values
+from engine.decode import numbers, position, shareplex_kinds
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, declared_keys, in_halves, laid_over
@@ -102,7 +102,7 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
     is_inner = line["value"].isNotNull()
     malformed = is_malformed(F.col("_json")) | (is_inner & is_malformed(F.col("_inner")))
     told, data, key = (F.when(is_inner, inner[name]).otherwise(line[name]) for name in ("meta", "data", "key"))
-    counts = {name: values.whole_number(told[name]) for name in _COUNTS}
+    counts = {name: numbers.whole_number(told[name]) for name in _COUNTS}
     uncounted = some(told[name].isNotNull() & count.isNull() for name, count in counts.items())
     only = next(iter(declared)) if len(declared) == 1 else None
     return parsed.select(
@@ -150,7 +150,7 @@ def _judged(paired: DataFrame, declared: Declared) -> DataFrame:
 def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> DataFrame:
     """The image of each change, and where it stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
-    scn = values.digits(meta["scn"])
+    scn = numbers.digits(meta["scn"])
     is_laid = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull()
     image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
     image = F.when(F.col("_op") == names.OP_DELETE, F.coalesce("_data", "_old")).otherwise(image)
@@ -187,9 +187,9 @@ def by_coordinates(source: SourceSpec) -> Column:
 def _lacks_scn(meta: Column, word: Column) -> Column:
     """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
     placed = (
-        values.digits(meta["scn"]).isNotNull()
+        numbers.digits(meta["scn"]).isNotNull()
         & meta["trans"].isNotNull()
-        & (values.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
+        & (numbers.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
     )
     return shareplex_kinds.op(word).isNotNull() & ~F.coalesce(placed, F.lit(False))
 

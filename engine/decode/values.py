@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.json_text import from_json
-from engine.jvm import CATALOG
 
 FIRST_DAY: Final = -719_162  # 0001-01-01 in days since 1970-01-01
 LAST_DAY: Final = 2_932_896  # 9999-12-31
@@ -51,9 +50,6 @@ OUT_OF_CALENDAR: Final = (
 )
 """Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
 days that are none: months and days of zero, the 31st of a short month."""
-WHOLE_NUMBER: Final = f"{CATALOG}.whole_number"
-_ANY_NUMBER: Final = 2**31 - 1  # of digits, with zeros before them
-_OF_ANY_BIGINT: Final = 18
 A_COUNT: Final = r"^[+-]?[0-9]+$"
 
 
@@ -85,16 +81,6 @@ def flag(text: Column) -> Column:
 def _is_not_zero(text: Column) -> Column:
     """Of a number however it is written: of a column of flags with nulls, pandas writes 1.0."""
     return F.when(text.rlike(A_NUMBER), text.rlike("^[^eE]*[1-9]"))
-
-
-def whole_number(text: Column) -> Column:
-    """Digits, perhaps with a sign, as a bigint; null for every other text, and what no bigint holds."""
-    return F.call_function(WHOLE_NUMBER, text, F.lit(_ANY_NUMBER), F.lit(True))
-
-
-def digits(text: Column) -> Column:
-    """Up to 18 digits and nothing else, as a bigint."""
-    return F.call_function(WHOLE_NUMBER, text, F.lit(_OF_ANY_BIGINT), F.lit(False))
 
 
 def unsigned(number: Column) -> Column:

@@ -17,7 +17,7 @@ from engine.frames import checkpointed, local_frame
 from engine.inputs.globs import exactly
 from engine.inputs.listing import BAD_NAME, InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
-from engine.jvm import apart
+from engine.jvm import CATALOG
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
 UNREADABLE = (PySparkException, Py4JJavaError)
@@ -25,6 +25,9 @@ BLANKS = " \t\r"
 """What a line may hold and still be blank: the line ends of Windows leave a carriage return."""
 IS_SAID = "is_said"
 """The column that says whether a text is not blank, of texts that are made: asking them would make them twice."""
+APART: Final = f"{CATALOG}.apart"
+"""A function that gives the number it is given. What is built on the projection where it stands is a generated stage of
+its own: of more than 8000 bytes HotSpot compiles none, and Spark copies each row from operator to operator then."""
 _WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|\w+:.*?)\.? *(?:SQLSTATE|$)")
 
 
@@ -113,7 +116,11 @@ def numbered(
     # A line that was appended since the first pass is taken by the next run, whose first pass counts it.
     is_new = (line > F.col("after_line")) & (line <= F.col("lines"))
     lines = located.where(is_new & is_not_blank).select(
-        F.col("path").alias("file"), apart(line).alias("line"), (line == F.col("lines")).alias("is_last"), "text", *more
+        F.col("path").alias("file"),
+        F.call_function(APART, line).alias("line"),
+        (line == F.col("lines")).alias("is_last"),
+        "text",
+        *more,
     )
     return lines, counted
 

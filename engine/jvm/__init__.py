@@ -16,11 +16,10 @@ from engine.errors import SpecError
 from engine.jars import cache_folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import SparkSession
 
 CATALOG: Final = "siltstone_functions"
 """The catalog of Spark's that holds the functions; they are called by it."""
-APART: Final = f"{CATALOG}.apart"
 BETWEEN_WORDS: Final = "\x1f"
 """Stands between the words of a plan that a function is given, and in no text of JSON."""
 PROVIDER: Final = "siltstone.Functions"
@@ -28,14 +27,6 @@ COMPILED_AGAINST: Final = "org.apache.spark.sql.catalyst.InternalRow"
 SOURCES: Final = Path(__file__).parent / "siltstone"
 JAVA_VERSION: Final = 8
 """Of the classes: what Janino knows of the language is hardly more."""
-
-
-def apart(number: "Column") -> "Column":
-    """The number. What is built on the projection where it is asked for is a generated stage of its own: of more than
-    8000 bytes HotSpot compiles none; Spark goes from operator to operator then, and copies each row between them."""
-    from pyspark.sql import functions as F
-
-    return F.call_function(APART, number)
 
 
 def add_functions(spark: "SparkSession") -> None:

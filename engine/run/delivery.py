@@ -1,7 +1,7 @@
 """What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,10 +12,10 @@ from engine import names
 from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes, tell_moves
 from engine.decode.look import tell_types
 from engine.decode.outcome import some
-from engine.errors import SourceError, SpecError
-from engine.frames import checkpointed, local_frame
+from engine.errors import SpecError
+from engine.frames import local_frame
 from engine.inputs.globs import plain_start
-from engine.inputs.lines import UNREADABLE, CountedFile, computed, unreadable
+from engine.inputs.lines import CountedFile, computed
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.names import PLACE
@@ -23,7 +23,7 @@ from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.marker import newest_batch
 from engine.run.order import settled
-from engine.run.records import context_of, read_beside, read_records, source_files
+from engine.run.records import context_of, read_beside, source_files
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.collisions import ONE, placed_otherwise
 from engine.spec.fingerprint import mask_fingerprints
@@ -244,48 +244,6 @@ def without_texts(records: DataFrame) -> DataFrame:
     has_text = is_change & F.col("text").isNotNull()
     told = {"text": F.when(~is_change, F.col("text")), TEXT_HASH: F.when(has_text, F.xxhash64("text"))}
     return records.withColumns(told)
-
-
-def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None, most: int | None = None) -> DataFrame:
-    """The texts of changes: as they are kept, or where their hashes are, read by `again`. `most`: of no more changes.
-
-    Needs: the columns of ENVELOPE_COLUMNS; text_hash, where `again` is given.
-    Gives: file, line, text.
-    Rows: one a line.
-    """
-    kept = "text" if again is None else TEXT_HASH
-    told = changes.where(F.col(kept).isNotNull()).select(*PLACE, kept)
-    one = (told if most is None else told.limit(most)).dropDuplicates(PLACE)
-    return one if again is None else again(one.transform(checkpointed))
-
-
-def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: DataFrame) -> DataFrame:
-    """The texts of changes, read again from their files.
-
-    Needs: asked: file, line, text_hash; without duplicates.
-    Gives: file, line, text. Computed.
-    Rows: 1:1.
-    Raises: SourceError: a file has other lines now, or cannot be read any more.
-    """
-    paths = {row["file"] for row in asked.select("file").distinct().collect()}
-    files = [replace(entry.pending, after_line=0) for path, entry in delivery.counted.items() if path in paths]
-    try:
-        lines, _ = read_records(spark, delivery.source, files, catalog)
-        mine = lines.join(asked.select(*PLACE), on=PLACE, how="left_semi")
-        read = envelopes(mine, delivery.source, delivery.declared).where(F.col("text").isNotNull())
-        records = read.select(*PLACE, "text").dropDuplicates(PLACE)
-        same = records.withColumn(TEXT_HASH, F.xxhash64("text")).join(asked, on=[*PLACE, TEXT_HASH], how="left_semi")
-        found = computed(spark, same.select(*PLACE, "text"), files)
-    except UNREADABLE as error:
-        raise unreadable(spark, files, error) from error
-    other = asked.join(found, on=PLACE, how="left_anti").first()
-    if other is not None:
-        raise SourceError(
-            f"Cannot tell what is wrong in {other['file']}:{other['line']}: the file became another one while it was"
-            " taken. Nothing of this batch was taken.",
-            "deliver a file under its name only when it is whole, or append to it; then run again",
-        )
-    return found
 
 
 def classes_of(records: DataFrame, fans_out: bool, moves: Column | None = None) -> list[Row]:

@@ -12,8 +12,9 @@ from engine.decode import CHANGE, REJECT
 from engine.errors import SiltstoneError, SourceError, SpecError
 from engine.names import PLACE
 from engine.recognise import other_than
-from engine.run.delivery import Delivery, texts_of
+from engine.run.delivery import Delivery
 from engine.run.records import typed_likeness
+from engine.run.texts import texts_of
 from engine.spec.model import SourceSpec, TableSpec
 
 SAMPLE_REJECTS = 3

@@ -28,13 +28,12 @@ from engine.run.delivery import (
     new_to,
     number_new_to,
     of_table,
-    texts_again,
-    texts_of,
 )
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_taken_names
 from engine.run.order import refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
+from engine.run.texts import texts_again, texts_of
 from engine.run.withdrawals import withdrawals
 from engine.spec.fields import DEBEZIUM
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints

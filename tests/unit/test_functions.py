@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from engine import jvm
+from engine.inputs.lines import APART
 from engine.jvm import CATALOG, add_functions, functions_jar, jar_name
 
 
@@ -34,7 +35,7 @@ def test_what_stands_apart_begins_another_stage(spark: SparkSession) -> None:
         for name, value in generating.items():
             spark.conf.set(name, value)
         given = spark.range(3).select(F.when(F.col("id") > 0, F.col("id")).alias("number"))
-        told = given.select(jvm.apart(F.col("number")).alias("number"))
+        told = given.select(F.call_function(APART, "number").alias("number"))
         assert [row["number"] for row in told.where("number is null or number < 2").collect()] == [None, 1]
         plans = [str(rows._jdf.queryExecution().executedPlan()) for rows in (given, told)]
         assert [plan.startswith("*(1) Project") for plan in plans] == [True, False]

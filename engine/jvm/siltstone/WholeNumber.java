@@ -22,7 +22,7 @@ public final class WholeNumber extends Scalar {
     if (text == null) {
       return null;
     }
-    int end = behindDigits(text);
+    int end = withoutLineEnd(text);
     int start = 0;
     boolean negative = false;
     if (signed && end > 0 && (text.getByte(0) == '-' || text.getByte(0) == '+')) {
@@ -46,11 +46,11 @@ public final class WholeNumber extends Scalar {
     return Long.valueOf(negative ? number : -number);
   }
 
-  private static int behindDigits(UTF8String text) {
+  /** Where the text ends, a line end behind it left out. */
+  private static int withoutLineEnd(UTF8String text) {
     int end = text.numBytes();
     if (end > 0 && text.getByte(end - 1) == '\n') {
       end--;
-      return end > 0 && text.getByte(end - 1) == '\r' ? end - 1 : end;
     }
     return end > 0 && text.getByte(end - 1) == '\r' ? end - 1 : end;
   }

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from engine.decode import decode_rows, discover, envelopes, values
 from engine.decode.carried import carried_schema
-from engine.decode.conditions import plain_number
+from engine.decode.numbers import plain_number
 from engine.decode.position import is_plain_number
 from engine.decode.records import row_records
 from engine.decode.shape import Encoding

@@ -16,6 +16,8 @@ from pyspark.sql import types as T
 from engine.decode import values
 from engine.decode.conversion import Circumstances, convert
 from engine.decode.declared import corrected_encoding, schemaless_encoding
+from engine.decode.numbers import digits as up_to_18_digits
+from engine.decode.numbers import whole_number
 from engine.decode.shape import ColumnShape, Encoding, EncodingKind
 from engine.decode.written import bits as bits_of_text
 from engine.decode.written import set_labels
@@ -62,10 +64,10 @@ def whole_numbers() -> list[int]:
 
 
 def test_a_whole_number_is_digits_and_nothing_else(spark: SparkSession) -> None:
-    numbers = whole_numbers()
+    drawn = whole_numbers()
     odd = ["", "-", "+", "+5", "-0", "007", "0" * 40 + "7", "1.0", "1e3", " 1", "1 ", "12\n", "12\r\n", "12\r", "\n",
            "1\n2", "12\n\n", "é", "\u0661", "9" * 18, "9" * 19, "1-", "--1", None]  # fmt: skip
-    given = [*map(str, numbers), *odd]
+    given = [*map(str, drawn), *odd]
 
     def by_spark(text: Column) -> Column:
         return F.when(text.rlike(values.A_COUNT), text.try_cast("bigint"))
@@ -73,10 +75,10 @@ def test_a_whole_number_is_digits_and_nothing_else(spark: SparkSession) -> None:
     def digits_by_spark(text: Column) -> Column:
         return F.when(text.rlike("^[0-9]{1,18}$"), text.try_cast("bigint"))
 
-    found = applied(spark, "string", given, values.whole_number)
+    found = applied(spark, "string", given, whole_number)
     assert found == applied(spark, "string", given, by_spark)
-    assert found[: len(numbers)] == [n if -(2**63) <= n < 2**63 else None for n in numbers]
-    assert applied(spark, "string", given, values.digits) == applied(spark, "string", given, digits_by_spark)
+    assert found[: len(drawn)] == [n if -(2**63) <= n < 2**63 else None for n in drawn]
+    assert applied(spark, "string", given, up_to_18_digits) == applied(spark, "string", given, digits_by_spark)
 
 
 def test_unscaled_digits_become_the_decimal_they_stand_for(spark: SparkSession) -> None:

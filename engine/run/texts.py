@@ -1,0 +1,57 @@
+"""The texts of changes, which are not kept beside them: read again for the few that are asked for."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode import envelopes
+from engine.errors import SourceError
+from engine.frames import checkpointed
+from engine.inputs.lines import UNREADABLE, computed, unreadable
+from engine.names import PLACE
+from engine.run.delivery import TEXT_HASH, Delivery
+from engine.run.records import read_records
+
+
+def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None, most: int | None = None) -> DataFrame:
+    """The texts of changes: as they are kept, or where their hashes are, read by `again`. `most`: of no more changes.
+
+    Needs: the columns of ENVELOPE_COLUMNS; text_hash, where `again` is given.
+    Gives: file, line, text.
+    Rows: one a line.
+    """
+    kept = "text" if again is None else TEXT_HASH
+    told = changes.where(F.col(kept).isNotNull()).select(*PLACE, kept)
+    one = (told if most is None else told.limit(most)).dropDuplicates(PLACE)
+    return one if again is None else again(one.transform(checkpointed))
+
+
+def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: DataFrame) -> DataFrame:
+    """The texts of changes, read again from their files.
+
+    Needs: asked: file, line, text_hash; without duplicates.
+    Gives: file, line, text. Computed.
+    Rows: 1:1.
+    Raises: SourceError: a file has other lines now, or cannot be read any more.
+    """
+    paths = {row["file"] for row in asked.select("file").distinct().collect()}
+    files = [replace(entry.pending, after_line=0) for path, entry in delivery.counted.items() if path in paths]
+    try:
+        lines, _ = read_records(spark, delivery.source, files, catalog)
+        mine = lines.join(asked.select(*PLACE), on=PLACE, how="left_semi")
+        read = envelopes(mine, delivery.source, delivery.declared).where(F.col("text").isNotNull())
+        records = read.select(*PLACE, "text").dropDuplicates(PLACE)
+        same = records.withColumn(TEXT_HASH, F.xxhash64("text")).join(asked, on=[*PLACE, TEXT_HASH], how="left_semi")
+        found = computed(spark, same.select(*PLACE, "text"), files)
+    except UNREADABLE as error:
+        raise unreadable(spark, files, error) from error
+    other = asked.join(found, on=PLACE, how="left_anti").first()
+    if other is not None:
+        raise SourceError(
+            f"Cannot tell what is wrong in {other['file']}:{other['line']}: the file became another one while it was"
+            " taken. Nothing of this batch was taken.",
+            "deliver a file under its name only when it is whole, or append to it; then run again",
+        )
+    return found
