@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from engine.decode import values
 from engine.decode.avro_names import Named
-from engine.decode.connect import decimal
+from engine.decode.connect import Typed, decimal
 from engine.decode.shape import Encoding, EncodingKind
 from engine.json_text import INSTANT, KEEP_NULLS, LOCAL, MICROS
 from engine.jvm import CATALOG
@@ -25,7 +25,7 @@ MOMENT_TEXT: Final = f"{CATALOG}.moment_text"
 DECIMAL_TEXT: Final = f"{CATALOG}.decimal_text"
 Told = tuple[Column, T.DataType, Encoding]
 
-PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
+_PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "boolean": (T.BooleanType(), "boolean"),
     "int": (T.IntegerType(), "integer"),
     "long": (T.LongType(), "integer"),
@@ -36,7 +36,7 @@ PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "bytes": (T.BinaryType(), "base64"),
     "fixed": (T.BinaryType(), "base64"),
 }
-LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
+_LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
     ("int", "date"): (T.DateType(), "days"),
     ("int", "time-millis"): (T.StringType(), "time_millis"),
     ("long", "time-micros"): (T.StringType(), "time_micros"),
@@ -48,14 +48,14 @@ LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
     ("long", "local-timestamp-micros"): (T.TimestampNTZType(), "micros"),
     ("long", "local-timestamp-nanos"): (T.TimestampNTZType(), "nanos"),
 }
-IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
+_IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
 _OF_PARTS: Final = (T.StructType, T.ArrayType, T.MapType)
-_VARCHAR: Final = {"value", "length"}
-_INSTANT: Final = {"timestamp", "offset"}
+_ONE_VALUE: Final = (("value", "length"), ("timestamp", "offset"))
+"""The fields of records that stand for one value, that of the first one."""
 _NESTED: Final = "nestedArray"
 _ELEMENT: Final = "elementValue"
-_TIMES: Final = ("read_timestamp", "source_timestamp")
-_EVENT: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
+EVENT_TIMES: Final = ("read_timestamp", "source_timestamp")
+EVENT_FIELDS: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
 
 
 def avro_columns(
@@ -78,37 +78,56 @@ def avro_columns(
     return {name: _read_off(*told) for name, told in columns.items()} if clocks else columns
 
 
-def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
-    """A count of time as text, a decimal as its digits; what is beyond the calendar stays a count."""
+def read_off(kind: T.DataType, encoding: Encoding) -> tuple[str | None, Encoding]:
+    """How a value is told by a text that says what it is, in the words of `AvroType`; None where it is told as it is.
+    With it, the encoding of what is told."""
     if encoding.kind == "decimal_base64":
-        digits = F.call_function(DECIMAL_TEXT, value, F.lit(encoding.size or 0))
-        return F.coalesce(digits, F.base64(value)), kind, Encoding("decimal_text")
+        return f"digits {encoding.size or 0}", Encoding("decimal_text")
     if isinstance(kind, T.DateType):
-        text, written = values.days(value).cast("string"), Encoding("date")
-    elif isinstance(kind, T.TimestampType):
-        text, written = F.concat(_moment(value, encoding.kind), F.lit("Z")), Encoding("zoned_text")
-    elif isinstance(kind, T.TimestampNTZType):
-        text, written = _moment(value, encoding.kind), Encoding("local_text")
+        return "days", Encoding("date")
+    if isinstance(kind, T.TimestampType):
+        return f"instant {values.A_SECOND[encoding.kind]}", Encoding("zoned_text")
+    if isinstance(kind, T.TimestampNTZType):
+        return f"local {values.A_SECOND[encoding.kind]}", Encoding("local_text")
+    return None, encoding
+
+
+def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
+    """The value told so; a count that is beyond the calendar stays one."""
+    words, told = read_off(kind, encoding)
+    word, _, number = (words or "").partition(" ")
+    if word == "digits":
+        text = F.coalesce(F.call_function(DECIMAL_TEXT, value, F.lit(int(number))), F.base64(value))
+    elif word == "days":
+        text = F.coalesce(values.days(value).cast("string"), value.cast("string"))
+    elif word:
+        moment = _moment(value, int(number))
+        text = F.coalesce(F.concat(moment, F.lit("Z")) if word == "instant" else moment, value.cast("string"))
     else:
-        return value, kind, encoding
-    return F.coalesce(text, value.cast("string")), kind, written
+        text = value
+    return text, kind, told
 
 
-def _moment(count: Column, unit: str) -> Column:
-    """A count of time as text without a zone; null of what is beyond the calendar."""
-    return F.call_function(MOMENT_TEXT, count, F.lit(values.A_SECOND[unit]).cast("bigint"))
+def _moment(count: Column, a_second: int) -> Column:
+    """A count of time as text without a zone; null of what is beyond the calendar. `a_second`: its units in one."""
+    return F.call_function(MOMENT_TEXT, count, F.lit(a_second).cast("bigint"))
 
 
 def metadata(schema: Mapping[str, Any], record: T.StructType, value: Column) -> list[Column]:
     """What Datastream says around the payload, as its JSON does: times as text in UTC."""
     fields = {field["name"]: field["type"] for field in schema["fields"] if field["name"] in record.names}
-    times = [_clock(value[name], only_type(fields[name])).alias(name) for name in _TIMES if name in fields]
-    return [*times, *[value[name].alias(name) for name in _EVENT if name in fields]]
+    times = [_clock(value[name], only_type(fields[name])).alias(name) for name in EVENT_TIMES if name in fields]
+    return [*times, *[value[name].alias(name) for name in EVENT_FIELDS if name in fields]]
 
 
 def _clock(count: Column, kind: Any) -> Column:
+    return F.concat(_moment(count, values.A_SECOND[clock_unit(kind)]), F.lit("Z"))
+
+
+def clock_unit(kind: Any) -> str:
+    """What a time of an event counts."""
     logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
-    return F.concat(_moment(count, "micros" if logical == "timestamp-micros" else "millis"), F.lit("Z"))
+    return "micros" if logical == "timestamp-micros" else "millis"
 
 
 def only_type(kind: Any) -> Any:
@@ -126,19 +145,38 @@ def type_of(written: Any, named: Named) -> Any:
     return named[kind] if isinstance(kind, str) and kind in named else kind
 
 
-def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told:
-    kind = type_of(written, named)
+def scalar(kind: Any) -> Typed | None:
+    """How a type of no parts is stored, and its encoding; None of another one. `kind`: as `type_of` gives it."""
     name = kind["type"] if isinstance(kind, Mapping) else kind
     logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
-    if isinstance(name, str) and (name, logical) in LOGICAL:
-        stored, encoding = LOGICAL[name, logical]
-        return value, stored, Encoding.of(stored, encoding)
+    if not isinstance(name, str):
+        return None
     if logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:  # without it, Avro reads bytes
-        return (value, *decimal(int(kind.get("scale", 0)), int(kind["precision"])))
-    if isinstance(name, str) and name in PLAIN:
-        stored, encoding = PLAIN[name]
-        return value, stored, Encoding.of(stored, encoding)
-    return _made_of(kind, read, value, named)
+        return decimal(int(kind.get("scale", 0)), int(kind["precision"]))
+    found = _LOGICAL.get((name, logical)) or _PLAIN.get(name)
+    return None if found is None else (found[0], Encoding.of(*found))
+
+
+def array_of_scalars(kind: Any) -> Typed | None:
+    """The same of an array of what is stored as it is; None of another type."""
+    if not (isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in _IN_ARRAYS):
+        return None
+    stored, encoding = _PLAIN[only_type(kind["items"])]
+    return T.ArrayType(stored), Encoding("array", items=Encoding.of(stored, encoding))
+
+
+def stands_for(kind: Any) -> str | None:
+    """The name of the field that a record stands for; None of another type."""
+    if not (isinstance(kind, Mapping) and kind["type"] == "record"):
+        return None
+    names = {field["name"] for field in kind["fields"]}
+    return next((fields[0] for fields in _ONE_VALUE if names == set(fields)), None)
+
+
+def _column(written: Any, read: T.DataType, value: Column, named: Named) -> Told:
+    kind = type_of(written, named)
+    found = scalar(kind)
+    return _made_of(kind, read, value, named) if found is None else (value, *found)
 
 
 def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
@@ -150,9 +188,9 @@ def _made_of(kind: Any, read: T.DataType, value: Column, named: Named) -> Told:
         return value, read, Encoding("integer")
     if isinstance(read, T.DoubleType):
         return value, read, Encoding("floating")
-    if isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in IN_ARRAYS:
-        stored, encoding = PLAIN[only_type(kind["items"])]
-        return value, T.ArrayType(stored), Encoding("array", items=Encoding.of(stored, encoding))
+    found = array_of_scalars(kind)
+    if found is not None:
+        return value, *found
     if isinstance(read, T.BinaryType):  # as text, what is not UTF-8 would be lost
         return value, read, Encoding("base64")
     text = _text(kind, read, value, named) if isinstance(read, _OF_PARTS) else value.cast("string")
@@ -167,10 +205,8 @@ def _of_one_value(kind: Any, read: T.DataType, value: Column, named: Named) -> T
     if set(fields) == {_NESTED, _ELEMENT}:
         text = _array_text(fields[_ELEMENT], value, read, named)
         return F.when(value.isNotNull(), text), T.StringType(), Encoding("text")
-    if set(fields) not in (_VARCHAR, _INSTANT):
-        return None
-    name = "value" if set(fields) == _VARCHAR else "timestamp"
-    return _column(fields[name], read[name].dataType, value[name], named)
+    name = stands_for(kind)
+    return None if name is None else _column(fields[name], read[name].dataType, value[name], named)
 
 
 def _text(written: Any, read: T.DataType, value: Column, named: Named) -> Column:

@@ -6,8 +6,9 @@ Files that describe their records alike are read together; each part knows the d
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from pyspark.errors import AnalysisException
@@ -38,6 +39,7 @@ LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, 
 CRLF = "\r\n"
 BYTES = "ISO-8859-1"  # in which every byte is a sign: so none is lost, whatever it is
 OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
+AVRO_TEXTS = "siltstone.AvroTexts"
 DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
     ((".csv", ".csv.gz", ".csv.bz2"), "csv"),
@@ -48,11 +50,17 @@ ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
 
 @dataclass(frozen=True)
 class Part:
-    """Files of one description. `schema`: the Avro writer's, or Spark's, as JSON. `rows`: file, start, row, record."""
+    """Files of one description. `schema`: the Avro writer's, or Spark's, as JSON. `make`: of `rows`."""
 
     kind: Kind
     schema: str
-    rows: DataFrame
+    paths: Sequence[str]
+    make: Callable[[], DataFrame]
+
+    @property
+    def rows(self) -> DataFrame:
+        """Their records: file, start, row, record."""
+        return self.make()
 
 
 def kind_of(path: str, source: SourceSpec) -> Kind:
@@ -80,13 +88,15 @@ def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSp
     if source.table is not None and files:
         name = table_name(source, catalog)
         schema = str(spark.table(name).schema.json())  # one for all its files, however many
-        return [Part("table", schema, table_rows(spark, name, [file.path for file in files]))]
+        paths = [file.path for file in files]
+        return [Part("table", schema, paths, partial(table_rows, spark, name, paths))]
     groups: dict[tuple[Kind, str], list[str]] = {}
     for file in files:
         kind = kind_of(file.path, source)
         groups.setdefault((kind, described(spark, file, kind, source)), []).append(file.path)
     return [
-        Part(kind, schema, file_rows(spark, kind, schema, paths, source)) for (kind, schema), paths in groups.items()
+        Part(kind, schema, paths, partial(file_rows, spark, kind, schema, paths, source))
+        for (kind, schema), paths in groups.items()
     ]
 
 
@@ -133,11 +143,15 @@ def parquet_rows(spark: SparkSession, columns: T.StructType, paths: Sequence[str
 
 def placed(rows: DataFrame) -> DataFrame:
     """What a reader gives as records with their places."""
-    return rows.select(
+    return rows.select(*place(), record_of(rows))
+
+
+def place() -> tuple[Column, Column, Column]:
+    """Where Spark read a row."""
+    return (
         F.col("_metadata.file_path").alias("file"),
         F.col("_metadata.file_block_start").alias("start"),
         F.monotonically_increasing_id().alias("row"),
-        record_of(rows),
     )
 
 
@@ -305,6 +319,19 @@ def avro_rows(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
             raise
         hint = f"start it with {SPARK_AVRO.file} (spark-submit --jars, or spark.jars)"
         raise SpecError("Cannot read Avro files: the Spark session has no reader for them.", hint) from error
+
+
+def avro_texts(spark: SparkSession, schema: str, paths: Sequence[str]) -> DataFrame | None:
+    """The records of Avro files as texts of JSON, by a reader of siltstone's; None where it is not sure what Spark's
+    would give. `schema`: the writer's, with what is to be told otherwise than it was written.
+
+    Gives: file, start, row, text.
+    """
+    jvm: Any = spark._jvm
+    if not jvm.siltstone.AvroTexts.canRead(schema):
+        return None
+    rows = spark.read.format(AVRO_TEXTS).option("records", schema).load([exactly(path) for path in paths])
+    return rows.select(*place(), "text")
 
 
 def avro_schema(spark: SparkSession, file: InputFile) -> str:

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.avro import IN_ARRAYS, LOGICAL, PLAIN, only_type, type_of
+from engine.decode.avro import array_of_scalars, scalar, stands_for, type_of
 from engine.decode.avro_names import Named, with_full_names
-from engine.decode.connect import decimal
 from engine.decode.look import typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
 from engine.names import TAKEN_NAMES
@@ -35,7 +34,6 @@ _FROM_ARROW: Final[tuple[tuple[str, T.DataType], ...]] = (
     ("is_uint64", T.DecimalType(20, 0)),
 )
 _ARRAYS_OF: Final = (T.BooleanType, T.IntegerType, T.LongType, T.DoubleType, T.StringType)
-_VARCHAR, _INSTANT_FIELDS = {"value", "length"}, {"timestamp", "offset"}
 
 
 @dataclass
@@ -263,20 +261,12 @@ def avro_types(schema: Any, part: Callable[[Any], Any] = lambda schema: schema) 
 def _avro_type(written: Any, named: Named) -> T.DataType:
     """A type of Avro's as the engine stores it; its logical type counts inside the type only."""
     kind = type_of(written, named)
-    name, logical = (kind["type"], str(kind.get("logicalType"))) if isinstance(kind, Mapping) else (kind, "")
-    if isinstance(name, str) and (name, logical) in LOGICAL:
-        return LOGICAL[name, logical][0]
-    if isinstance(kind, Mapping) and logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:
-        return decimal(int(kind.get("scale", 0)), int(kind["precision"]))[0]
-    if isinstance(name, str) and name in PLAIN:
-        return PLAIN[name][0]
-    if isinstance(kind, Mapping) and name == "record":
-        fields = {field["name"]: field["type"] for field in kind["fields"]}
-        single = "value" if set(fields) == _VARCHAR else "timestamp" if set(fields) == _INSTANT_FIELDS else None
-        return T.StringType() if single is None else _avro_type(fields[single], named)
-    if isinstance(kind, Mapping) and name == "array":
-        item = _avro_type(kind["items"], named)
-        return T.ArrayType(item) if only_type(kind["items"]) in IN_ARRAYS else T.StringType()
+    found = scalar(kind) or array_of_scalars(kind)
+    if found is not None:
+        return found[0]
+    name = stands_for(kind)
+    if name is not None:
+        return _avro_type({field["name"]: field["type"] for field in kind["fields"]}[name], named)
     return _of_union(kind if isinstance(kind, list) else [kind])
 
 

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import FORMATS
-from engine.decode.records import all_parts, datastream_records, message_records, row_records
+from engine.decode.avro_texts import texts_of_events, texts_of_rows
+from engine.decode.records import all_parts, datastream_records, message_records, row_records, text_records
 from engine.errors import SourceError
-from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
+from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, avro_texts, data_files, head, kind_of, read_parts
 from engine.inputs.lines import IS_SAID, CountedFile, is_said, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
@@ -75,7 +76,7 @@ def read_records(
         found = read_parts(spark, [entry.file for entry in others], source, catalog)
     except SourceError as error:
         raise with_likeness(spark, error, source, [entry.file for entry in others]) from error
-    parts = [as_records(part, source) for part in found]
+    parts = [as_records(spark, part, source) for part in found]
     if texts:
         lines = scan(spark, [entry.file.path for entry in texts])
         nothing = F.lit(None).cast("string")
@@ -148,7 +149,7 @@ def part_likeness(part: Part, source: SourceSpec) -> str | None:
     return other_than(source, [row["text"] for row in texts], "avro" if part.kind == "avro" else "json")
 
 
-def as_records(part: Part, source: SourceSpec) -> DataFrame:
+def as_records(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame:
     """Records of one description as JSON text."""
     if source.format in OF_MESSAGES:
         try:
@@ -158,6 +159,20 @@ def as_records(part: Part, source: SourceSpec) -> DataFrame:
             raise SourceError(
                 f"{error.message} They look like {form}." if form else error.message, error.hint
             ) from error
+    if part.kind == "avro":
+        texts = as_texts(spark, part, source)
+        if texts is not None:
+            return texts
     if source.rows is None:
         return datastream_records(part.rows, part.schema)
     return row_records(part.rows, part.schema, avro=part.kind == "avro", malformed=MALFORMED)
+
+
+def as_texts(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame | None:
+    """The same of Avro files, by siltstone's own reader; None where it does not know what is in them."""
+    told = texts_of_events(part.schema) if source.rows is None else texts_of_rows(part.schema)
+    texts = None if told is None else avro_texts(spark, told.schema, part.paths)
+    if told is None or texts is None:
+        return None
+    records = text_records(texts, told.row_schema)
+    return records if source.rows is None else records.withColumn(ENDS_OPEN, F.lit(False))

@@ -19,6 +19,10 @@ public final class DecimalText extends Scalar {
     if (bytes == null || bytes.length == 0) {
       return null;
     }
-    return UTF8String.fromString(new BigDecimal(new BigInteger(bytes), scale).toPlainString());
+    return UTF8String.fromString(digits(bytes, scale));
+  }
+
+  static String digits(byte[] bytes, int scale) {
+    return new BigDecimal(new BigInteger(bytes), scale).toPlainString();
   }
 }

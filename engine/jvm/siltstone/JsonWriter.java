@@ -153,6 +153,17 @@ final class JsonWriter {
     put('"');
   }
 
+  /** The same of any bytes: of what is not UTF-8, what Java makes of it, as `to_json` does. */
+  void quotedAnyway(byte[] from, int start, int end) throws Unsure {
+    int before = size;
+    try {
+      quoted(from, start, end);
+    } catch (Unsure unsure) {
+      size = before;
+      quoted(UTF8String.fromString(UTF8String.fromBytes(from, start, end - start).toString()));
+    }
+  }
+
   private static boolean isPlain(int sign) {
     return sign >= ' ' && sign != '"' && sign != '\\';
   }

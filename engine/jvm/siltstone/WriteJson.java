@@ -87,7 +87,7 @@ public final class WriteJson extends Scalar {
     }
     switch (type.kind) {
       case JsonType.STRING:
-        quoted(from.getUTF8String(i), to);
+        quoted(from.getUTF8String(i).getBytes(), to);
         return;
       case JsonType.BOOLEAN:
         to.flag(from.getBoolean(i));
@@ -123,14 +123,7 @@ public final class WriteJson extends Scalar {
     }
   }
 
-  /** Of what is not UTF-8, what Java makes of it: `to_json` writes that, too. */
-  private static void quoted(UTF8String text, JsonWriter to) throws Unsure {
-    int before = to.size();
-    try {
-      to.quoted(text);
-    } catch (Unsure unsure) {
-      to.backTo(before);
-      to.quoted(UTF8String.fromString(text.toString()));
-    }
+  private static void quoted(byte[] text, JsonWriter to) throws Unsure {
+    to.quotedAnyway(text, 0, text.length);
   }
 }

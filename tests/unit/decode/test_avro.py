@@ -9,9 +9,11 @@ from pyspark.sql import SparkSession
 
 from engine.decode.records import datastream_records, row_records
 from engine.decode.schemas import row_columns
-from engine.inputs.containers import file_rows, without_logical_types
+from engine.inputs.containers import Part, file_rows, without_logical_types
 from engine.recognise.columns import avro_types
+from engine.run.records import as_texts
 from engine.spec.model import SourceSpec
+from engine.spec.rows import RowsSpec
 
 MONEY = {
     "type": "fixed", "name": "Money", "namespace": "acme.types", "size": 4,
@@ -34,10 +36,12 @@ def read(
         fastavro.writer(file, without_logical_types(schema), [row])
     text = json.dumps(schema)
     is_event = any(field["name"] == "payload" for field in schema["fields"])
-    source = SourceSpec("datastream-avro" if is_event else "rows", "x")
+    source = SourceSpec("datastream-avro", "x") if is_event else SourceSpec("rows", "x", rows=RowsSpec("r", (("seq", "number"),)))
     rows = file_rows(spark, "avro", text, [str(path)], source)
     found = datastream_records(rows, text) if is_event else row_records(rows, text, avro=True, malformed="_malformed")
     (told,) = found.collect()
+    sooner = as_texts(spark, Part("avro", text, [str(path)], lambda: rows), source)
+    assert sooner is None or sooner.select(found.columns).first() == told
     types = {name: kind for name, (kind, _) in row_columns(told.row_schema).items()}
     assert avro_types(schema, lambda full: full["fields"][-1]["type"] if is_event else full) == types  # so says `init`
     return json.loads(told.text), {name: kind.simpleString() for name, kind in types.items()}

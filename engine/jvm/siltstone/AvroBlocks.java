@@ -1,0 +1,96 @@
+package siltstone;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
+import org.apache.avro.file.DataFileConstants;
+import org.apache.avro.file.DataFileReader;
+import org.apache.avro.file.SeekableInput;
+import org.apache.avro.generic.GenericDatumReader;
+
+/**
+ * The blocks of an Avro file behind the markers that begin in a piece of it. Avro's own reader finds the first one and unpacks
+ * them; each belongs to one piece.
+ */
+final class AvroBlocks {
+  private static final int LONGEST_HEAD = 20; // two numbers: how many records, how many bytes
+
+  private final SeekableInput input;
+  private final Reader reader;
+  private final long length;
+  private final long end;
+  private long at;
+
+  AvroBlocks(SeekableInput input, long start, long end) throws IOException {
+    this.input = input;
+    this.length = input.length();
+    this.end = end;
+    this.reader = new Reader(input);
+    reader.sync(start);
+    this.at = reader.previousSync();
+  }
+
+  boolean isAtEnd() {
+    return at >= length || at >= end + DataFileConstants.SYNC_SIZE;
+  }
+
+  /** The next block; null of one that has no records. */
+  AvroBytes unpacked() throws IOException {
+    AvroBytes found = reader.hasNext() ? new AvroBytes(reader.unpacked()) : null;
+    at = reader.passed();
+    return found;
+  }
+
+  /** How many records the block has that was unpacked last. */
+  long size() {
+    return reader.getBlockCount();
+  }
+
+  /** How many records the next block has, which is passed over as it is. Not on a way where blocks are unpacked. */
+  long counted() throws IOException {
+    byte[] head = new byte[LONGEST_HEAD];
+    input.seek(at);
+    int known = 0;
+    for (int read = 0; read >= 0 && known < head.length; read = input.read(head, known, head.length - known)) {
+      known += read;
+    }
+    try {
+      AvroBytes from = new AvroBytes(Arrays.copyOf(head, known));
+      long records = from.count();
+      long bytes = from.count();
+      long left = length - at - from.at - DataFileConstants.SYNC_SIZE;
+      if (records < 0 || bytes < 0 || bytes > left) {
+        throw new EOFException("a block of records was cut short");
+      }
+      at = length - left + bytes;
+      return records;
+    } catch (Unsure unsure) {
+      throw new EOFException("a block of records was cut short");
+    }
+  }
+
+  void close() throws IOException {
+    input.close();
+  }
+
+  private static final class Reader extends DataFileReader {
+    Reader(SeekableInput input) throws IOException {
+      super(input, new GenericDatumReader());
+    }
+
+    byte[] unpacked() throws IOException {
+      ByteBuffer found = nextBlock();
+      byte[] bytes = new byte[found.remaining()];
+      found.get(bytes);
+      return bytes;
+    }
+
+    /** Where the next block begins. */
+    long passed() throws IOException {
+      blockFinished(); // Avro does not say so of one without records
+      return previousSync();
+    }
+  }
+}

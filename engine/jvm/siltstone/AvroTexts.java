@@ -1,0 +1,69 @@
+package siltstone;
+
+import org.apache.avro.AvroRuntimeException;
+import org.apache.avro.Schema;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.FileFormat;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.SerializableConfiguration;
+
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Map;
+import scala.collection.immutable.Seq;
+
+/**
+ * A format of files that Spark reads by this class's name: each record of Avro files as a text of JSON, without a struct in
+ * between. The option RECORDS has the schema that the files were written with, and properties of what is to be told otherwise
+ * than it was written (`AvroType`).
+ */
+public final class AvroTexts implements FileFormat {
+  static final String RECORDS = "records";
+  private static final StructType COLUMNS = new StructType().add("text", DataTypes.StringType);
+
+  /** Whether all files of a schema can be read so. */
+  public static boolean canRead(String schema) {
+    try {
+      typeOf(schema);
+      return true;
+    } catch (Unsure unsure) {
+      return false;
+    } catch (AvroRuntimeException unread) {
+      return false;
+    }
+  }
+
+  static AvroType typeOf(String schema) throws Unsure {
+    return AvroType.told(new Schema.Parser().setValidateDefaults(false).parse(schema));
+  }
+
+  public Option inferSchema(SparkSession spark, Map options, Seq files) {
+    return Option.apply(COLUMNS);
+  }
+
+  public boolean isSplitable(SparkSession spark, Map options, Path path) {
+    return true;
+  }
+
+  public Function1 buildReader(
+      SparkSession spark,
+      StructType columns,
+      StructType partitions,
+      StructType wanted,
+      Seq filters,
+      Map options,
+      Configuration conf) {
+    String schema = (String) options.apply(RECORDS);
+    return new AvroTextsOf(
+        SerializableConfiguration.broadcast(spark.sparkContext(), conf), wanted.length() > 0 ? schema : null);
+  }
+
+  public OutputWriterFactory prepareWrite(SparkSession spark, Job job, Map options, StructType columns) {
+    throw new UnsupportedOperationException("siltstone reads Avro files so, and writes none");
+  }
+}

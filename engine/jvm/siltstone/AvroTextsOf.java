@@ -1,0 +1,46 @@
+package siltstone;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+
+import org.apache.avro.mapred.FsInput;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.util.SerializableConfiguration;
+
+import scala.runtime.AbstractFunction1;
+
+/** The texts of the records in a piece of an Avro file. */
+final class AvroTextsOf extends AbstractFunction1 implements Serializable {
+  private final Broadcast conf;
+  private final String schema; // null: nobody asks for texts, only how many there are
+
+  AvroTextsOf(Broadcast conf, String schema) {
+    this.conf = conf;
+    this.schema = schema;
+  }
+
+  public Object apply(Object piece) {
+    PartitionedFile file = (PartitionedFile) piece;
+    Configuration hadoop = ((SerializableConfiguration) conf.value()).value();
+    try {
+      AvroType type = schema == null ? null : AvroTexts.typeOf(schema);
+      FsInput input = new FsInput(file.toPath(), hadoop);
+      try {
+        return new AvroRecords(input, file.start(), file.start() + file.length(), type);
+      } catch (IOException unread) {
+        input.close();
+        throw unread;
+      } catch (RuntimeException unread) {
+        input.close();
+        throw unread;
+      }
+    } catch (IOException unread) {
+      throw new UncheckedIOException(unread);
+    } catch (Unsure unsure) {
+      throw new IllegalArgumentException("siltstone is not sure of the schema of these records");
+    }
+  }
+}
