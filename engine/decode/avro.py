@@ -7,7 +7,7 @@ the type they mean nothing, and values stay numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -78,34 +78,41 @@ def avro_columns(
     return {name: _read_off(*told) for name, told in columns.items()} if clocks else columns
 
 
-def read_off(kind: T.DataType, encoding: Encoding) -> tuple[str | None, Encoding]:
-    """How a value is told by a text that says what it is, in the words of `AvroType`; None where it is told as it is.
-    With it, the encoding of what is told."""
+class Telling(NamedTuple):
+    """How a value is told by a text that says what it is: a word of `AvroType` and its number; the encoding of that."""
+
+    word: Literal["digits", "days", "instant", "local"]
+    number: int
+    encoding: Encoding
+
+
+def telling(kind: T.DataType, encoding: Encoding) -> Telling | None:
+    """How a value is told so; None where it is told as it is."""
     if encoding.kind == "decimal_base64":
-        return f"digits {encoding.size or 0}", Encoding("decimal_text")
+        return Telling("digits", encoding.size or 0, Encoding("decimal_text"))
     if isinstance(kind, T.DateType):
-        return "days", Encoding("date")
+        return Telling("days", 0, Encoding("date"))
     if isinstance(kind, T.TimestampType):
-        return f"instant {values.A_SECOND[encoding.kind]}", Encoding("zoned_text")
+        return Telling("instant", values.A_SECOND[encoding.kind], Encoding("zoned_text"))
     if isinstance(kind, T.TimestampNTZType):
-        return f"local {values.A_SECOND[encoding.kind]}", Encoding("local_text")
-    return None, encoding
+        return Telling("local", values.A_SECOND[encoding.kind], Encoding("local_text"))
+    return None
 
 
 def _read_off(value: Column, kind: T.DataType, encoding: Encoding) -> Told:
-    """The value told so; a count that is beyond the calendar stays one."""
-    words, told = read_off(kind, encoding)
-    word, _, number = (words or "").partition(" ")
-    if word == "digits":
-        text = F.coalesce(F.call_function(DECIMAL_TEXT, value, F.lit(int(number))), F.base64(value))
-    elif word == "days":
-        text = F.coalesce(values.days(value).cast("string"), value.cast("string"))
-    elif word:
-        moment = _moment(value, int(number))
-        text = F.coalesce(F.concat(moment, F.lit("Z")) if word == "instant" else moment, value.cast("string"))
+    """A value as it is told; a count that is beyond the calendar stays one."""
+    told = telling(kind, encoding)
+    if told is None:
+        return value, kind, encoding
+    if told.word == "digits":
+        digits = F.call_function(DECIMAL_TEXT, value, F.lit(told.number))
+        return F.coalesce(digits, F.base64(value)), kind, told.encoding
+    if told.word == "days":
+        text = values.days(value).cast("string")
     else:
-        text = value
-    return text, kind, told
+        moment = _moment(value, told.number)
+        text = F.concat(moment, F.lit("Z")) if told.word == "instant" else moment
+    return F.coalesce(text, value.cast("string")), kind, told.encoding
 
 
 def _moment(count: Column, a_second: int) -> Column:
@@ -145,9 +152,14 @@ def type_of(written: Any, named: Named) -> Any:
     return named[kind] if isinstance(kind, str) and kind in named else kind
 
 
+def name_of(kind: Any) -> Any:
+    """What kind of type it is; a union stays what it is."""
+    return kind["type"] if isinstance(kind, Mapping) else kind
+
+
 def scalar(kind: Any) -> Typed | None:
     """How a type of no parts is stored, and its encoding; None of another one. `kind`: as `type_of` gives it."""
-    name = kind["type"] if isinstance(kind, Mapping) else kind
+    name = name_of(kind)
     logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
     if not isinstance(name, str):
         return None

@@ -20,10 +20,11 @@ from engine.decode.avro import (
     EVENT_TIMES,
     array_of_scalars,
     clock_unit,
+    name_of,
     only_type,
-    read_off,
     scalar,
     stands_for,
+    telling,
     type_of,
 )
 from engine.decode.avro_names import Named, with_full_names
@@ -93,8 +94,8 @@ class _Plan:
                 kinds[name] = self.clock(kind)
             else:
                 kinds[name] = self.as_it_is(kind)
-        order = [list(kinds).index(name) for name in (*EVENT_TIMES, *EVENT_FIELDS, _PAYLOAD) if name in kinds]
-        return self.record(kinds, " ".join(map(str, ("fields", *order)))), columns
+        places = [list(kinds).index(name) for name in (*EVENT_TIMES, *EVENT_FIELDS, _PAYLOAD) if name in kinds]
+        return self.record(kinds) | {TOLD: " ".join(["fields", *map(str, places)])}, columns
 
     def column(self, written: Any, clocks: bool) -> tuple[Any, Typed]:
         """A column's type as it is told, and what it is stored as."""
@@ -107,8 +108,10 @@ class _Plan:
         kind = type_of(written, self.named)
         found = scalar(kind)
         if found is not None:
-            words, encoding = read_off(*found) if clocks else (None, found[1])
-            return self.plain(kind, words), (found[0], encoding)
+            told_so = telling(*found) if clocks else None
+            if told_so is None:
+                return self.plain(kind), found
+            return self.plain(kind) | {TOLD: f"{told_so.word} {told_so.number}"}, (found[0], told_so.encoding)
         found = array_of_scalars(kind)
         if found is not None:
             return self.as_it_is(kind), found
@@ -126,12 +129,12 @@ class _Plan:
                 kinds[name], typed[name] = self.column(one["type"], clocks)
             else:
                 kinds[one["name"]] = self.as_it_is(one["type"])
-        return self.record(kinds, f"only {list(kinds).index(name)}"), typed[name]
+        return self.record(kinds) | {TOLD: f"only {list(kinds).index(name)}"}, typed[name]
 
     def clock(self, written: Any) -> Any:
         """A time of an event."""
         parts = written if isinstance(written, list) else [written]
-        if type_of(written, self.named) != only_type(written) or _name(only_type(written)) != "long":
+        if type_of(written, self.named) != only_type(written) or name_of(only_type(written)) != "long":
             raise _UnknownError
         told = {"type": "long", TOLD: f"clock {values.A_SECOND[clock_unit(only_type(written))]}"}
         return ["null" if part == "null" else told for part in parts] if isinstance(written, list) else told
@@ -150,37 +153,28 @@ class _Plan:
             return {"type": "array", "items": self.as_it_is(kind["items"], around)}
         return self.plain(kind)
 
-    def plain(self, kind: Any, words: str | None = None) -> Any:
-        """A type of no parts; with what is to be told of it."""
-        name = _name(kind)
+    def plain(self, kind: Any) -> dict[str, Any]:
+        """A type of no parts."""
+        name = name_of(kind)
         if name in ("enum", "fixed"):
-            more = {key: kind[key] for key in ("symbols", "size") if key in kind}
-            told = {"type": name, "name": self.new_name(), **more}
-        elif name in _PRIMITIVE:
-            told = {"type": name}
-        else:
-            raise _UnknownError
-        return told if words is None else told | {TOLD: words}
+            return {"name": self.new_name()} | {key: kind[key] for key in ("type", "symbols", "size") if key in kind}
+        if name in _PRIMITIVE:
+            return {"type": name}
+        raise _UnknownError
 
-    def record(self, kinds: Mapping[str, Any], words: str | None = None) -> dict[str, Any]:
-        """A record of these fields; with what is to be told of it."""
+    def record(self, kinds: Mapping[str, Any]) -> dict[str, Any]:
+        """A record of these fields."""
         fields = [{"name": name, "type": kind} for name, kind in kinds.items()]
-        told = {"type": "record", "name": self.new_name(), "fields": fields}
-        return told if words is None else told | {TOLD: words}
+        return {"type": "record", "name": self.new_name(), "fields": fields}
 
     def new_name(self) -> str:
+        """A name that no other type of the schema has."""
         return f"type{next(self.numbers)}"
 
 
 def _fields(written: Any) -> list[Mapping[str, Any]]:
-    """The fields of a record that is always there, by names that differ."""
+    """The fields of a record that is always there."""
     if not (isinstance(written, Mapping) and written["type"] == "record"):
         raise _UnknownError
     fields: list[Mapping[str, Any]] = written["fields"]
-    if len({one["name"].lower() for one in fields}) < len(fields):
-        raise _UnknownError
     return fields
-
-
-def _name(kind: Any) -> Any:
-    return kind["type"] if isinstance(kind, Mapping) else kind

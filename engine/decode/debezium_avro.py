@@ -18,7 +18,7 @@ from engine.decode import connect_avro, debezium_json
 from engine.decode.images import Declared
 from engine.decode.messages import messages
 from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable, record_json
-from engine.inputs.containers import without_logical_types
+from engine.inputs.avro import without_logical_types
 from engine.inputs.registry import NO_SCHEMA, Unusable, writer_schemas
 from engine.json_text import KEEP_NULLS, from_json
 from engine.jvm import CATALOG

@@ -9,29 +9,25 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.errors import SourceError, SpecError
+from engine.errors import SourceError
 from engine.frames import checkpointed
-from engine.inputs import magic
+from engine.inputs.avro import HEAD_BYTES, avro_rows, avro_schema
 from engine.inputs.globs import exactly
-from engine.inputs.lines import UNREADABLE, unreadable
+from engine.inputs.lines import UNREADABLE, place, unreadable
 from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
 from engine.inputs.parquet import parquet_schema
 from engine.inputs.quotes import with_open_quotes
-from engine.jars import SPARK_AVRO
 from engine.names import apart, quoted
 from engine.spec.model import SourceSpec
 
 Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
-HEAD_BYTES = 1 << 16
-LONGEST_HEAD = 1 << 24
 CASES = "spark.sql.caseSensitive"
 MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
@@ -39,8 +35,6 @@ LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, 
 CRLF = "\r\n"
 BYTES = "ISO-8859-1"  # in which every byte is a sign: so none is lost, whatever it is
 OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
-AVRO_TEXTS = "siltstone.AvroTexts"
-DIMENSIONS = "8"  # of arrays that contain themselves; PostgreSQL has six
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
     ((".csv", ".csv.gz", ".csv.bz2"), "csv"),
     ((".parquet",), "parquet"),
@@ -113,10 +107,7 @@ def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str]
     """The records of files with the places Spark read them at."""
     places = [exactly(path) for path in paths]
     if kind == "avro":
-        reader = spark.read.format("avro").option("recursiveFieldMaxDepth", DIMENSIONS)
-        written = without_logical_types(json.loads(schema))
-        reader = reader.option("avroSchema", json.dumps(written if source.rows is None else with_fields_apart(written)))
-        return placed(avro_rows(reader, places))
+        return placed(avro_rows(spark, schema, places, names_apart=source.rows is not None))
     if kind == "csv":
         return csv_records(spark, schema, places, source)
     return parquet_rows(spark, T.StructType.fromJson(json.loads(schema)), places)
@@ -144,15 +135,6 @@ def parquet_rows(spark: SparkSession, columns: T.StructType, paths: Sequence[str
 def placed(rows: DataFrame) -> DataFrame:
     """What a reader gives as records with their places."""
     return rows.select(*place(), record_of(rows))
-
-
-def place() -> tuple[Column, Column, Column]:
-    """Where Spark read a row."""
-    return (
-        F.col("_metadata.file_path").alias("file"),
-        F.col("_metadata.file_block_start").alias("start"),
-        F.monotonically_increasing_id().alias("row"),
-    )
 
 
 def record_of(rows: DataFrame) -> Column:
@@ -302,121 +284,3 @@ def head(spark: SparkSession, file: InputFile) -> bytes:
     except UNREADABLE as error:
         raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
     return b"" if line is None else f"{line['value']}\n".encode()
-
-
-# --- Avro -----------------------------------------------------------------------------------------------------------
-
-
-def avro_rows(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """The records of Avro files.
-
-    Raises: SpecError: the session, which somebody else started, has no reader for them.
-    """
-    try:
-        return reader.load(list(paths))
-    except AnalysisException as error:
-        if "Failed to find data source" not in str(error):
-            raise
-        hint = f"start it with {SPARK_AVRO.file} (spark-submit --jars, or spark.jars)"
-        raise SpecError("Cannot read Avro files: the Spark session has no reader for them.", hint) from error
-
-
-def avro_texts(spark: SparkSession, schema: str, paths: Sequence[str]) -> DataFrame | None:
-    """The records of Avro files as texts of JSON, by a reader of siltstone's; None where it is not sure what Spark's
-    would give. `schema`: the writer's, with what is to be told otherwise than it was written.
-
-    Gives: file, start, row, text.
-    """
-    jvm: Any = spark._jvm
-    if not jvm.siltstone.AvroTexts.canRead(schema):
-        return None
-    rows = spark.read.format(AVRO_TEXTS).option("records", schema).load([exactly(path) for path in paths])
-    return rows.select(*place(), "text")
-
-
-def avro_schema(spark: SparkSession, file: InputFile) -> str:
-    """The writer's schema in the header of an Avro file.
-
-    Raises: SourceError: it is no Avro file, or ends inside its header.
-    """
-    size = HEAD_BYTES
-    while True:
-        found = avro_header(read_bytes(spark, file.path, 0, min(file.size, size)))
-        if found is not None:
-            try:
-                schema = json.loads(found)
-                without_logical_types(schema)  # or it is none
-                return json.dumps(schema, separators=(",", ":"))
-            except (ValueError, LookupError, TypeError) as error:  # no JSON, or no text at all, or no schema
-                raise SourceError(f"Cannot read {file.path}: the schema in its header is damaged.", NO_FILE) from error
-        if size >= min(file.size, LONGEST_HEAD):
-            raise SourceError(
-                f"Cannot read {file.path}: it is no Avro file, or was cut short inside its header.",
-                NO_FILE,
-            )
-        size *= 16
-
-
-def avro_header(data: bytes) -> bytes | None:
-    """`avro.schema` of the header's metadata; None where the data is no header, or ends before it."""
-    if not data.startswith(magic.AVRO):
-        return None
-    stream = io.BytesIO(data[len(magic.AVRO) :])
-    found: dict[bytes, bytes] = {}
-    try:
-        while count := avro_long(stream):
-            if count < 0:
-                avro_long(stream)  # the size of the block, for who wants to skip it
-            for _ in range(abs(count)):
-                key = avro_bytes(stream)
-                found[key] = avro_bytes(stream)
-    except EOFError:
-        return None
-    return found.get(b"avro.schema")
-
-
-def avro_long(stream: io.BytesIO) -> int:
-    """A number in zig-zag base 128."""
-    value = shift = 0
-    while True:
-        byte = stream.read(1)
-        if not byte:
-            raise EOFError
-        value |= (byte[0] & 0x7F) << shift
-        shift += 7
-        if not byte[0] & 0x80:
-            return (value >> 1) ^ -(value & 1)
-
-
-def avro_bytes(stream: io.BytesIO) -> bytes:
-    """A length, and so many bytes."""
-    size = avro_long(stream)
-    data = stream.read(size)
-    if len(data) < size:
-        raise EOFError
-    return data
-
-
-def without_logical_types(schema: Any) -> Any:
-    """The schema that reads every value as it is encoded: decimals of any size as bytes, times as their counts."""
-    if isinstance(schema, list):
-        return [without_logical_types(part) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {key: value for key, value in schema.items() if key not in ("logicalType", "precision", "scale", "default")}
-    if "fields" in kept:
-        kept["fields"] = [{"name": f["name"], "type": without_logical_types(f["type"])} for f in kept["fields"]]
-    for inside in ("type", "items", "values"):
-        if isinstance(kept.get(inside), (dict, list)):
-            kept[inside] = without_logical_types(kept[inside])
-    return kept
-
-
-def with_fields_apart(schema: Any) -> Any:
-    """The schema of a record that reads its fields by names that Spark tells apart."""
-    if not isinstance(schema, dict) or "fields" not in schema:
-        return schema
-    fields = zip(schema["fields"], apart(field["name"] for field in schema["fields"]), strict=True)
-    return schema | {
-        "fields": [f if f["name"] == own else f | {"name": own, "aliases": [f["name"]]} for f, own in fields]
-    }

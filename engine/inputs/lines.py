@@ -152,12 +152,16 @@ def scan(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return (
         spark.read.option("lineSep", "\n")
         .text([exactly(path) for path in paths])
-        .select(
-            F.col("_metadata.file_path").alias("file"),
-            F.col("_metadata.file_block_start").alias("start"),
-            F.monotonically_increasing_id().alias("row"),
-            F.col("value").alias("text"),
-        )
+        .select(*place(), F.col("value").alias("text"))
+    )
+
+
+def place() -> tuple[Column, Column, Column]:
+    """Where Spark read a row: file, start of the piece, running number."""
+    return (
+        F.col("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("start"),
+        F.monotonically_increasing_id().alias("row"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from engine.decode import connect_avro
 from engine.errors import SourceError
-from engine.inputs.containers import without_logical_types
+from engine.inputs.avro import without_logical_types
 from engine.inputs.registry import Unusable, writer_schemas
 from engine.recognise.messages import Message
 from engine.recognise.wire import UNREAD, body

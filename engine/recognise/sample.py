@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from engine.errors import SourceError
-from engine.inputs.containers import without_logical_types
+from engine.inputs.avro import without_logical_types
 from engine.inputs.magic import AVRO, PARQUET
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty", "frames", "dts"]

@@ -11,7 +11,8 @@ from engine.decode import FORMATS
 from engine.decode.avro_texts import texts_of_events, texts_of_rows
 from engine.decode.records import all_parts, datastream_records, message_records, row_records, text_records
 from engine.errors import SourceError
-from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, avro_texts, data_files, head, kind_of, read_parts
+from engine.inputs.avro import avro_texts, is_told
+from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
 from engine.inputs.lines import IS_SAID, CountedFile, is_said, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
@@ -171,8 +172,7 @@ def as_records(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame
 def as_texts(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame | None:
     """The same of Avro files, by siltstone's own reader; None where it does not know what is in them."""
     told = texts_of_events(part.schema) if source.rows is None else texts_of_rows(part.schema)
-    texts = None if told is None else avro_texts(spark, told.schema, part.paths)
-    if told is None or texts is None:
+    if told is None or not is_told(spark, told.schema):
         return None
-    records = text_records(texts, told.row_schema)
+    records = text_records(avro_texts(spark, told.schema, part.paths), told.row_schema)
     return records if source.rows is None else records.withColumn(ENDS_OPEN, F.lit(False))

@@ -22,7 +22,7 @@ from engine.decode import decode_rows, discover, envelopes
 from engine.decode.dts_schema import record_schema
 from engine.decode.messages import messages
 from engine.decode.wire import ended, from_avro
-from engine.inputs.containers import without_logical_types
+from engine.inputs.avro import without_logical_types
 from engine.session import spark_session
 from engine.spec import load_project, table_spec
 from engine.spec.model import ProjectSpec, SparkSpec, TableSpec

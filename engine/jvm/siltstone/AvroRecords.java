@@ -15,6 +15,7 @@ import scala.collection.AbstractIterator;
 final class AvroRecords extends AbstractIterator implements TaskCompletionListener {
   private static final int LIKELY = 1 << 10; // bytes of a text
 
+  private final SeekableInput input;
   private final AvroBlocks blocks;
   private final AvroType type;
   private final JsonWriter text = new JsonWriter(LIKELY);
@@ -25,13 +26,14 @@ final class AvroRecords extends AbstractIterator implements TaskCompletionListen
 
   /** `type`: null where the records are only counted. The file is closed at its end, or with the task. */
   AvroRecords(SeekableInput input, long start, long end, AvroType type) throws IOException {
+    this.input = input;
     this.type = type;
     this.values = new Object[type == null ? 0 : 1];
     this.row = new GenericInternalRow(values);
-    this.blocks = new AvroBlocks(input, start, end);
     if (TaskContext.get() != null) {
       TaskContext.get().addTaskCompletionListener(this);
     }
+    this.blocks = new AvroBlocks(input, start, end);
   }
 
   public boolean hasNext() {
@@ -40,7 +42,7 @@ final class AvroRecords extends AbstractIterator implements TaskCompletionListen
         takeBlock();
       }
       if (left == 0) {
-        blocks.close();
+        input.close();
       }
       return left > 0;
     } catch (IOException unread) {
@@ -77,7 +79,7 @@ final class AvroRecords extends AbstractIterator implements TaskCompletionListen
 
   public void onTaskCompletion(TaskContext context) {
     try {
-      blocks.close();
+      input.close();
     } catch (IOException unclosed) {
       throw new UncheckedIOException(unclosed);
     }

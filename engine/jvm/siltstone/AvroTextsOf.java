@@ -16,6 +16,7 @@ import scala.runtime.AbstractFunction1;
 final class AvroTextsOf extends AbstractFunction1 implements Serializable {
   private final Broadcast conf;
   private final String schema; // null: nobody asks for texts, only how many there are
+  private transient AvroType type; // made out once for all pieces of a task
 
   AvroTextsOf(Broadcast conf, String schema) {
     this.conf = conf;
@@ -26,17 +27,10 @@ final class AvroTextsOf extends AbstractFunction1 implements Serializable {
     PartitionedFile file = (PartitionedFile) piece;
     Configuration hadoop = ((SerializableConfiguration) conf.value()).value();
     try {
-      AvroType type = schema == null ? null : AvroTexts.typeOf(schema);
-      FsInput input = new FsInput(file.toPath(), hadoop);
-      try {
-        return new AvroRecords(input, file.start(), file.start() + file.length(), type);
-      } catch (IOException unread) {
-        input.close();
-        throw unread;
-      } catch (RuntimeException unread) {
-        input.close();
-        throw unread;
+      if (schema != null && type == null) {
+        type = AvroType.told(schema);
       }
+      return new AvroRecords(new FsInput(file.toPath(), hadoop), file.start(), file.start() + file.length(), type);
     } catch (IOException unread) {
       throw new UncheckedIOException(unread);
     } catch (Unsure unsure) {

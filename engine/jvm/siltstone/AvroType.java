@@ -6,7 +6,9 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 
+import org.apache.avro.AvroRuntimeException;
 import org.apache.avro.Schema;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * An Avro schema as it is needed to write what it describes as JSON: as `to_json` writes what Spark reads, nulls kept.
@@ -33,14 +35,22 @@ final class AvroType {
   private long number;
   private int[] order;
 
-  /** Raises: Unsure, of types that Spark leaves out or reads in a way of its own. */
-  static AvroType of(Schema schema) throws Unsure {
-    return of(schema, false, new HashSet());
+  /** Raises: Unsure, of types that Spark leaves out or reads in a way of its own, and of what is no schema. */
+  static AvroType of(String schema) throws Unsure {
+    return of(parsed(schema), false, new HashSet());
   }
 
   /** As the properties say. Raises: Unsure, of maps, too. */
-  static AvroType told(Schema schema) throws Unsure {
-    return of(schema, true, new HashSet());
+  static AvroType told(String schema) throws Unsure {
+    return of(parsed(schema), true, new HashSet());
+  }
+
+  private static Schema parsed(String schema) throws Unsure {
+    try {
+      return new Schema.Parser().setValidateDefaults(false).parse(schema);
+    } catch (AvroRuntimeException unread) {
+      throw Unsure.UNSURE; // whether it is one, Spark says
+    }
   }
 
   void write(AvroBytes from, JsonWriter to) throws Unsure {
@@ -65,7 +75,11 @@ final class AvroType {
         return;
       case STRING: {
         int start = from.sized();
-        text(from.bytes, start, from.at, to);
+        if (told == null) {
+          to.quoted(from.bytes, start, from.at);
+        } else {
+          to.quotedAnyway(UTF8String.fromBytes(from.bytes, start, from.at - start));
+        }
         return;
       }
       case BYTES: {
@@ -176,14 +190,6 @@ final class AvroType {
       to.number(count);
     }
     to.put('"');
-  }
-
-  private void text(byte[] from, int start, int end, JsonWriter to) throws Unsure {
-    if (told == null) {
-      to.quoted(from, start, end);
-    } else {
-      to.quotedAnyway(from, start, end);
-    }
   }
 
   private void bytes(byte[] value, JsonWriter to) {

@@ -154,13 +154,13 @@ final class JsonWriter {
   }
 
   /** The same of any bytes: of what is not UTF-8, what Java makes of it, as `to_json` does. */
-  void quotedAnyway(byte[] from, int start, int end) throws Unsure {
+  void quotedAnyway(UTF8String text) throws Unsure {
     int before = size;
     try {
-      quoted(from, start, end);
+      quoted(text);
     } catch (Unsure unsure) {
       size = before;
-      quoted(UTF8String.fromString(UTF8String.fromBytes(from, start, end - start).toString()));
+      quoted(UTF8String.fromString(text.toString()));
     }
   }
 

@@ -87,7 +87,7 @@ public final class WriteJson extends Scalar {
     }
     switch (type.kind) {
       case JsonType.STRING:
-        quoted(from.getUTF8String(i).getBytes(), to);
+        to.quotedAnyway(from.getUTF8String(i));
         return;
       case JsonType.BOOLEAN:
         to.flag(from.getBoolean(i));
@@ -121,9 +121,5 @@ public final class WriteJson extends Scalar {
       default:
         throw Unsure.UNSURE;
     }
-  }
-
-  private static void quoted(byte[] text, JsonWriter to) throws Unsure {
-    to.quotedAnyway(text, 0, text.length);
   }
 }

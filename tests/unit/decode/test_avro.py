@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 
 from engine.decode.records import datastream_records, row_records
 from engine.decode.schemas import row_columns
-from engine.inputs.containers import Part, file_rows, without_logical_types
+from engine.inputs.avro import without_logical_types
+from engine.inputs.containers import Part, file_rows
 from engine.recognise.columns import avro_types
 from engine.run.records import as_texts
 from engine.spec.model import SourceSpec
@@ -36,7 +37,8 @@ def read(
         fastavro.writer(file, without_logical_types(schema), [row])
     text = json.dumps(schema)
     is_event = any(field["name"] == "payload" for field in schema["fields"])
-    source = SourceSpec("datastream-avro", "x") if is_event else SourceSpec("rows", "x", rows=RowsSpec("r", (("seq", "number"),)))
+    of_rows = SourceSpec("rows", "x", rows=RowsSpec("r", (("seq", "number"),)))
+    source = SourceSpec("datastream-avro", "x") if is_event else of_rows
     rows = file_rows(spark, "avro", text, [str(path)], source)
     found = datastream_records(rows, text) if is_event else row_records(rows, text, avro=True, malformed="_malformed")
     (told,) = found.collect()

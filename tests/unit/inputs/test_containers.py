@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.inputs.containers import avro_header, kind_of, without_logical_types
+from engine.inputs.avro import avro_header, without_logical_types
+from engine.inputs.containers import kind_of
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
 
