@@ -16,9 +16,10 @@ import org.apache.avro.generic.GenericDatumReader;
  */
 final class AvroBlocks {
   private static final int LONGEST_HEAD = 20; // two numbers: how many records, how many bytes
+  private static final String CUT_SHORT = "a block of records was cut short";
 
   private final SeekableInput input;
-  private final Reader reader;
+  private final DataFileReader reader;
   private final long length;
   private final long end;
   private long at;
@@ -27,7 +28,7 @@ final class AvroBlocks {
     this.input = input;
     this.length = input.length();
     this.end = end;
-    this.reader = new Reader(input);
+    this.reader = new DataFileReader(input, new GenericDatumReader());
     reader.sync(start);
     this.at = reader.previousSync();
   }
@@ -38,9 +39,19 @@ final class AvroBlocks {
 
   /** The next block; null of one that has no records. */
   AvroBytes unpacked() throws IOException {
-    AvroBytes found = reader.hasNext() ? new AvroBytes(reader.unpacked()) : null;
-    at = reader.passed();
-    return found;
+    if (!reader.hasNext()) {
+      // To Avro's reader, a block that has none is the end of the file, and so is one that was cut short.
+      if (counted() > 0) {
+        throw new EOFException(CUT_SHORT);
+      }
+      reader.seek(at);
+      return null;
+    }
+    ByteBuffer found = reader.nextBlock();
+    byte[] bytes = new byte[found.remaining()];
+    found.get(bytes);
+    at = reader.previousSync();
+    return new AvroBytes(bytes);
   }
 
   /** How many records the block has that was unpacked last. */
@@ -48,7 +59,7 @@ final class AvroBlocks {
     return reader.getBlockCount();
   }
 
-  /** How many records the next block has, which is passed over as it is. Not on a way where blocks are unpacked. */
+  /** How many records the next block has, which is passed over as it is. */
   long counted() throws IOException {
     byte[] head = new byte[LONGEST_HEAD];
     input.seek(at);
@@ -62,35 +73,12 @@ final class AvroBlocks {
       long bytes = from.count();
       long left = length - at - from.at - DataFileConstants.SYNC_SIZE;
       if (records < 0 || bytes < 0 || bytes > left) {
-        throw new EOFException("a block of records was cut short");
+        throw new EOFException(CUT_SHORT);
       }
       at = length - left + bytes;
       return records;
     } catch (Unsure unsure) {
-      throw new EOFException("a block of records was cut short");
-    }
-  }
-
-  void close() throws IOException {
-    input.close();
-  }
-
-  private static final class Reader extends DataFileReader {
-    Reader(SeekableInput input) throws IOException {
-      super(input, new GenericDatumReader());
-    }
-
-    byte[] unpacked() throws IOException {
-      ByteBuffer found = nextBlock();
-      byte[] bytes = new byte[found.remaining()];
-      found.get(bytes);
-      return bytes;
-    }
-
-    /** Where the next block begins. */
-    long passed() throws IOException {
-      blockFinished(); // Avro does not say so of one without records
-      return previousSync();
+      throw new EOFException(CUT_SHORT);
     }
   }
 }

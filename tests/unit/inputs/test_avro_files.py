@@ -1,0 +1,74 @@
+"""Avro files by siltstone's own reader: every record of a file, whatever pieces Spark makes of it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import fastavro
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.inputs.avro import avro_texts, is_told
+from engine.inputs.lines import UNREADABLE
+
+SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "t", "type": "string"}]}
+ROWS = [{"n": number, "t": "x" * (number % 50)} for number in range(500)]
+TEXTS = [json.dumps(row, separators=(",", ":")) for row in ROWS]
+PIECES = "spark.sql.files.maxPartitionBytes"
+NO_BLOCK = b"\x00\x00"
+SYNC_SIZE = 16
+
+
+@pytest.fixture
+def small_pieces(spark: SparkSession) -> Iterator[None]:
+    before = str(spark.conf.get(PIECES))
+    spark.conf.set(PIECES, "700")
+    yield
+    spark.conf.set(PIECES, before)
+
+
+def written(path: Path, codec: str = "null") -> bytes:
+    with path.open("wb") as file:
+        fastavro.writer(file, SCHEMA, ROWS, codec=codec, sync_interval=200)
+    return path.read_bytes()
+
+
+def texts(spark: SparkSession, path: Path) -> list[str]:
+    found = avro_texts(spark, json.dumps(SCHEMA), [str(path)])
+    pieces = found.groupBy("start").count()
+    assert sum(row["count"] for row in pieces.collect()) == found.count()  # counted, and read
+    return [row["text"] for row in found.orderBy("row").collect()]
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+def test_each_record_is_in_one_piece(spark: SparkSession, small_pieces: None, tmp_path: Path, codec: str) -> None:
+    written(tmp_path / "a.avro", codec)
+    found = avro_texts(spark, json.dumps(SCHEMA), [str(tmp_path / "a.avro")])
+    assert found.select("start").distinct().count() > 1
+    assert texts(spark, tmp_path / "a.avro") == TEXTS
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_a_block_without_records_is_passed_over(spark: SparkSession, tmp_path: Path, place: int) -> None:
+    whole = written(tmp_path / "a.avro")
+    sync = whole[-SYNC_SIZE:]
+    blocks = whole.split(sync)  # the header is the first one, and nothing the last
+    blocks.insert(place if place < 0 else place + 1, NO_BLOCK)
+    (tmp_path / "b.avro").write_bytes(sync.join(blocks))
+    assert texts(spark, tmp_path / "b.avro") == TEXTS
+
+
+@pytest.mark.parametrize("kept", [-1, -SYNC_SIZE, -SYNC_SIZE - 1])
+def test_a_file_that_was_cut_short_is_not_read_to_where_it_ends(spark: SparkSession, tmp_path: Path, kept: int) -> None:
+    (tmp_path / "b.avro").write_bytes(written(tmp_path / "a.avro")[:kept])
+    found = avro_texts(spark, json.dumps(SCHEMA), [str(tmp_path / "b.avro")])
+    for frame in (found, found.select("start")):
+        with pytest.raises(UNREADABLE):
+            frame.collect()
+
+
+@pytest.mark.parametrize("kind", [{"type": "map", "values": "int"}, ["int", "long"], "null", "no_type"])
+def test_what_the_reader_is_not_sure_of_it_does_not_read(spark: SparkSession, kind: object) -> None:
+    assert is_told(spark, json.dumps(SCHEMA))
+    fields = [{"name": "a", "type": kind}]
+    assert not is_told(spark, json.dumps({"type": "record", "name": "r", "fields": fields}))
