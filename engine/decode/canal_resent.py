@@ -1,23 +1,34 @@
-"""Messages that Canal sent again after a rollback, found by the rule of its batches."""
+"""Messages that Canal sent again after a rollback, found by the rule of its batches.
+
+A lane can be as long as a night, so it is judged in pieces, each at once and all beside each other: `ResentMessages` in
+engine/jvm. What a piece cannot know, whether the batches at its ends are what stands behind its border, is judged by the
+borders of all pieces together, which are a few messages of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
-from pyspark.sql.window import WindowSpec
 
+from engine.frames import checkpointed
+from engine.jvm import CATALOG
+
+RESENT_OF_PIECE: Final = f"{CATALOG}.resent_of_piece"
+RESENT_OF_LANE: Final = f"{CATALOG}.resent_of_lane"
 WHOLE: Final = 3
+PIECE: Final = 16
+"""A piece is two to the power of this many places of a lane: as much as a task judges at once, 45 bytes each."""
 _OF_FILES: Final = Row(channel="", partition=-1, folder="")
-_OF_A_DELIVERY: Final = ("id", "ts")
+_MESSAGE: Final = ("offset", "in_file", "file", "line", "after_gap", "id", "es", "content", "beginning")
 
 
-def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
+def resent_messages(messages: DataFrame, piece: int = PIECE) -> DataFrame:
     """The messages that stand in their lane a second time, and those whose lane has seen a later change.
 
-    Needs: file, line, channel, kafka_partition, kafka_offset, after_gap, _message with `fields`.
+    Needs: file, line, channel, kafka_partition, kafka_offset, after_gap, id, es, content (a hash of all of it
+        but `id` and `ts`).
     Gives: file, line, _resent (whether it repeats an earlier message), _reached (in Kafka: the greatest `es` so far).
     Rows: filters; one a message of which there is something to say.
 
@@ -25,128 +36,103 @@ def resent_messages(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
     order of their names. A message of a partition stands there once, however often it was delivered: its offset says
     so. Messages of one `id` that follow each other are a batch. After a rollback the whole batch just before comes
     again, message by message and equal in all but `id` and `ts`, as the beginning of the next batch, which may go on
-    longer. Inside one batch equal messages are changes of their own.
+    longer. Inside one batch equal messages are changes of their own. Of a batch that follows files that were not read,
+    and of what is before it, nobody knows all.
 
         id       1  1  2  2  3  3  3  4  4
         message  A  B  C  D  C  D  E  E  F
         resent                x  x         batch 4 begins with E, but batch 3 was C D E
     """
-    placed = messages.transform(_placed, fields)
-    told = placed.transform(_standing).transform(_batches).transform(_told)
-    delivered_again = (F.col("d.lane") == F.col("t.lane")) & (F.col("d.at") == F.col("t.at"))
-    found = placed.alias("d").join(F.broadcast(told.alias("t")), on=delivered_again, how="inner")  # one a place
-    return found.select("d.file", "d.line", "t._resent", "t._reached")
+    placed = messages.transform(_placed, piece)
+    pieces = placed.transform(_pieces).transform(checkpointed, eager=False)
+    inside = pieces.select(F.inline("found.told"))
+    at_borders = pieces.transform(_lanes).select(F.inline("found.told"))
+    told = inside.unionByName(at_borders).unionByName(placed.transform(_behind_later_ones, pieces))
+    return told.groupBy("file", "line").agg(F.bool_or("resent").alias("_resent"), F.max("reached").alias("_reached"))
 
 
-def holds_batches(messages: DataFrame, fields: Sequence[str], new: DataFrame) -> bool:
+def holds_batches(messages: DataFrame, new: DataFrame) -> bool:
     """Whether three batches of each lane of the `new` messages begin among these, which stand beside them: one that can
     go on from before or behind them, and two that stand beside each other, of which the second can be the first once
     more.
 
     Needs: messages, new: as `resent_messages`.
     """
-    batches = messages.transform(_placed, fields).transform(_standing).transform(_batches)
-    found = {
-        row["lane"]: row["batches"] for row in batches.groupBy("lane").agg(F.max("batch").alias("batches")).collect()
-    }
+    # The batches of borders are all there are, or more than three.
+    lanes = messages.transform(_placed, PIECE).transform(_pieces).transform(_lanes)
+    found = {row["lane"]: row["batches"] for row in lanes.select("lane", "found.batches").collect()}
     if found.keys() <= {_OF_FILES}:
         return bool(found.get(_OF_FILES, 0) >= WHOLE)
     folders = {"", *(lane["folder"] for lane in found)}
-    asked = new.transform(_placed, fields).select("lane").distinct().collect()
-    lanes = [row["lane"] for row in asked if row["lane"]["folder"] in folders]  # no lane goes over folders
-    return all(found.get(lane, 0) >= WHOLE for lane in lanes)
+    asked = new.transform(_placed, PIECE).select("lane").distinct().collect()
+    lanes_asked = [row["lane"] for row in asked if row["lane"]["folder"] in folders]  # no lane goes over folders
+    return all(found.get(lane, 0) >= WHOLE for lane in lanes_asked)
 
 
-def _placed(messages: DataFrame, fields: Sequence[str]) -> DataFrame:
-    """Where each message stands in its lane, and a hash of what is the same when it is sent again.
+def _placed(messages: DataFrame, piece: int) -> DataFrame:
+    """Where each message stands in its lane.
 
-    Gives: file, line, lane, at (where in the lane), after_gap, id, es, content.
+    Gives: lane, piece, and the columns of `_MESSAGE`.
     """
-    message, partition = F.col("_message"), F.col("kafka_partition")
-    told = [name for name in fields if name not in _OF_A_DELIVERY]
+    partition = F.col("kafka_partition")
     folder = F.when(F.col("channel").isNull(), F.regexp_replace("file", "[^/]*$", ""))
     in_file = F.col("kafka_offset").isNull() | partition.isNull()
-    at = F.struct(
-        F.when(in_file, F.lit(0)).otherwise(F.col("kafka_offset")).alias("offset"),
+    offset = F.when(in_file, F.lit(0)).otherwise(F.col("kafka_offset"))
+    # A lane can have both: what stands by its file and line is between offset 0 and 1. No piece holds some of one side
+    # of it and some of the other.
+    by_offset = F.when(offset == 0, -1).otherwise(F.shiftright(offset, piece) * 2 + 1)
+    number = F.struct(
+        F.when(in_file, F.lit(0)).otherwise(by_offset).alias("number"),
         F.when(in_file, F.col("file")).otherwise("").alias("file"),
-        F.when(in_file, F.col("line")).otherwise(0).alias("line"),
+        F.when(in_file, F.shiftright("line", piece)).otherwise(0).alias("lines"),
     )
-    return messages.where(message["id"].isNotNull()).select(
-        "file",
-        "line",
+    return messages.select(
         F.struct(
             F.coalesce("channel", F.lit("")).alias("channel"),
             F.coalesce(partition, F.lit(-1)).alias("partition"),
             F.coalesce(F.when(partition.isNotNull(), folder), F.lit("")).alias("folder"),
         ).alias("lane"),
-        at.alias("at"),
+        number.alias("piece"),
+        offset.alias("offset"),
+        in_file.alias("in_file"),
+        "file",
+        "line",
         "after_gap",
-        message["id"].alias("id"),
-        message["es"].alias("es"),
-        F.xxhash64(*[message[name] for name in told], *[message[name].isNull() for name in told]).alias("content"),
+        "id",
+        F.when(partition.isNotNull(), F.col("es")).alias("es"),
+        "content",
+        F.lit(None).cast("int").alias("beginning"),
     )
 
 
-def _standing(placed: DataFrame) -> DataFrame:
-    """Every place of a lane once: the least of what was delivered for it.
+def _pieces(placed: DataFrame) -> DataFrame:
+    """What is told of the messages of each piece, and its border: `ResentMessages`.
 
-    Gives: lane, at, one (after_gap, file, id, es, content).
-    Rows: filters.
+    Gives: lane, piece, found.
     """
-    told = placed.select("lane", "at", F.struct("after_gap", "file", "id", "es", "content").alias("one"))
-    return (
-        told.select("*", F.lag("at").over(_in_lane()).alias("before"))
-        .where("at is distinct from before")
-        .drop("before")
-    )
+    return placed.groupBy("lane", "piece").agg(_found(RESENT_OF_PIECE))
 
 
-def _in_lane() -> WindowSpec:
-    """The messages of a lane in their order. One order for all that is asked of it: Spark sorts once."""
-    return Window.partitionBy("lane").orderBy("at", "one")
+def _lanes(pieces: DataFrame) -> DataFrame:
+    """What is told of the messages at the borders of the pieces of each lane.
 
-
-def _batches(standing: DataFrame) -> DataFrame:
-    """Messages with the number of their batch in the lane. `is_cut`: what is before the first of a file is not known;
-    `reached`: in Kafka, a later time that the lane has seen.
-
-    Rows: 1:1.
+    Gives: lane, found.
     """
-    one, before, lane = F.col("one"), F.col("before"), _in_lane()
-    so_far = lane.rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    beside = standing.select("*", F.lag("one").over(lane).alias("before"))
-    cut = one["after_gap"] & ~one["file"].eqNullSafe(before["file"])
-    begins = (cut | ~one["id"].eqNullSafe(before["id"])).cast("bigint")
-    began = beside.select("lane", "at", "one", cut.alias("is_cut"), begins.alias("begins"), one["es"].alias("es"))
-    numbered = began.select("*", F.sum("begins").over(so_far).alias("batch"), F.max("es").over(so_far).alias("last"))
-    in_kafka = (F.col("lane.partition") >= 0) & (F.col("last") > F.col("es"))
-    reached = F.when(in_kafka, F.col("last")).alias("reached")
-    return numbered.select("lane", "at", one["content"].alias("content"), "is_cut", "batch", reached)
+    return pieces.select("lane", F.inline("found.border")).groupBy("lane").agg(_found(RESENT_OF_LANE))
 
 
-def _told(batched: DataFrame) -> DataFrame:
-    """The messages of beginnings that are the whole batch before, and those whose lane has seen a later time.
+def _found(function: str) -> Column:
+    return F.call_function(function, *[F.col(name) for name in _MESSAGE]).alias("found")
 
-    Gives: lane, at, _resent, _reached.
-    Rows: filters.
+
+def _behind_later_ones(placed: DataFrame, pieces: DataFrame) -> DataFrame:
+    """The messages whose lane has seen a later change in a piece before theirs.
+
+    Gives: file, line, resent, reached.
     """
-    parts = F.sort_array(F.collect_list(F.struct("at", "content", "reached")))
-    batches = batched.groupBy("lane", "batch").agg(parts.alias("parts"), F.bool_or("is_cut").alias("is_cut"))
-    contents = batches.select("*", F.transform("parts", lambda part: part["content"]).alias("contents"))
-    # Batches are numbered without holes, so that the one before is the row before. Of one that is cut, and of what is
-    # before it, nobody knows all.
-    before = F.lag(F.when(~F.col("is_cut"), F.col("contents"))).over(Window.partitionBy("lane").orderBy("batch"))
-    compared = contents.select("lane", "parts", "contents", F.when(~F.col("is_cut"), before).alias("before"))
-    many = F.greatest(F.size("before"), F.lit(0))
-    again = F.coalesce(F.slice("contents", F.lit(1), many) == F.col("before"), F.lit(False))
-    counted = compared.select("lane", "parts", F.when(again, many).otherwise(0).alias("many"))
-
-    def told(part: Column, number: Column) -> Column:
-        resent = (number < F.col("many")).alias("resent")
-        return F.struct(part["at"].alias("at"), resent, part["reached"].alias("reached"))
-
-    def is_news(part: Column) -> Column:
-        return part["resent"] | part["reached"].isNotNull()
-
-    found = counted.select("lane", F.explode(F.filter(F.transform("parts", told), is_news)).alias("part"))
-    return found.select("lane", "part.at", "part.resent", "part.reached").toDF("lane", "at", "_resent", "_reached")
+    so_far = Window.partitionBy("lane").orderBy("piece").rowsBetween(Window.unboundedPreceding, -1)
+    spans = pieces.select("lane", "piece", "found.least", "found.greatest").where(F.col("greatest").isNotNull())
+    reached = spans.select("lane", "piece", "least", F.max("greatest").over(so_far).alias("reached"))
+    late = reached.where(F.col("reached") > F.col("least")).select("lane", "piece", "reached")
+    found = placed.join(F.broadcast(late), on=["lane", "piece"], how="inner").where(F.col("reached") > F.col("es"))
+    return found.select("file", "line", F.lit(False).alias("resent"), "reached")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.values import in_struct
-from engine.json_text import from_json
 from engine.jvm import CATALOG
 
+LAID_OVER: Final = f"{CATALOG}.laid_over"
+JOINED: Final = f"{CATALOG}.joined"
 Declared = Mapping[str, tuple[str, ...] | None]
 """The tables that specs name, and their key columns (None: the events say them)."""
 
@@ -25,23 +26,6 @@ def declared_keys(table: Column, declared: Declared) -> Column:
     return keys
 
 
-def changes_key(keys: Column, under: Column, over: Column) -> Column:
-    """Whether `over` has another value in one of the key columns than the JSON object it is laid over."""
-    plainly = F.call_function(f"{CATALOG}.changes_key", keys, under, over)
-    return F.coalesce(plainly, _changes_key(keys, under, over))
-
-
-def _changes_key(keys: Column, under: Column, over: Column) -> Column:
-    below, above = (from_json(image, "map<string,string>") for image in (under, over))
-    named = F.arrays_overlap(keys, F.json_object_keys(over))
-
-    def differs(key: Column) -> Column:
-        other = ~F.try_element_at(above, key).eqNullSafe(F.try_element_at(below, key))
-        return F.array_contains(F.map_keys(above), key) & other
-
-    return F.coalesce(named & F.exists(keys, differs), F.lit(False))
-
-
 def in_halves(moves: Column, op: Column) -> Column:
     """The operations that a change becomes: where it gives the row another key, a delete of the old one and an insert
     of the new one."""
@@ -50,37 +34,13 @@ def in_halves(moves: Column, op: Column) -> Column:
 
 
 def laid_over(keys: Column, under: Column, over: Column) -> Column:
-    """Of two JSON objects `image`, what `overlaid` gives, `changes_key`, and `covers`: whether the one under has every
-    field of the other. Null where one of them is null."""
-    plainly = F.call_function(f"{CATALOG}.laid_over", keys, under, over)
-    return F.coalesce(plainly, F.when(under.isNotNull() & over.isNotNull(), _laid_over(keys, under, over)))
-
-
-def _laid_over(keys: Column, under: Column, over: Column) -> Column:
-    covers = F.size(F.array_except(F.json_object_keys(over), F.json_object_keys(under))) == 0
-    parts = {"image": _overlaid(under, over), "changes_key": _changes_key(keys, under, over), "covers": covers}
-    return in_struct(parts)
-
-
-def overlaid(under: Column, over: Column) -> Column:
-    """The fields of two JSON objects, `over`'s where both have one; values become strings of the text they had."""
-    return F.coalesce(F.call_function(f"{CATALOG}.overlaid", under, over), _overlaid(under, over))
-
-
-def _overlaid(under: Column, over: Column) -> Column:
-    return F.to_json(F.map_concat(*[from_json(image, "map<string,string>") for image in (under, over)]))
+    """Of two JSON objects `image`, the fields of both in one, `over`'s where both have one, their values strings of the
+    text they had; `changes_key`, whether `over` has another value in one of the key columns; and `covers`, whether the
+    one under has every field of the other. Null where one of them is null."""
+    return F.call_function(LAID_OVER, keys, under, over)
 
 
 def joined(under: Column, over: Column) -> Column:
-    """The same where no field is in both; else such a field stands twice, and readers into a type take the second."""
-    return F.coalesce(F.call_function(f"{CATALOG}.joined", under, over), _joined(under, over))
-
-
-def _joined(under: Column, over: Column) -> Column:
-    first = F.rtrim(F.substring(under, F.lit(1), F.length(under) - 1))
-    both = F.concat(first, F.lit(","), F.substring(over, 2, 2**31 - 1))
-    return F.when(_is_empty(over), under).when(_is_empty(under), over).otherwise(both)
-
-
-def _is_empty(json: Column) -> Column:
-    return json.rlike(r"^\{\s*\}$")
+    """The fields of two JSON objects, as they stand; a field that is in both stands twice, and readers into a type take
+    the second."""
+    return F.call_function(JOINED, under, over)

@@ -8,9 +8,9 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode.parsing import wrapped
-from engine.json_text import from_json
+from engine.jvm import CATALOG
 
+LINE_VALUE: Final = f"{CATALOG}.line_value"
 NOT_TEXT: Final = "not UTF-8 text"
 
 
@@ -26,8 +26,7 @@ def is_malformed(json: Column) -> Column:
 
 def whole(text: Column) -> Column:
     """The one JSON value of a line, as text; null where it is none."""
-    read = from_json(wrapped(text), "struct<_line: string, _end: int>", {"allowSingleQuotes": "false"})
-    return F.when(read["_end"].isNotNull(), read["_line"])
+    return F.call_function(LINE_VALUE, text)
 
 
 def no_json_reason(text: Column) -> Column:

@@ -20,17 +20,19 @@ public final class Functions implements FunctionCatalog {
     new WriteJson(null),
     new AvroJson(),
     new DtsRow(),
+    new LineValue(),
     new FirstAt(),
     new FirstField(null),
     new ObjectSize(),
     new MayHaveWord(),
     new AreObjects(),
     new NullsOfNames(),
-    new Overlaid(),
     new LaidOver(),
     new Joined(),
+    new CanalMessage(null, null),
+    new CanalContent(null, null),
+    new CanalRows(),
     new SpannerMods(null, null),
-    new ChangesKey(),
     new WrittenMicros(),
     new WholeNumber(),
     new NumberAtEnd(),
@@ -42,7 +44,9 @@ public final class Functions implements FunctionCatalog {
     new DecimalText(),
     new Base64Bytes(),
     new FrameNumber(),
-    new Apart()
+    new Apart(),
+    new ResentMessages(ResentMessages.OF_PIECE),
+    new ResentMessages(ResentMessages.OF_LANE)
   };
   private String name;
 

@@ -59,13 +59,17 @@ public final class ReadJson extends Planned {
     return FromJson.reader(type, options);
   }
 
-  /** A line that is not UTF-8 is null: the reader would take another sign for what is none. */
   private InternalRow bySpark(UTF8String text, UTF8String options) {
-    UTF8String asked = text;
-    if (isLine()) {
-      asked = text.isValid() ? UTF8String.fromString("{\"_line\":" + text.toString() + ",\"_end\":0}") : null;
+    JsonToStructsEvaluator spark = (JsonToStructsEvaluator) madeOf(options);
+    return isLine() ? lineBySpark(text, spark) : (InternalRow) spark.evaluate(text);
+  }
+
+  /** A line that is not UTF-8 is null: the reader would take another sign for what is none. */
+  static InternalRow lineBySpark(UTF8String text, JsonToStructsEvaluator spark) {
+    if (!text.isValid()) {
+      return null;
     }
-    return asked == null ? null : (InternalRow) ((JsonToStructsEvaluator) madeOf(options)).evaluate(asked);
+    return (InternalRow) spark.evaluate(UTF8String.fromString("{\"_line\":" + text.toString() + ",\"_end\":0}"));
   }
 
   private JsonType readType() {

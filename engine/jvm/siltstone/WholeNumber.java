@@ -18,7 +18,16 @@ public final class WholeNumber extends Scalar {
         DataTypes.LongType);
   }
 
+  /** What the function gives of a text of any length, with a sign or without. */
+  static Long of(UTF8String text) {
+    return number(text, Integer.MAX_VALUE, true);
+  }
+
   public Long invoke(UTF8String text, int most, boolean signed) {
+    return number(text, most, signed);
+  }
+
+  private static Long number(UTF8String text, int most, boolean signed) {
     if (text == null) {
       return null;
     }
