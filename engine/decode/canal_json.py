@@ -30,20 +30,21 @@ CANAL_MESSAGE: Final = f"{CATALOG}.canal_message"
 CANAL_CONTENT: Final = f"{CATALOG}.canal_content"
 CANAL_ROWS: Final = f"{CATALOG}.canal_rows"
 _MESSAGE_FIELDS: Final = {
-    "id": "bigint",
-    "database": "string",
-    "table": "string",
-    "type": "string",
-    "isDdl": "boolean",
-    "es": "bigint",
-    "ts": "bigint",
-    "gtid": "string",
-    "sql": "string",
-    "mysqlType": "string",
-    "pkNames": "array<string>",
     "data": "array<string>",
+    "database": "string",
+    "es": "bigint",
+    "gtid": "string",
+    "id": "bigint",
+    "isDdl": "boolean",
+    "mysqlType": "string",
     "old": "array<string>",
+    "pkNames": "array<string>",
+    "sql": "string",
+    "table": "string",
+    "ts": "bigint",
+    "type": "string",
 }
+"""In the order in which Canal writes them: the reader looks for the next one first."""
 _TOLD_OF_ROWS: Final = ("id", "es", "ts", "gtid", "mysqlType", "pkNames")
 
 
@@ -104,6 +105,7 @@ def _picked(lines: DataFrame) -> DataFrame:
         "text",
         found["broken"].alias("_broken"),
         found["message"].alias("_message"),
+        F.upper(found["message"]["type"]).alias("_type"),
         found["topic"].alias("channel"),
         found["partition"].alias("kafka_partition"),
         found["offset"].alias("kafka_offset"),
@@ -121,8 +123,8 @@ def _of_line(function: str) -> Column:
 def _judged(picked: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so."""
     message = F.col("_message")
-    typed = picked.select("*", canal_kinds.op(message).alias("_op"), canal_kinds.table(message).alias("table"))
-    control = canal_kinds.control_kind(message, F.col("_op"), F.col("text"))
+    typed = picked.select("*", canal_kinds.op(message, F.col("_type")).alias("_op"), canal_kinds.table(message).alias("table"))
+    control = canal_kinds.control_kind(message, F.col("_type"), F.col("_op"), F.col("text"))
     reason = canal_kinds.reject_reason(message, F.col("_op"), F.col("table"))
     return typed.select("*", control.alias("_control")).select(
         "*",

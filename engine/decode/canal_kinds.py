@@ -26,18 +26,17 @@ OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
 HEARTBEAT: Final = "MHEARTBEAT"
 
 
-def op(message: Column) -> Column:
-    """The operation of a message's rows; null for every other type. DTS tells a truncate as DDL."""
-    kind = F.upper(message["type"])
+def op(message: Column, kind: Column) -> Column:
+    """The operation of a message's rows; null for every other type. DTS tells a truncate as DDL. `kind`: the type, in
+    capitals."""
     is_statement = kind.isin("DDL", "QUERY") & message["isDdl"] & (F.coalesce(message["table"], F.lit("")) != "")
     return F.when(is_statement & statements.is_truncate(message["sql"]), names.OP_TRUNCATE).otherwise(
         json_lines.meaning(kind, OPS)
     )
 
 
-def control_kind(message: Column, found: Column, text: Column) -> Column:
+def control_kind(message: Column, kind: Column, found: Column, text: Column) -> Column:
     """Which control event, or null. `found`: the operation."""
-    kind = F.upper(message["type"])
     chosen = F.when(kind.isin(*DDL) | ((kind == "QUERY") & message["isDdl"]), control_kinds.DDL).when(
         kind == HEARTBEAT, control_kinds.HEARTBEAT
     )

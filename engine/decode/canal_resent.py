@@ -44,10 +44,14 @@ def resent_messages(messages: DataFrame, piece: int = PIECE) -> DataFrame:
         resent                x  x         batch 4 begins with E, but batch 3 was C D E
     """
     placed = messages.transform(_placed, piece)
-    pieces = placed.transform(_pieces).transform(checkpointed, eager=False)
-    inside = pieces.select(F.inline("found.told"))
-    at_borders = pieces.transform(_lanes).select(F.inline("found.told"))
-    told = inside.unionByName(at_borders).unionByName(placed.transform(_behind_later_ones, pieces))
+    # Computed here, in one pass over all messages; what comes after it is small, and one task does it in no time.
+    pieces = placed.transform(_pieces).transform(checkpointed)
+    together = pieces.coalesce(1)
+    inside, at_borders = (found.select(F.inline("found.told")) for found in (together, together.transform(_lanes)))
+    told = inside.unionByName(at_borders).coalesce(1)
+    late = together.transform(_late_pieces).transform(checkpointed)
+    if not late.isEmpty():
+        told = told.unionByName(placed.transform(_behind_later_ones, late))
     return told.groupBy("file", "line").agg(F.bool_or("resent").alias("_resent"), F.max("reached").alias("_reached"))
 
 
@@ -125,14 +129,21 @@ def _found(function: str) -> Column:
     return F.call_function(function, *[F.col(name) for name in _MESSAGE]).alias("found")
 
 
-def _behind_later_ones(placed: DataFrame, pieces: DataFrame) -> DataFrame:
-    """The messages whose lane has seen a later change in a piece before theirs.
+def _late_pieces(pieces: DataFrame) -> DataFrame:
+    """The pieces with messages whose lane has seen a later change in a piece before them.
 
-    Gives: file, line, resent, reached.
+    Gives: lane, piece, reached.
     """
     so_far = Window.partitionBy("lane").orderBy("piece").rowsBetween(Window.unboundedPreceding, -1)
     spans = pieces.select("lane", "piece", "found.least", "found.greatest").where(F.col("greatest").isNotNull())
     reached = spans.select("lane", "piece", "least", F.max("greatest").over(so_far).alias("reached"))
-    late = reached.where(F.col("reached") > F.col("least")).select("lane", "piece", "reached")
+    return reached.where(F.col("reached") > F.col("least")).select("lane", "piece", "reached")
+
+
+def _behind_later_ones(placed: DataFrame, late: DataFrame) -> DataFrame:
+    """The messages of these pieces that they are about.
+
+    Gives: file, line, resent, reached.
+    """
     found = placed.join(F.broadcast(late), on=["lane", "piece"], how="inner").where(F.col("reached") > F.col("es"))
     return found.select("file", "line", F.lit(False).alias("resent"), "reached")

@@ -44,6 +44,7 @@ public final class Functions implements FunctionCatalog {
     new DecimalText(),
     new Base64Bytes(),
     new FrameNumber(),
+    new FileName(),
     new Apart(),
     new ResentMessages(ResentMessages.OF_PIECE),
     new ResentMessages(ResentMessages.OF_LANE)

@@ -119,6 +119,20 @@ class JsonBytes {
     throw Unsure.UNSURE;
   }
 
+  /** Goes behind the next quote, backslash, or byte that is no sign of ASCII's, or one of control; gives it. */
+  int takePlain() throws Unsure {
+    byte[] bytes = text;
+    int end = bytes.length;
+    for (int i = at; i < end; i++) {
+      int c = bytes[i];
+      if (c == '"' || c == '\\' || c < ' ') {
+        at = i + 1;
+        return c;
+      }
+    }
+    throw Unsure.UNSURE;
+  }
+
   /** Goes behind a name, which ends one before; gives where it starts. */
   int name() throws Unsure {
     expect('"');

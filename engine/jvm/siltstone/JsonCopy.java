@@ -99,7 +99,7 @@ class JsonCopy extends JsonBytes {
   int copiedText(int kept) throws Unsure {
     at++;
     while (true) {
-      int c = take();
+      int c = takePlain();
       if (c == '"') {
         return kept;
       }
@@ -121,7 +121,7 @@ class JsonCopy extends JsonBytes {
           }
           kept = at;
         }
-      } else if (c < ' ') {
+      } else {
         int start = at - 1;
         at = behindSign(c, at);
         if (at - start == 4) {
@@ -196,9 +196,8 @@ class JsonCopy extends JsonBytes {
     for (int i = 0; i < halves.length; i++) {
       put('\\');
       put('u');
-      String digits = Integer.toHexString(halves[i]).toUpperCase(); // of a half always four
-      for (int digit = 0; digit < digits.length(); digit++) {
-        put(digits.charAt(digit));
+      for (int shift = 12; shift >= 0; shift -= 4) {
+        put(JsonWriter.HEX.charAt(halves[i] >> shift & 0xF));
       }
     }
   }

@@ -33,6 +33,9 @@ abstract class OfImages extends Scalar {
 
   /** Whether the second one of two JSON objects has another value in one of the keys. */
   final boolean changesKey(ArrayData keys, UTF8String under, UTF8String over) {
+    if (hasNone(keys, over.getBytes())) {
+      return false;
+    }
     JsonFields above = JsonFields.of(over);
     if (above == null) {
       return bySpark().changesKey(keys, under, over);
@@ -68,6 +71,31 @@ abstract class OfImages extends Scalar {
       byte[] before = other < 0 ? null : below.values[other];
       byte[] after = above.values[at];
       if (before == null || after == null ? before != after : !Arrays.equals(before, after)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether for certain no field is called as one of the keys: none of them stands in the text between quotes. */
+  private static boolean hasNone(ArrayData keys, byte[] text) {
+    for (int i = 0; i < text.length; i++) {
+      if (text[i] == '\\' || text[i] == '\'') {
+        return false; // a name can be written in another way
+      }
+    }
+    for (int i = 0; i < keys.numElements(); i++) {
+      if (!keys.isNullAt(i) && stands(keys.getUTF8String(i).getBytes(), text)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private static boolean stands(byte[] name, byte[] text) {
+    int last = text.length - name.length - 1;
+    for (int i = 1; i < last + 1; i++) {
+      if (text[i - 1] == '"' && text[i + name.length] == '"' && JsonType.same(name, text, i, i + name.length)) {
         return true;
       }
     }
