@@ -114,16 +114,15 @@ def _picked(lines: DataFrame) -> DataFrame:
 
 def _of_line(function: str) -> Column:
     """What a function of engine/jvm gives of a line. Wrapped, Spark's parser sees what stands behind an object."""
-    line, message = (
-        F.lit(None).cast(f"struct<{_fields_of(fields)}>") for fields in (_LINE_FIELDS, _MESSAGE_FIELDS)
-    )
+    line, message = (F.lit(None).cast(f"struct<{_fields_of(fields)}>") for fields in (_LINE_FIELDS, _MESSAGE_FIELDS))
     return F.call_function(function, F.col("text"), line, message, F.lit(options_text(CORRUPT)))
 
 
 def _judged(picked: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so."""
     message = F.col("_message")
-    typed = picked.select("*", canal_kinds.op(message, F.col("_type")).alias("_op"), canal_kinds.table(message).alias("table"))
+    op, table = canal_kinds.op(message, F.col("_type")), canal_kinds.table(message)
+    typed = picked.select("*", op.alias("_op"), table.alias("table"))
     control = canal_kinds.control_kind(message, F.col("_type"), F.col("_op"), F.col("text"))
     reason = canal_kinds.reject_reason(message, F.col("_op"), F.col("table"))
     return typed.select("*", control.alias("_control")).select(
@@ -141,9 +140,7 @@ def _rows(known: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame
     Rows: 1:n, two for a row that gets another key; one without images for a message that is no change of rows.
     """
     message = F.col("_message")
-    control = F.when(
-        F.col("_resent") & F.col("reason").isNull() & F.col("_control").isNull(), control_kinds.REDELIVERY
-    )
+    control = F.when(F.col("_resent") & F.col("reason").isNull() & F.col("_control").isNull(), control_kinds.REDELIVERY)
     told = known.select("*", F.coalesce("_control", control).alias("control_kind"))
     is_rows = F.col("reason").isNull() & F.col("control_kind").isNull() & (F.col("_op") != names.OP_TRUNCATE)
     keys = F.coalesce(declared_keys(F.col("table"), declared), message["pkNames"], F.array().cast("array<string>"))

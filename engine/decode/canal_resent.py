@@ -1,8 +1,8 @@
 """Messages that Canal sent again after a rollback, found by the rule of its batches.
 
-A lane can be as long as a night, so it is judged in pieces, each at once and all beside each other: `ResentMessages` in
-engine/jvm. What a piece cannot know, whether the batches at its ends are what stands behind its border, is judged by the
-borders of all pieces together, which are a few messages of each.
+A lane can be as long as a night, so it is judged in pieces, all beside each other: `ResentMessages` in engine/jvm. The
+batches at the ends of a piece may go on behind its border, or come again there: the borders of all pieces together,
+a few messages of each, tell.
 """
 
 from __future__ import annotations

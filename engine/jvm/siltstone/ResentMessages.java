@@ -12,9 +12,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * An aggregate of Canal's messages, those without an id left out: which of them stand in their lane a second time. Of a whole lane, or of one piece of it:
- * then there is also its border, all that must be known of the piece to judge the lane, which is for pieces of more than
- * four batches the first two and the last two of them. `Lane` says what the arguments are and how they are judged.
+ * An aggregate of Canal's messages, those without an id left out: which of them stand in their lane a second time. Of a
+ * whole lane, or of one piece of it: then there is also its border, all that must be known of the piece to judge the lane,
+ * which is for pieces of more than four batches the first two and the last two of them. `Lane` says what the arguments are
+ * and how they are judged.
  */
 public final class ResentMessages implements UnboundFunction, AggregateFunction {
   static final String OF_PIECE = "resent_of_piece";
