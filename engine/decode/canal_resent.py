@@ -21,6 +21,7 @@ WHOLE: Final = 3
 PIECE: Final = 16
 """A piece is two to the power of this many places of a lane: as much as a task judges at once, 45 bytes each."""
 _OF_FILES: Final = Row(channel="", partition=-1, folder="")
+_IS_BATCHED: Final = "id is not null"
 _MESSAGE: Final = ("offset", "in_file", "file", "line", "after_gap", "id", "es", "content", "beginning")
 
 
@@ -34,16 +35,17 @@ def resent_messages(messages: DataFrame, piece: int = PIECE) -> DataFrame:
 
     A lane is a partition of a topic (of a folder, where no topic is told), or where there is none, all files in the
     order of their names. A message of a partition stands there once, however often it was delivered: its offset says
-    so. Messages of one `id` that follow each other are a batch. After a rollback the whole batch just before comes
-    again, message by message and equal in all but `id` and `ts`, as the beginning of the next batch, which may go on
-    longer. Inside one batch equal messages are changes of their own. Of a batch that follows files that were not read,
-    and of what is before it, nobody knows all.
+    so. Messages of one `id` that follow each other are a batch; those without are of none. After a rollback the whole
+    batch just before comes again, message by message and equal in all but `id` and `ts`, as the beginning of the next
+    batch, which may go on longer. Inside one batch equal messages are changes of their own. Of a batch that follows
+    files that were not read, and of what is before it, nobody knows all.
 
         id       1  1  2  2  3  3  3  4  4
         message  A  B  C  D  C  D  E  E  F
         resent                x  x         batch 4 begins with E, but batch 3 was C D E
     """
-    placed = messages.transform(_placed, piece)
+    told_of = messages.where(f"{_IS_BATCHED} or (es is not null and kafka_partition is not null)")
+    placed = told_of.transform(_placed, piece)
     # Computed here, in one pass over all messages; what comes after it is small, and one task does it in no time.
     pieces = placed.transform(_pieces).transform(checkpointed)
     together = pieces.coalesce(1)
@@ -63,12 +65,12 @@ def holds_batches(messages: DataFrame, new: DataFrame) -> bool:
     Needs: messages, new: as `resent_messages`.
     """
     # The batches of borders are all there are, or more than three.
-    lanes = messages.transform(_placed, PIECE).transform(_pieces).transform(_lanes)
+    lanes = messages.where(_IS_BATCHED).transform(_placed, PIECE).transform(_pieces).transform(_lanes)
     found = {row["lane"]: row["batches"] for row in lanes.select("lane", "found.batches").collect()}
     if found.keys() <= {_OF_FILES}:
         return bool(found.get(_OF_FILES, 0) >= WHOLE)
     folders = {"", *(lane["folder"] for lane in found)}
-    asked = new.transform(_placed, PIECE).select("lane").distinct().collect()
+    asked = new.where(_IS_BATCHED).transform(_placed, PIECE).select("lane").distinct().collect()
     lanes_asked = [row["lane"] for row in asked if row["lane"]["folder"] in folders]  # no lane goes over folders
     return all(found.get(lane, 0) >= WHOLE for lane in lanes_asked)
 

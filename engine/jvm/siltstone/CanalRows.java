@@ -44,9 +44,9 @@ public final class CanalRows extends OfImages {
       UTF8String op, boolean hasRows, ArrayData data, ArrayData old, ArrayData keys, boolean swapped) {
     ArrayList changes = new ArrayList();
     boolean isUpdate = UPDATE.equals(op);
-    ArrayData only = swapped ? (old == null ? data : old) : data == null ? old : data;
+    ArrayData only = swapped ? (isEmpty(old) ? data : old) : isEmpty(data) ? old : data;
     ArrayData images = isUpdate ? data : only;
-    if (!hasRows || images == null) {
+    if (!hasRows || isEmpty(images)) {
       add(changes, 0, op, null, null, null, null);
     } else {
       for (int at = 0; at < images.numElements(); at++) {
@@ -86,6 +86,10 @@ public final class CanalRows extends OfImages {
   private static void add(
       ArrayList changes, int at, UTF8String op, UTF8String before, UTF8String after, UTF8String oldKey, UTF8String newKey) {
     changes.add(new GenericInternalRow(new Object[] {Integer.valueOf(at), op, before, after, oldKey, newKey}));
+  }
+
+  private static boolean isEmpty(ArrayData images) {
+    return images == null || images.numElements() == 0;
   }
 
   private static UTF8String text(ArrayData texts, int at) {

@@ -18,8 +18,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * them were sent before.
  *
  * A message is: offset (0 where it stands by its file and line), in_file (whether it does), file, line, after_gap (whether
- * its file follows one that was not read), id (of its batch), es (null where nothing is asked of it), content (a hash of
- * what is the same when it is sent again), beginning (what is known of how it begins, as one of a border: null, or FOLLOWS,
+ * its file follows one that was not read), id (of its batch; null where it is of none), es (null where nothing is asked of
+ * it), content (a hash of what is the same when it is sent again), beginning (what is known of how it begins, as one of a border: null, or FOLLOWS,
  * CUT, APART). What stands at one place is one message, the least of what was delivered for it. Messages of one id that
  * follow each other are a batch; a batch that begins with all of the one before it has sent these again.
  *
@@ -37,6 +37,7 @@ final class Lane implements Serializable {
   private static final int IN_FILE = 8;
   private static final int AFTER_GAP = 16;
   private static final int WITH_ES = 32;
+  private static final int WITH_ID = 64;
   private static final int LONGS = 5;
   private static final int BYTES = LONGS * 8 + 4 + 1;
   /** So many batches at each end of a piece are judged by what is beside the piece. */
@@ -55,18 +56,26 @@ final class Lane implements Serializable {
   private int lastFile = -1;
   /** Where each file stands in the order of their names. */
   private int[] ranks;
+  /** The deliveries in the order of the lane, and those of one place by what they hold. */
+  private int[] order;
+  /** Where in the order the deliveries of each place begin; and behind the last ones, the end. */
+  private int[] places;
+  /** The places of the messages that are of a batch, and how each of these begins. */
+  private int[] batched;
+  private int[] beginnings;
 
   void add(InternalRow message) {
     grow(size + 1);
     offsets[size] = message.getLong(0);
     files[size] = numberOf(message.getUTF8String(2));
     lines[size] = message.getLong(3);
-    ids[size] = message.getLong(5);
+    ids[size] = message.isNullAt(5) ? Long.MIN_VALUE : message.getLong(5);
     times[size] = message.isNullAt(6) ? Long.MIN_VALUE : message.getLong(6);
     contents[size] = message.getLong(7);
     int told = message.isNullAt(8) ? 0 : KNOWN | message.getInt(8);
     told |= message.getBoolean(1) ? IN_FILE : 0;
     told |= message.getBoolean(4) ? AFTER_GAP : 0;
+    told |= message.isNullAt(5) ? 0 : WITH_ID;
     told |= message.isNullAt(6) ? 0 : WITH_ES;
     flags[size] = (byte) told;
     size++;
@@ -163,46 +172,45 @@ final class Lane implements Serializable {
   /** What `ResentMessages` gives. `isPiece`: the batches at its ends are of the border, and not judged. */
   InternalRow judged(boolean isPiece) {
     ranks = ranks();
-    int[] order = order();
-    int[] places = places(order); // where each message begins in the order; and behind the last one, the end
-    int messages = places.length - 1;
-    int[] beginnings = new int[messages];
+    order = order();
+    places = places();
+    batched = batched();
+    int messages = batched.length;
+    beginnings = new int[messages];
     int[] batches = new int[messages + 1];
     int many = 0;
     for (int i = 0; i < messages; i++) {
-      beginnings[i] = beginning(order, places, i);
-      if (i == 0 || beginnings[i] != FOLLOWS || ids[order[places[i]]] != ids[order[places[i - 1]]]) {
+      beginnings[i] = beginning(i);
+      if (i == 0 || beginnings[i] != FOLLOWS || ids[first(i)] != ids[first(i - 1)]) {
         batches[many++] = i;
       }
     }
     batches[many] = messages;
-    boolean[] resent = new boolean[messages];
-    int first = isPiece ? AT_AN_END : 1;
+    boolean[] resent = new boolean[places.length - 1];
     int behind = isPiece ? many - 1 : many;
-    for (int batch = first; batch < behind; batch++) {
-      mark(order, places, beginnings, batches, batch, resent);
+    for (int batch = isPiece ? AT_AN_END : 1; batch < behind; batch++) {
+      mark(batches, batch, resent);
     }
     boolean isShort = many <= 2 * AT_AN_END;
     ArrayList border = new ArrayList();
     if (isPiece) {
-      copy(order, places, beginnings, 0, isShort ? messages : batches[AT_AN_END], false, border);
+      copy(0, isShort ? messages : batches[AT_AN_END], false, border);
       if (!isShort) {
-        copy(order, places, beginnings, batches[many - AT_AN_END], messages, true, border);
+        copy(batches[many - AT_AN_END], messages, true, border);
       }
     }
-    return result(order, places, resent, isPiece, border, many);
+    return result(resent, isPiece, border, many);
   }
 
-  /** The deliveries in the order of the lane, and those of one place by what they hold. */
   private int[] order() {
-    int[] order = new int[size];
+    int[] sorted = new int[size];
     boolean isSorted = true;
     for (int i = 0; i < size; i++) {
-      order[i] = i;
+      sorted[i] = i;
       isSorted = isSorted && (i == 0 || compared(i - 1, i) <= 0);
     }
     if (isSorted) {
-      return order;
+      return sorted;
     }
     Integer[] boxed = new Integer[size];
     for (int i = 0; i < size; i++) {
@@ -210,9 +218,9 @@ final class Lane implements Serializable {
     }
     Arrays.sort(boxed, new ByPlace(this));
     for (int i = 0; i < size; i++) {
-      order[i] = boxed[i].intValue();
+      sorted[i] = boxed[i].intValue();
     }
-    return order;
+    return sorted;
   }
 
   private int[] ranks() {
@@ -254,28 +262,44 @@ final class Lane implements Serializable {
     return found;
   }
 
-  private int[] places(int[] order) {
-    int[] places = new int[size + 1];
+  private int[] places() {
+    int[] begin = new int[size + 1];
     int many = 0;
     for (int i = 0; i < size; i++) {
       if (i == 0 || comparedByPlace(order[i - 1], order[i]) != 0) {
-        places[many++] = i;
+        begin[many++] = i;
       }
     }
-    places[many] = size;
-    return Arrays.copyOf(places, many + 1);
+    begin[many] = size;
+    return Arrays.copyOf(begin, many + 1);
   }
 
-  private int beginning(int[] order, int[] places, int message) {
-    int at = order[places[message]];
+  private int[] batched() {
+    int[] found = new int[places.length - 1];
+    int many = 0;
+    for (int place = 0; place < found.length; place++) {
+      if ((flags[order[places[place]]] & WITH_ID) != 0) {
+        found[many++] = place;
+      }
+    }
+    return Arrays.copyOf(found, many);
+  }
+
+  /** What counts of a message of a batch: the first of what was delivered for its place. */
+  private int first(int message) {
+    return order[places[batched[message]]];
+  }
+
+  private int beginning(int message) {
+    int at = first(message);
     if ((flags[at] & KNOWN) != 0) {
       return flags[at] & BEGINNING;
     }
-    boolean isOther = message == 0 || files[at] != files[order[places[message - 1]]];
+    boolean isOther = message == 0 || files[at] != files[first(message - 1)];
     return (flags[at] & AFTER_GAP) != 0 && isOther ? CUT : FOLLOWS;
   }
 
-  private void mark(int[] order, int[] places, int[] beginnings, int[] batches, int batch, boolean[] resent) {
+  private void mark(int[] batches, int batch, boolean[] resent) {
     int from = batches[batch];
     int before = batches[batch - 1];
     int many = from - before;
@@ -283,19 +307,20 @@ final class Lane implements Serializable {
       return;
     }
     for (int i = 0; i < many; i++) {
-      if (contents[order[places[before + i]]] != contents[order[places[from + i]]]) {
+      if (contents[first(before + i)] != contents[first(from + i)]) {
         return;
       }
     }
-    Arrays.fill(resent, from, from + many, true);
+    for (int i = 0; i < many; i++) {
+      resent[batched[from + i]] = true;
+    }
   }
 
   /** `isApart`: the batch at which it begins has been compared with the one before it. */
-  private void copy(
-      int[] order, int[] places, int[] beginnings, int from, int to, boolean isApart, ArrayList border) {
+  private void copy(int from, int to, boolean isApart, ArrayList border) {
     for (int message = from; message < to; message++) {
       int beginning = isApart && message == from && beginnings[message] == FOLLOWS ? APART : beginnings[message];
-      for (int i = places[message]; i < places[message + 1]; i++) {
+      for (int i = places[batched[message]]; i < places[batched[message] + 1]; i++) {
         int at = order[i];
         Object known = message == 0 ? null : Integer.valueOf(beginning); // what is before a piece, the lane knows
         border.add(
@@ -306,7 +331,7 @@ final class Lane implements Serializable {
                   names.get(files[at]),
                   Long.valueOf(lines[at]),
                   Boolean.valueOf((flags[at] & AFTER_GAP) != 0),
-                  Long.valueOf(ids[at]),
+                  (flags[at] & WITH_ID) == 0 ? null : Long.valueOf(ids[at]),
                   timeOf(at),
                   Long.valueOf(contents[at]),
                   known
@@ -319,13 +344,12 @@ final class Lane implements Serializable {
     return (flags[at] & WITH_ES) == 0 ? null : Long.valueOf(times[at]);
   }
 
-  private InternalRow result(
-      int[] order, int[] places, boolean[] resent, boolean isPiece, ArrayList border, int batches) {
+  private InternalRow result(boolean[] resent, boolean isPiece, ArrayList border, int batches) {
     ArrayList told = new ArrayList();
     Long least = null;
     Long greatest = null;
-    for (int message = 0; message < resent.length; message++) {
-      Long time = isPiece ? (Long) timeOf(order[places[message]]) : null;
+    for (int place = 0; place < resent.length; place++) {
+      Long time = isPiece ? (Long) timeOf(order[places[place]]) : null;
       if (time != null && (least == null || time.longValue() < least.longValue())) {
         least = time;
       }
@@ -333,12 +357,12 @@ final class Lane implements Serializable {
         greatest = time;
       }
       Long reached = time != null && greatest.longValue() > time.longValue() ? greatest : null;
-      if (!resent[message] && reached == null) {
+      if (!resent[place] && reached == null) {
         continue;
       }
-      for (int i = places[message]; i < places[message + 1]; i++) {
+      for (int i = places[place]; i < places[place + 1]; i++) {
         int at = order[i];
-        Object[] line = {names.get(files[at]), Long.valueOf(lines[at]), Boolean.valueOf(resent[message]), reached};
+        Object[] line = {names.get(files[at]), Long.valueOf(lines[at]), Boolean.valueOf(resent[place]), reached};
         told.add(new GenericInternalRow(line));
       }
     }

@@ -12,10 +12,9 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * An aggregate of Canal's messages, those without an id left out: which of them stand in their lane a second time. Of a
- * whole lane, or of one piece of it: then there is also its border, all that must be known of the piece to judge the lane,
- * which is for pieces of more than four batches the first two and the last two of them. `Lane` says what the arguments are
- * and how they are judged.
+ * An aggregate of Canal's messages: which of them stand in their lane a second time. Of a whole lane, or of one piece of it:
+ * then there is also its border, all that must be known of the piece to judge the lane, which is for pieces of more than
+ * four batches the first two and the last two of them. `Lane` says what the arguments are and how they are judged.
  */
 public final class ResentMessages implements UnboundFunction, AggregateFunction {
   static final String OF_PIECE = "resent_of_piece";
@@ -25,7 +24,6 @@ public final class ResentMessages implements UnboundFunction, AggregateFunction 
     DataTypes.LongType, DataTypes.BooleanType, DataTypes.StringType, DataTypes.LongType, DataTypes.BooleanType,
     DataTypes.LongType, DataTypes.LongType, DataTypes.LongType, DataTypes.IntegerType
   };
-  private static final int ID = 5;
   private static final String[] NAMES = {"offset", "in_file", "file", "line", "after_gap", "id", "es", "content", "beginning"};
   private static final StructType TOLD =
       new StructType()
@@ -84,9 +82,7 @@ public final class ResentMessages implements UnboundFunction, AggregateFunction 
   }
 
   public Serializable update(Serializable state, InternalRow message) {
-    if (!message.isNullAt(ID)) {
-      ((Lane) state).add(message);
-    }
+    ((Lane) state).add(message);
     return state;
   }
 

@@ -132,6 +132,7 @@ def test_swapped_images_are_turned(spark: SparkSession) -> None:
         message("UPDATE", [{"id": "1", "a": "old"}], [{"a": "new"}]),
         message("UPDATE", [{"id": "1", "a": "new"}], [{"id": "2"}]),
         message("DELETE", None, [{"id": "2", "a": "new"}]),
+        message("INSERT", [{"id": "3", "a": "new"}], []),
     ]
     found = read(spark, texts, replace(SOURCE, images="swapped"))
     assert [(e.op, loaded(e.before_json), loaded(e.after_json)) for e in found] == [
@@ -139,6 +140,7 @@ def test_swapped_images_are_turned(spark: SparkSession) -> None:
         ("delete", {"id": "1", "a": "new"}, None),
         ("insert", None, {"id": "2", "a": "new"}),
         ("delete", {"id": "2", "a": "new"}, None),
+        ("insert", None, {"id": "3", "a": "new"}),
     ]
 
 
@@ -209,12 +211,16 @@ def test_control_events_do_not_hold_values_of_rows(spark: SparkSession) -> None:
 
 def test_partitions_are_ordered_by_time_and_one_partition_by_offset(spark: SparkSession) -> None:
     placed = [(0, 1, 5), (0, 2, 3), (1, 1, 4), (0, 3, 6)]
-    texts = [
-        json.dumps({"partition": p, "offset": o, "value": message("INSERT", [{"id": "1", "a": str(n)}], es=es, id=n)})
-        for n, (p, o, es) in enumerate(placed)
-    ]
-    in_order = sorted(read(spark, texts), key=lambda e: e.position)
-    assert [(e.kafka_partition, e.kafka_offset) for e in in_order] == [(1, 1), (0, 1), (0, 2), (0, 3)]
+    for is_numbered in (True, False):
+        texts = [
+            json.dumps(
+                {"partition": p, "offset": o, "value": message("INSERT", [{"id": "1", "a": str(n)}], es=es, id=batch)}
+            )
+            for n, (p, o, es) in enumerate(placed)
+            for batch in [n if is_numbered else None]
+        ]
+        in_order = sorted(read(spark, texts), key=lambda e: e.position)
+        assert [(e.kafka_partition, e.kafka_offset) for e in in_order] == [(1, 1), (0, 1), (0, 2), (0, 3)]
 
 
 def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
