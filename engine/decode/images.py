@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,11 +20,12 @@ Declared = Mapping[str, tuple[str, ...] | None]
 
 def declared_keys(table: Column, declared: Declared) -> Column:
     """The key columns of the table as an array; null where no spec names them."""
-    keys = F.lit(None).cast("array<string>")
-    for name, columns in declared.items():
-        if columns:
-            keys = F.when(table == name, F.array(*[F.lit(column) for column in columns])).otherwise(keys)
-    return keys
+    named = {name: columns for name, columns in declared.items() if columns}
+    if not named:
+        return F.lit(None).cast("array<string>")
+    # A map, for the code of a choice would grow with the tables.
+    pairs = [(F.lit(name), F.array(*[F.lit(column) for column in columns])) for name, columns in named.items()]
+    return F.try_element_at(F.create_map(*itertools.chain(*pairs)), table)
 
 
 def in_halves(moves: Column, op: Column) -> Column:

@@ -12,11 +12,9 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode import numbers, values
 from engine.json_text import from_json
 from engine.jvm import CATALOG
 
-_WRITTEN: Final = "^(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.Z+-]|$)"
 _PARTS: Final = "struct<seconds: bigint, nanos: bigint>"
 _A_SECOND: Final = 1_000_000
 _MICROS_AT, _NANOS_AT = 21, 27  # where the digits of a second begin, and those that a microsecond does not hold
@@ -24,14 +22,7 @@ _MICROS_AT, _NANOS_AT = 21, 27  # where the digits of a second begin, and those 
 
 def unix_micros(text: Column) -> Column:
     """Microseconds since 1970-01-01T00:00:00Z, nanoseconds cut; null where the text is no timestamp of the calendar."""
-    parts = from_json(F.when(text.startswith("{"), text), _PARTS)
-    rest = F.floor(F.coalesce(parts["nanos"], F.lit(0)) / 1_000)
-    counted = F.try_add(F.try_multiply(parts["seconds"], F.lit(_A_SECOND)), rest)
-    micros = F.coalesce(numbers.digits(text), F.when(text.startswith("{"), counted))
-    others = F.when(text.rlike(_WRITTEN), F.unix_micros(text.try_cast("timestamp"))).otherwise(
-        F.unix_micros(values.moment(micros, "micros"))
-    )
-    return F.coalesce(plainly_written(text), others)
+    return F.call_function(f"{CATALOG}.instant_micros", text)
 
 
 def plainly_written(text: Column) -> Column:

@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 from engine.jvm import CATALOG
 
 LINE_VALUE: Final = f"{CATALOG}.line_value"
+NO_JSON_REASON: Final = f"{CATALOG}.no_json_reason"
+BROKEN_REASON: Final = f"{CATALOG}.broken_reason"
 NOT_TEXT: Final = "not UTF-8 text"
 
 
@@ -31,16 +33,13 @@ def whole(text: Column) -> Column:
 
 def no_json_reason(text: Column) -> Column:
     """Why a line is no JSON value; null where it is one."""
-    return F.when(~F.is_valid_utf8(text), NOT_TEXT).when(whole(text).isNull(), "not JSON")
+    return F.call_function(NO_JSON_REASON, text)
 
 
-def broken_reason(text: Column, misfit: str, opening: str = r"^\{", wanted: str = "not a JSON object") -> Column:
-    """Why a line could not be parsed. `misfit` where it is what is wanted, with a field of another type."""
-    return F.coalesce(
-        F.when(F.trim(text) == "", "empty line"),
-        no_json_reason(text),
-        F.when(~whole(text).rlike(opening), wanted).otherwise(misfit),
-    )
+def broken_reason(text: Column, misfit: str, opening: str = "{", wanted: str = "not a JSON object") -> Column:
+    """Why a line could not be parsed. `misfit` where it begins with one of the signs of `opening`, as what is wanted
+    does: then a field has another type."""
+    return F.call_function(BROKEN_REASON, text, F.lit(misfit), F.lit(opening), F.lit(wanted))
 
 
 def is_null_message(text: Column) -> Column:

@@ -35,7 +35,7 @@ def op(mod_type: Column) -> Column:
 def broken_reason(text: Column) -> Column:
     """Why a line could not be parsed as a record."""
     misfit = "a field of the line has a type that Spanner does not give it"
-    return json_lines.broken_reason(text, misfit, r"^[\[{]", "neither a JSON object nor an array of them")
+    return json_lines.broken_reason(text, misfit, "[{", "neither a JSON object nor an array of them")
 
 
 def reject_reason(kind: Column, record: Column, moment: Column, mods: Column) -> Column:

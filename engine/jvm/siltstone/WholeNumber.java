@@ -23,6 +23,11 @@ public final class WholeNumber extends Scalar {
     return number(text, Integer.MAX_VALUE, true);
   }
 
+  /** The same of at most so many digits, without a sign. */
+  static Long unsigned(UTF8String text, int most) {
+    return number(text, most, false);
+  }
+
   public Long invoke(UTF8String text, int most, boolean signed) {
     return number(text, most, signed);
   }
