@@ -15,8 +15,9 @@ from engine.decode import debezium_kinds, debezium_places, values
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared
 from engine.decode.json_lines import is_malformed
+from engine.decode.methods import own_method
 from engine.decode.parsing import line_of, struct_of
-from engine.json_text import from_json
+from engine.jvm import CATALOG
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -40,6 +41,7 @@ _RECORD: Final = "key string, topic string, destination string, partition int, o
 _LINE: Final = f"{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
 _SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
+HEADER_VALUE: Final = f"{CATALOG}.header_value"
 _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
 
@@ -52,20 +54,17 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Gives: the columns of ENVELOPE_COLUMNS, and record, where it is there.
     Rows: 1:1 with the lines.
     """
-    picked = lines.transform(_parsed).transform(_picked)
+    picked = lines.transform(_picked)
     return picked.transform(_judged, source.order, declared).transform(_completed, source.order)
 
 
-def _parsed(lines: DataFrame) -> DataFrame:
-    """The line as a struct."""
-    parsed = line_of(F.col("text"), _LINE)
-    apart = [name for name in _SAID_APART if name in lines.columns]
-    return lines.select("file", "line", "text", *apart, parsed.alias("_json"))
+def _picked(lines: DataFrame) -> DataFrame:
+    """The line as a struct, with one value, wherever the line has it.
 
-
-def _picked(parsed: DataFrame) -> DataFrame:
-    """One value, wherever the line has it."""
-    line = F.col("_json").getField("_line")
+    Within one projection: Spark generates no stage around columns of more than a hundred fields, as the whole line is.
+    """
+    json = line_of(F.col("text"), _LINE)
+    line = json.getField("_line")
     wrapped = line.getField("value")
     value = (
         F.when(wrapped.getField("payload").isNotNull(), wrapped.getField("payload"))
@@ -74,15 +73,15 @@ def _picked(parsed: DataFrame) -> DataFrame:
         .otherwise(_fields_of(line))
     )
     schema = F.when(wrapped.isNotNull(), wrapped.getField("schema")).otherwise(line.getField("schema"))
-    return parsed.select(
+    return lines.select(
         "file",
         "line",
         "text",
-        *[name for name in _SAID_APART if name in parsed.columns],
-        (line.isNull() & (F.trim("text") != "null") | is_malformed(F.col("_json"))).alias("_broken"),
-        value.alias("_value"),
+        *[name for name in _SAID_APART if name in lines.columns],
+        (line.isNull() & (F.trim("text") != "null") | is_malformed(json)).alias("_broken"),
+        own_method(value).alias("_value"),
         schema.alias("_schema"),
-        _unwrapped(line.getField("key")).alias("_key"),
+        own_method(_unwrapped(line.getField("key"))).alias("_key"),
         line.getField("headers").alias("_headers"),
         F.coalesce(line.getField("topic"), line.getField("destination")).alias("channel"),
         line.getField("partition").alias("kafka_partition"),
@@ -105,11 +104,11 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
     return picked.select(
         "*",
         F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none
-        _commit_ts(value).alias("commit_ts"),
+        own_method(_commit_ts(value)).alias("commit_ts"),
         _ingest_ts(value).alias("ingest_ts"),
         table.alias("table"),
-        debezium_places.place(source, value.getField("op"), order).alias("position"),
-        F.when(~F.col("_broken"), control).alias("control_kind"),
+        own_method(debezium_places.place(source, value.getField("op"), order)).alias("position"),
+        F.when(~F.col("_broken"), own_method(control)).alias("control_kind"),
     )
 
 
@@ -124,7 +123,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
     reason = (
         F.when(problem.isNotNull(), problem)
         .when(F.col("_broken"), debezium_kinds.broken_reason(text))
-        .when(control.isNull(), refused)
+        .when(control.isNull(), own_method(refused))
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     row_schema, key = F.col("_row_schema"), F.col("_key")
@@ -142,13 +141,13 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "row_schema_json": F.when(control.isNull(), row_schema),
         "key_schema_json": F.when(control.isNull(), F.coalesce(said_key, key.getField("schema"))),
         "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.xxhash64(row_schema)),
-        "position": F.when(control == control_kinds.WINDOW_CLOSE, closes).otherwise(F.col("position")),
-        "event_id": debezium_kinds.event_id(value, control),
-        "tx_id": _transaction_id(value),
+        "position": F.when(control == control_kinds.WINDOW_CLOSE, own_method(closes)).otherwise(F.col("position")),
+        "event_id": own_method(debezium_kinds.event_id(value, control)),
+        "tx_id": own_method(_transaction_id(value)),
         "tx_order": transaction.getField("total_order"),
         "old_key_json": _header(value, "c", _OLD_KEY),
         "new_key_json": _header(value, "d", _NEW_KEY),
-        "control_json": F.when(control.isNotNull(), debezium_kinds.payload(text)),
+        "control_json": F.when(control.isNotNull(), own_method(debezium_kinds.payload(text))),
     }
     columns = [*ENVELOPE_COLUMNS, *[name for name in _SAID_APART[:1] if name in judged.columns]]
     return judged.select(*[made[name].alias(name) if name in made else F.col(name) for name in columns])
@@ -165,13 +164,9 @@ def _unwrapped(key: Column) -> Column:
 def _header(value: Column, op: str, name: str) -> Column:
     """The key in a header: headers are an object, or an array of objects with key and value."""
     headers = F.col("_headers")
-    listed = from_json(headers, "array<struct<key string, value string>>")
-    named = F.filter(listed, lambda header: header.getField("key") == name)
-    found = F.when(headers.startswith("["), F.try_element_at(named, F.lit(1)).getField("value")).otherwise(
-        F.try_element_at(from_json(headers, "map<string,string>"), F.lit(name))
-    )
+    found = F.call_function(HEADER_VALUE, headers, F.lit(name))
     there = (value.getField("op") == op) & headers.contains(f'"{name}"')
-    return F.when(there, _unwrapped(found).getField("payload"))
+    return F.when(there, own_method(_unwrapped(found).getField("payload")))
 
 
 def _commit_ts(value: Column) -> Column:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import debezium_places, json_lines
 from engine.decode.debezium_places import CONNECTORS
+from engine.decode.methods import own_method
 from engine.decode.parsing import first_at, may_have_fields
 from engine.schema import control_kinds
 
@@ -65,13 +66,21 @@ def control_kind(value: Column, text: Column, key: Column, is_declared: Column) 
         F.when(code.isin(*OPS), _signal_kind(value, is_declared))
         .when((code == "m") & source.isNotNull(), control_kinds.MESSAGE)
         .when(no_op & is_ddl, control_kinds.DDL)
-        .when(nothing & is_boundary & _is_known(text, "event_count", BOUNDARY), json_lines.meaning(status, _BOUNDARIES))
         .when(
-            nothing & value.getField("aggregate_type").isNotNull() & _is_known(text, "additional_data", NOTIFICATION),
+            nothing & is_boundary & own_method(_is_known(text, "event_count", BOUNDARY)),
+            json_lines.meaning(status, _BOUNDARIES),
+        )
+        .when(
+            nothing
+            & value.getField("aggregate_type").isNotNull()
+            & own_method(_is_known(text, "additional_data", NOTIFICATION)),
             control_kinds.NOTIFICATION,
         )
-        .when(nothing & value.getField("ts_ms").isNotNull() & _is_heartbeat(text, key), control_kinds.HEARTBEAT)
-        .when(nothing & _is_null_message(text), control_kinds.NULL_MESSAGE)
+        .when(
+            nothing & value.getField("ts_ms").isNotNull() & own_method(_is_heartbeat(text, key)),
+            control_kinds.HEARTBEAT,
+        )
+        .when(nothing & own_method(_is_null_message(text)), control_kinds.NULL_MESSAGE)
     )
 
 
@@ -127,7 +136,7 @@ def _signal_kind(value: Column, is_declared: Column) -> Column:
     )
     is_ours = _is_usual(row) & ~F.coalesce(is_declared, F.lit(False)) | _is_marker(marker, row_id)
     is_signal = (F.size(F.json_object_keys(row)) == len(_USUAL)) & is_ours
-    return F.when(about, F.when(is_signal, marker))
+    return F.when(about, own_method(F.when(is_signal, marker)))
 
 
 def _signal_row(value: Column) -> Column:
@@ -137,14 +146,15 @@ def _signal_row(value: Column) -> Column:
 def _is_usual(row: Column) -> Column:
     """Whether the columns have the names that Debezium's documentation gives them; Oracle has them in upper case."""
     listed = F.array_join(F.sort_array(F.json_object_keys(row)), ",")
-    return listed.isin(",".join(_USUAL), ",".join(_USUAL).upper())
+    return own_method(listed.isin(",".join(_USUAL), ",".join(_USUAL).upper()))
 
 
 def _field(row: Column, name: str, place: int) -> Column:
     """A field by its usual name, otherwise by its place: Debezium itself asks for no names."""
     placed = F.concat(F.lit("$['"), F.get(F.json_object_keys(row), F.lit(place)), F.lit("']"))
     named = F.coalesce(*[F.get_json_object(row, f"$.{spelt}") for spelt in (name, name.upper())])
-    return F.when(_is_usual(row), named).otherwise(F.call_function("get_json_object", row, placed))
+    found = F.when(_is_usual(row), named).otherwise(F.call_function("get_json_object", row, placed))
+    return own_method(found)
 
 
 def _is_marker(kind: Column, row_id: Column) -> Column:
@@ -177,7 +187,7 @@ def reject_reason(value: Column, table: Column, position: Column, is_timeless: C
     before, after = value.getField("before"), value.getField("after")
     connector = debezium_places.connector(source)
     changes = source.isNotNull() | before.isNotNull() | after.isNotNull()
-    misplaced = debezium_places.misplaced(source, order)
+    misplaced = own_method(debezium_places.misplaced(source, order))
     return (
         F.when(code.isNull() & ~changes, "neither a change nor a control event of Debezium")
         .when(code.isNull(), "op is missing")

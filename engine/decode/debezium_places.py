@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from engine.decode import position
 from engine.decode.images import Declared
+from engine.decode.methods import own_method
 
 POSTGRESQL: Final = "postgresql"
 BINLOG_CONNECTORS: Final = ("mysql", "mariadb")
@@ -67,12 +68,12 @@ def place(source: Column, code: Column, order: str) -> Column:
     which, is_read = connector(source), code == "r"
     lsns = (source["commit_lsn"], source["change_lsn"])
     return (
-        F.when(which == POSTGRESQL, _postgresql(source, is_read))
+        F.when(which == POSTGRESQL, own_method(_postgresql(source, is_read)))
         .when(which.isin(*BINLOG_CONNECTORS), position.binlog(source["file"], source["pos"], source["row"]))
-        .when((which == ORACLE) & is_read, _oracle_read(source, order))
-        .when(which == ORACLE, _oracle(source, order))
-        .when((which == SQLSERVER) & is_read, position.sqlserver_read(source["commit_lsn"]))
-        .when(which == SQLSERVER, position.sqlserver(*lsns, source["event_serial_no"]))
+        .when((which == ORACLE) & is_read, own_method(_oracle_read(source, order)))
+        .when(which == ORACLE, own_method(_oracle(source, order)))
+        .when((which == SQLSERVER) & is_read, own_method(position.sqlserver_read(source["commit_lsn"])))
+        .when(which == SQLSERVER, own_method(position.sqlserver(*lsns, source["event_serial_no"])))
     )
 
 

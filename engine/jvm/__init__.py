@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CATALOG: Final = "siltstone_functions"
 """The catalog of Spark's that holds the functions; they are called by it."""
+OWN_METHOD: Final = "siltstone_own_method"
+"""A function of the session: it is an expression of siltstone's own, and those no catalog holds."""
 BETWEEN_WORDS: Final = "\x1f"
 """Stands between the words of a plan that a function is given, and in no text of JSON."""
 PROVIDER: Final = "siltstone.Functions"
@@ -59,6 +61,8 @@ def add_functions(spark: "SparkSession") -> None:
         )
     if spark.conf.get(f"spark.sql.catalog.{CATALOG}", None) is None:
         spark.conf.set(f"spark.sql.catalog.{CATALOG}", PROVIDER)
+    registry: Any = spark._jsparkSession.sessionState().functionRegistry()
+    jvm.siltstone.OwnMethod.addTo(registry, OWN_METHOD)
 
 
 def functions_jar(spark: "SparkSession") -> Path:

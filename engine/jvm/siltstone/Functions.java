@@ -24,6 +24,7 @@ public final class Functions implements FunctionCatalog {
     new NoJsonReason(),
     new BrokenReason(),
     new FirstAt(),
+    new HeaderValue(),
     new FirstField(null),
     new ObjectSize(),
     new MayHaveWord(),
