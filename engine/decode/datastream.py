@@ -30,8 +30,8 @@ from engine.decode import fractions, position, values
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.instants import plainly_written
 from engine.decode.json_lines import is_unread, no_json_reason, whole
+from engine.decode.methods import own_method
 from engine.decode.parsing import exact_line_of, line_of
-from engine.json_text import KEEP_NULLS, from_json
 from engine.jvm import CATALOG
 from engine.spec.model import SourceSpec
 
@@ -71,7 +71,9 @@ def _parsed(lines: DataFrame) -> DataFrame:
     parsed = read.select(
         "*",
         F.coalesce("_exact", line_of(F.col("text"), _LINE)).alias("_json"),
-        F.when(F.col("_exact").isNull() & F.col("row_schema_json").isNull(), _uncut(F.col("text"))).alias("_uncut"),
+        F.when(F.col("_exact").isNull() & F.col("row_schema_json").isNull(), own_method(_uncut(F.col("text")))).alias(
+            "_uncut"
+        ),
     )
     event, meta = F.col("_json")["_line"], F.col("_json")["_line"]["source_metadata"]
     told, read_at = _clock(event["source_timestamp"]), _clock(event["read_timestamp"])
@@ -90,7 +92,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
         .alias("_payload_problem"),
         meta.alias("_meta"),
         is_unread(F.col("_json")).alias("_broken"),
-        _source_kind(event, meta).alias("_kind"),
+        own_method(_source_kind(event, meta)).alias("_kind"),
         F.upper(F.trim(meta["change_type"])).alias("_change"),
         told.alias("_told_ts"),
         F.coalesce(told, read_at).alias("commit_ts"),
@@ -152,7 +154,7 @@ def _clock(text: Column) -> Column:
     others = F.when(text.rlike("^[0-9]+$"), values.moment(text.try_cast("bigint"), "millis")).otherwise(
         values.zoned_moment(text)
     )
-    return F.coalesce(F.timestamp_micros(plainly_written(text)), others)
+    return F.coalesce(F.timestamp_micros(plainly_written(text)), own_method(others))
 
 
 def _placed(parsed: DataFrame) -> DataFrame:
@@ -169,18 +171,18 @@ def _placed(parsed: DataFrame) -> DataFrame:
     streamed = (
         F.when(
             kind == MYSQL,
-            position.datastream_mysql(log_file, log_position, F.col("commit_ts"), half),
+            own_method(position.datastream_mysql(log_file, log_position, F.col("commit_ts"), half)),
         )
-        .when(kind == ORACLE, position.datastream_oracle(meta["scn"], meta["rs_id"], meta["ssn"], half))
-        .when(kind == POSTGRESQL, position.datastream_postgresql(moment, meta["lsn"], half))
+        .when(kind == ORACLE, own_method(position.datastream_oracle(meta["scn"], meta["rs_id"], meta["ssn"], half)))
+        .when(kind == POSTGRESQL, own_method(position.datastream_postgresql(moment, meta["lsn"], half)))
         .when(
             kind == SQLSERVER,
-            position.datastream_sqlserver(moment, meta["lsn"], meta["physical_location"], half),
+            own_method(position.datastream_sqlserver(moment, meta["lsn"], meta["physical_location"], half)),
         )
     )
     is_read = nowhere & (F.coalesce("_change", F.lit("READ")).isin("INSERT", "READ", "")) & ~_is_deleted(meta)
     seen = F.when(kind == ORACLE, position.datastream_oracle_read(meta["scn"]))
-    return parsed.select("*", is_read.alias("_is_read"), nowhere.alias("_nowhere")).select(
+    return parsed.select("*", own_method(is_read).alias("_is_read"), own_method(nowhere).alias("_nowhere")).select(
         "*", F.when(F.col("_is_read"), seen).when(~F.col("_nowhere"), streamed).alias("position")
     )
 
@@ -212,13 +214,8 @@ def _blank(text: Column) -> Column:
 
 
 def _keyed(placed: DataFrame) -> DataFrame:
-    """The names of the key columns. Most often they are spelled as the payload's fields are; those are named, once for
-    all who ask, where they are not."""
-    plainly = F.call_function(f"{CATALOG}.nulls_of_names", F.col("_meta")["primary_keys"], F.col("_payload"))
-    named = placed.select("*", plainly.alias("_named"))
-    fields = F.when(F.col("_named").isNull(), F.json_object_keys("_payload"))
-    told = named.select("*", fields.alias("_fields"))
-    return told.select("*", F.coalesce("_named", _key(F.col("_fields"), F.col("_meta"))).alias("key_json"))
+    """The names of the key columns."""
+    return placed.select("*", _key(F.col("_meta")).alias("key_json"))
 
 
 def _completed(placed: DataFrame) -> DataFrame:
@@ -227,7 +224,7 @@ def _completed(placed: DataFrame) -> DataFrame:
     owner = F.when(kind == MYSQL, meta["database"]).otherwise(meta["schema"])
     table = F.when(~_blank(meta["table"]), F.concat_ws(".", owner, meta["table"]))
     op = _op()
-    reason = F.when(F.col("_broken"), _broken_reason(F.col("text"))).otherwise(_reject_reason(op))
+    reason = F.when(F.col("_broken"), _broken_reason(F.col("text"))).otherwise(own_method(_reject_reason(op)))
     payload, is_delete = F.col("_payload"), op == names.OP_DELETE
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).otherwise(CHANGE),
@@ -267,26 +264,11 @@ def _op() -> Column:
     )
 
 
-def _key(found: Column, meta: Column) -> Column:
+def _key(meta: Column) -> Column:
     """The names of the key columns, as the payload spells them; an Oracle table without a key has the row's id."""
-    listed = F.coalesce(_names(meta["primary_keys"]), _names(meta["replication_index"]))
-    fields = F.coalesce(found, F.array().cast("array<string>"))
-
-    def spelt(name: Column) -> Column:
-        same = F.filter(fields, lambda field: F.lower(field) == F.lower(name))
-        return F.when(F.array_contains(fields, name), name).otherwise(F.coalesce(F.get(same, F.lit(0)), name))
-
-    nothing = F.lit(None).cast("string")
-    entries = F.transform(listed, lambda name: F.struct(spelt(name).alias("key"), nothing.alias("value")))
-    named = F.to_json(F.map_from_entries(F.array_distinct(entries)), KEEP_NULLS)
+    named = F.call_function(f"{CATALOG}.key_names", meta["primary_keys"], meta["replication_index"], F.col("_payload"))
     row_id = F.to_json(F.struct(meta["row_id"].alias(_ROW_ID)))
     return F.coalesce(named, F.when((F.col("_kind") == ORACLE) & ~_blank(meta["row_id"]), row_id))
-
-
-def _names(listed: Column) -> Column:
-    """The names in the JSON text of a list; null where there are none."""
-    found = F.array_compact(from_json(listed, "array<string>"))
-    return F.when(F.size(found) > 0, found)
 
 
 def _reject_reason(op: Column) -> Column:

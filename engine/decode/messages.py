@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.decode.json_lines import broken_reason, is_malformed
+from engine.decode.methods import own_method
 from engine.decode.parsing import line_of
 from engine.inputs.lines import BLANKS
 from engine.jvm import CATALOG
@@ -43,7 +44,7 @@ def messages(lines: DataFrame) -> DataFrame:
     parsed = plainly.select(
         "*",
         is_json.alias("_is_json"),
-        line_of(F.when(is_json, F.col("text")), _FIELDS).alias("_json"),
+        own_method(line_of(F.when(is_json, F.col("text")), _FIELDS)).alias("_json"),
     )
     line = F.col("_json._line")
     trimmed = F.trim("text", F.lit(BLANKS))
@@ -60,7 +61,7 @@ def messages(lines: DataFrame) -> DataFrame:
     )
     plain = F.coalesce("_bytes", F.call_function(BASE64_BYTES, F.col("_value")))
     read = texts.select("*", plain.alias("_plain"), _binary("_key").alias("key"))
-    value = F.coalesce("_plain", F.try_to_binary("_value", F.lit("base64")))
+    value = F.coalesce("_plain", own_method(F.try_to_binary("_value", F.lit("base64"))))
     binary = read.select("*", value.alias("value"))
     told = F.col("_line")
     is_nothing = F.col("_bytes").isNull() & F.col("_value").isNull()
@@ -72,13 +73,13 @@ def messages(lines: DataFrame) -> DataFrame:
         told["offset"].alias("offset"),
         told["headers"].alias("headers"),
         is_empty.alias("is_empty"),
-        _problem(is_empty).alias("problem"),
+        own_method(_problem(is_empty)).alias("problem"),
     )
 
 
 def _binary(text: str) -> Column:
     """The bytes of base64; null where it is none. Of plain base64 they are found sooner."""
-    return F.coalesce(F.call_function(BASE64_BYTES, F.col(text)), F.try_to_binary(text, F.lit("base64")))
+    return F.coalesce(F.call_function(BASE64_BYTES, F.col(text)), own_method(F.try_to_binary(text, F.lit("base64"))))
 
 
 def _chosen(line: Column, name: str) -> Column:

@@ -24,6 +24,7 @@ from engine.decode.conversion import NO_FRACTION, unit_of
 from engine.decode.envelope import CHANGE, ENVELOPE_SCHEMA, REJECT
 from engine.decode.instants import plainly_written
 from engine.decode.json_lines import NOT_TEXT, is_unread, no_json_reason
+from engine.decode.methods import own_method
 from engine.decode.natural import binary_encoding
 from engine.decode.numbers import plain_number
 from engine.decode.parsing import line_of, struct_of, uncut_line_of
@@ -73,13 +74,13 @@ def _again(row: Column, text: Column, looked_at: Sequence[str]) -> Column:
     JSON reader makes doubles of what it hands on as text."""
     some = outcome.some(fractions.is_fraction(row[name]) for name in looked_at)
     cut = F.when(some, F.when(fractions.may_be_cut(text, looked_at), text))
-    return struct_of(fractions.in_quotes(cut, looked_at), _texts(looked_at))
+    return own_method(struct_of(fractions.in_quotes(cut, looked_at), _texts(looked_at)))
 
 
 def _mended(row: Column, again: Column, looked_at: Sequence[str]) -> Column:
     """The row as the JSON reader gives it, but for numbers that it has cut: those as they stand. Null where none is."""
     exact = [F.when(fractions.is_cut(again[n]), again[n]).otherwise(row[n]).alias(n) for n in looked_at]
-    return F.when(again.isNotNull(), F.struct(*exact))
+    return F.when(again.isNotNull(), own_method(F.struct(*exact)))
 
 
 def _texts(columns: Iterable[str]) -> T.StructType:
@@ -104,9 +105,9 @@ def _ordered(parsed: DataFrame, rows: RowsSpec, source: SourceSpec) -> DataFrame
     segments = [_segment(row[name], kind, i, digits.get(name)).alias(f"_segment_{i}") for i, (name, kind) in sequence]
     does, looked = F.lit(names.OP_UPDATE), _looked(row, rows, zone)
     if rows.delete_when is not None:
-        does = F.when(holds(rows.delete_when, looked), names.OP_DELETE).otherwise(does)
+        does = F.when(own_method(holds(rows.delete_when, looked)), names.OP_DELETE).otherwise(does)
     if rows.truncate_when is not None:
-        does = F.when(holds(rows.truncate_when, looked), names.OP_TRUNCATE).otherwise(does)
+        does = F.when(own_method(holds(rows.truncate_when, looked)), names.OP_TRUNCATE).otherwise(does)
     return timed.select("*", *segments, does.alias("op"), _time(rows).alias("commit_ts"))
 
 
@@ -128,7 +129,7 @@ def _completed(ordered: DataFrame, rows: RowsSpec) -> DataFrame:
     text, row = F.col("text"), F.col("_row")
     problems = [_problem(row[name], name, kind, i) for i, (name, kind) in enumerate(rows.sequence_by)]
     untimed = F.when(F.col("commit_ts").isNull(), _untimed(rows))
-    broken = F.when(F.col("_broken"), _broken_reason(text))
+    broken = F.when(F.col("_broken"), own_method(_broken_reason(text)))
     reason = F.coalesce(F.col("_problem"), broken, *problems, untimed)
     place = position.rows([F.col(f"_segment_{i}") for i in range(len(rows.sequence_by))], _tie(rows))
     is_delete = F.col("op") == names.OP_DELETE
@@ -163,10 +164,11 @@ def _tie(rows: RowsSpec) -> Column | None:
 
 def _instant(text: Column, zone: str) -> Column:
     """A date, or a date and time; without a zone of its own it is in the source's."""
-    told, usual = F.when(text.rlike(TIME), text.try_cast("timestamp")), F.timestamp_micros(plainly_written(text))
+    told = own_method(F.when(text.rlike(TIME), text.try_cast("timestamp")))
+    usual = F.timestamp_micros(plainly_written(text))
     if zone in ("UTC", "Z"):
         return F.coalesce(usual, told)
-    others = F.when(says_zone(text), told).otherwise(F.to_utc_timestamp(told, zone))
+    others = own_method(F.when(says_zone(text), told).otherwise(F.to_utc_timestamp(told, zone)))
     return F.when(text.endswith("Z"), F.coalesce(usual, others)).otherwise(others)
 
 
@@ -192,11 +194,11 @@ def _bytes(text: Column, name: str, kind: SequenceKind, source: SourceSpec) -> C
     if kind not in ("any", "bytes"):
         return F.lit(None).cast("binary")
     base64 = F.try_to_binary(text, F.lit("base64"))
-    told = F.when(says_bytes(F.col("row_schema_json"), name), base64)
+    told = own_method(F.when(says_bytes(F.col("row_schema_json"), name), base64))
     if kind == "any":
         return told
     by_spec = {"hex": F.try_to_binary(text, F.lit("hex")), "base64_url": base64_url(text)}
-    return F.coalesce(told, by_spec.get(binary_encoding(source).kind, base64))
+    return F.coalesce(told, own_method(by_spec.get(binary_encoding(source).kind, base64)))
 
 
 def _has_parts(text: Column) -> Column:
@@ -213,7 +215,7 @@ def _segment(text: Column, kind: SequenceKind, index: int, digits: int | None) -
     as_text, as_bytes = position.text_segment(text), position.bytes_segment(F.col(f"_bytes_{index}"))
     by_kind = {"number": as_number, "time": as_time, "text": as_text, "bytes": as_bytes}
     as_it_looks = F.coalesce(as_bytes, as_number, as_time, F.when(~_has_parts(text), as_text))
-    return by_kind.get(kind, as_it_looks)
+    return own_method(by_kind.get(kind, as_it_looks))
 
 
 def _time_segment(text: Column, instant: Column, digits: int | None) -> Column:
@@ -261,7 +263,7 @@ def _counted(number: Column, unit: str) -> Column:
     last, first = F.lit(_LAST_MICROS), F.lit(_FIRST_MICROS)
     beyond = F.when(number.startswith("-"), first).otherwise(last)
     bounded = F.greatest(F.least(F.floor(micros), last), first).cast("bigint")
-    return F.when(number.isNotNull(), F.timestamp_micros(F.coalesce(bounded, beyond)))
+    return own_method(F.when(number.isNotNull(), F.timestamp_micros(F.coalesce(bounded, beyond))))
 
 
 def _problem(text: Column, name: str, kind: SequenceKind, index: int) -> Column:

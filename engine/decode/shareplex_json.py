@@ -21,6 +21,7 @@ from engine.decode.envelope import ANNOUNCED, ANNOUNCED_TYPE, CHANGE, CONTROL, E
 from engine.decode.images import Declared, declared_keys, in_halves, laid_over
 from engine.decode.instants import micros
 from engine.decode.json_lines import is_malformed
+from engine.decode.methods import own_method
 from engine.decode.outcome import some
 from engine.decode.parsing import first_at, first_field, may_have_word, quoted_line_of, struct_of
 from engine.spec.model import SourceSpec
@@ -169,7 +170,7 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     return seated.select(
         "*",
         F.when(F.col("_broken"), shareplex_kinds.broken_reason(F.col("text")))
-        .when(F.col("control_kind").isNull(), reason)
+        .when(F.col("control_kind").isNull(), own_method(reason))
         .alias("reason"),
     )
 
@@ -233,7 +234,7 @@ def _completed(halves: DataFrame) -> DataFrame:
             (made[name] if name in made else F.col(name) if name in there else F.lit(None).cast("string")).alias(name)
             for name in ENVELOPE_COLUMNS
         ],
-        F.when(is_change, _announced(meta)).alias(ANNOUNCED),
+        F.when(is_change, own_method(_announced(meta))).alias(ANNOUNCED),
     )
 
 

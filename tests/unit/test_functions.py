@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from engine import jvm
 from engine.inputs.lines import APART
 from engine.jvm import CATALOG, add_functions, functions_jar, jar_name
+from tests.generating import GENERATING, settings
 
 
 def numbers(spark: SparkSession) -> list[int]:
@@ -29,19 +30,12 @@ def test_every_session_and_thread_knows_the_functions(spark: SparkSession) -> No
 
 
 def test_what_stands_apart_begins_another_stage(spark: SparkSession) -> None:
-    generating = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
-    usual = {name: str(spark.conf.get(name)) for name in generating}
-    try:
-        for name, value in generating.items():
-            spark.conf.set(name, value)
+    with settings(spark, GENERATING):
         given = spark.range(3).select(F.when(F.col("id") > 0, F.col("id")).alias("number"))
         told = given.select(F.call_function(APART, "number").alias("number"))
         assert [row["number"] for row in told.where("number is null or number < 2").collect()] == [None, 1]
         plans = [str(rows._jdf.queryExecution().executedPlan()) for rows in (given, told)]
-        assert [plan.startswith("*(1) Project") for plan in plans] == [True, False]
-    finally:
-        for name, value in usual.items():
-            spark.conf.set(name, value)
+    assert [plan.startswith("*(1) Project") for plan in plans] == [True, False]
 
 
 def test_the_jar_is_compiled_once_and_again_where_it_is_damaged(

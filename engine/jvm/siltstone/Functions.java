@@ -29,7 +29,7 @@ public final class Functions implements FunctionCatalog {
     new ObjectSize(),
     new MayHaveWord(),
     new AreObjects(),
-    new NullsOfNames(),
+    new KeyNames(),
     new LaidOver(),
     new Joined(),
     new CanalMessage(null, null),

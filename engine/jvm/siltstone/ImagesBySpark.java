@@ -22,9 +22,13 @@ final class ImagesBySpark {
   private static final MapType MAP = DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType);
 
   private final JsonToStructsEvaluator reader = FromJson.reader(MAP, "");
-  private final StructsToJsonEvaluator writer =
-      new StructsToJsonEvaluator(
-          Map$.MODULE$.empty(), MAP, Option.apply(SQLConf.get().sessionLocalTimeZone()));
+  private final StructsToJsonEvaluator writer = writer();
+
+  /** Spark's writer of a map of texts as an object. */
+  static StructsToJsonEvaluator writer() {
+    return new StructsToJsonEvaluator(
+        Map$.MODULE$.empty(), MAP, Option.apply(SQLConf.get().sessionLocalTimeZone()));
+  }
 
   /** The fields of both, the second one's where both have one; null where one is no object. */
   UTF8String overlaid(UTF8String under, UTF8String over) {
