@@ -31,16 +31,15 @@ _READ: Final[dict[EncodingKind, T.DataType]] = {
     "millis": T.LongType(), "micros": T.LongType(), "nanos": T.LongType(),
     "time_millis": T.LongType(), "time_micros": T.LongType(), "time_nanos": T.LongType(),
 }  # fmt: skip
-_CALENDAR: Final = frozenset(
+CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "instant", "zoned_text", "local_text", "written_moment"}
 )
+DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
 _COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
 NO_FRACTION: Final = r"\.0+$"
 """How a whole number ends where its writer only knows fractions: of a column with nulls, pandas writes 10 as 10.0."""
 _WHOLE: Final = T.DecimalType(values.DECIMAL_DIGITS, 0)
 _FAMILIES: Final = ((T.NumericType, T.BooleanType), (T.DateType, T.TimestampType, T.TimestampNTZType), (T.BinaryType,))
-_COUNTING: Final = frozenset({"days", "millis", "micros", "nanos", "moment", "instant"})
-_DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +155,13 @@ def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circums
         return _marked(value, kind)
     if encoding.kind.startswith("written"):
         return _written(value, encoding, kind, given)
-    if encoding.kind in _DECIMALS:
+    if encoding.kind in DECIMALS:
         return _decimal(value, encoding, kind)
     if encoding.kind.startswith("time"):
         return _as(_time(value, encoding, given), kind, T.StringType)
     if isinstance(kind, T.StringType) and encoding.kind not in ("any_text", "bits"):
         return value
-    if encoding.kind in _CALENDAR:
+    if encoding.kind in CALENDAR:
         return _calendar(value, encoding, kind, given)
     return _plain(value, encoding, kind)
 
@@ -350,52 +349,3 @@ def _array(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstan
 
 def _nulls(array: Column) -> Column:
     return F.size(F.filter(array, lambda item: item.isNull()))
-
-
-# --- what does not fit ----------------------------------------------------------------------------------------------
-
-
-def unkept(text: Column, column: ColumnShape) -> Column:
-    """Whether a text that does not fit is a value of the source that no stored type can hold: rescued, not rejected.
-
-    Infinity, years before 1 or after 9999, numbers of more digits than a decimal has. A number that a wider column
-    would hold is rejected: the spec can be mended.
-    """
-    if not isinstance(column.value_type, T.DecimalType):
-        return beyond_calendar(text, column)
-    widest = T.DecimalType(values.DECIMAL_DIGITS, column.value_type.scale)
-    encodings = dict.fromkeys(encoding for _, encoding in column.encodings if encoding.kind in _DECIMALS)
-    too_long = [F.coalesce(_too_long(text, encoding, widest), F.lit(False)) for encoding in encodings]
-    return F.greatest(F.lit(False), F.lit(False), *too_long)
-
-
-def beyond_calendar(text: Column, column: ColumnShape) -> Column:
-    """Whether a text that does not fit is a date or time, but none of the years 1 to 9999."""
-    kinds = {encoding.kind for _, encoding in column.encodings} & _CALENDAR
-    if not kinds:
-        return F.lit(False)
-    written = text.rlike(values.OUT_OF_CALENDAR)
-    return written | text.rlike(values.A_COUNT) if kinds & _COUNTING else written
-
-
-def _too_long(text: Column, encoding: Encoding, widest: T.DecimalType) -> Column:
-    """A number, but not one of the widest decimals, nor of those with more places."""
-    scale = F.lit(encoding.size or 0)
-    if encoding.kind in ("decimal_text", "decimal_number"):
-        exact = F.nullif(F.regexp_extract(text, values.NUMBER, 1), F.lit(""))
-    else:
-        fixed = values.decimal_digits(F.hex(F.try_to_binary(text, F.lit("base64"))), scale)
-        exact = fixed if encoding.kind == "decimal_base64" else values.variable_scale_digits(text)
-        if encoding.kind == "decimal_either":
-            exact = F.when(text.startswith("{"), exact).otherwise(fixed)
-
-    def is_long(digits: Column) -> Column:
-        unfit = digits.isNotNull() & values.decimal_text(digits, widest).isNull()
-        return unfit & values.let(values.extent(digits), is_wide)
-
-    def is_wide(extent: Column) -> Column:
-        whole, places = extent["before"], extent["behind"]
-        too_many = (whole > values.DECIMAL_DIGITS - widest.scale) | (whole + places > values.DECIMAL_DIGITS)
-        return F.coalesce(too_many, F.lit(True))
-
-    return values.let(exact, is_long)

@@ -15,13 +15,11 @@ from engine.decode import fractions, outcome
 from engine.decode.conversion import (
     Circumstances,
     as_text,
-    beyond_calendar,
     convert,
     counts,
     loosened,
     prepared,
     read_type,
-    unkept,
 )
 from engine.decode.cut import can_be_cut, is_cut
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
@@ -30,6 +28,7 @@ from engine.decode.reading import exact_texts, from_texts, reading
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.steps import Of, Step, by_projections, within
 from engine.decode.unavailable import can_be_unavailable, is_unavailable
+from engine.decode.unkept import beyond_calendar, unkept
 from engine.decode.values import in_struct, let
 from engine.schema.change import change_fields
 from engine.spec.model import TableSpec
