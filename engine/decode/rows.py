@@ -22,6 +22,7 @@ from engine.decode.conversion import (
     read_type,
 )
 from engine.decode.cut import can_be_cut, is_cut
+from engine.decode.methods import interpreted, own_method
 from engine.decode.outcome import FATES, UNAVAILABLE, UNFIT, UNKEPT
 from engine.decode.plain import is_ever_plain, plain_row, row_and_fields
 from engine.decode.reading import exact_texts, from_texts, reading
@@ -88,7 +89,7 @@ def _mostly_plain(images: DataFrame, shape: TableShape, steps: Sequence[Step]) -
     """
     row, before = F.col("_look")["row"], F.col("_look_before")["row"]
     is_plain = _is_plain(shape)
-    others = within(steps, lambda of: in_struct(_decided(of, shape)))
+    others = interpreted(images, within(steps, lambda of: in_struct(_decided(of, shape))))
     looked = images.select(
         "_envelope",
         "op",
@@ -132,9 +133,9 @@ def _plainly_decided(shape: TableShape) -> dict[str, Column]:
     return {
         "key": in_struct({column.name: F.col("_stored")[column.name] for column in shape.key_columns}),
         "row": F.col("_stored"),
-        "present": outcome.present(plain, shape),
+        "present": own_method(outcome.present(plain, shape)),
         "before": outcome.before(plain, shape),
-        "content_hash": outcome.content_hash(plain, shape),
+        "content_hash": own_method(outcome.content_hash(plain, shape)),
     }
 
 

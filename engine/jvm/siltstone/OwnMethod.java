@@ -91,7 +91,7 @@ public final class OwnMethod extends UnaryExpression implements Serializable {
     return code.toString();
   }
 
-  private static CodeBlock block(String code) {
+  static CodeBlock block(String code) {
     return new CodeBlock(Nil$.MODULE$.$colon$colon(code), Nil$.MODULE$);
   }
 

@@ -1,4 +1,5 @@
-"""Columns that are computed in a method of their own are what they are without one, whatever stands around them."""
+"""Columns that are computed in a method of their own, or interpreted, are what they are without, whatever stands around
+them."""
 
 import random
 
@@ -6,7 +7,7 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.methods import own_method
+from engine.decode.methods import interpreted, own_method
 from engine.frames import local_frame
 from engine.run.effort import LIGHT
 from tests.generating import GENERATING, settings, stages_of
@@ -115,3 +116,64 @@ def test_what_takes_too_many_columns_stays_where_it_is(spark: SparkSession) -> N
         found = [row[0] for row in wide.select(F.length(total)).collect()]
     expected = [len("".join(str(one + at) for at in range(130))) for one in range(3)]
     assert found == expected
+
+
+def interpreting(frame: DataFrame, seed: int, hidden: bool) -> DataFrame:
+    """Columns of columns, each second one interpreted for some of the rows, two projections one on the other."""
+    tree, kinds = Drawn(seed, own=False), [*TYPES, *SHAPES]
+    for _ in range(2):
+        made = []
+        for at, kind in enumerate(kinds):
+            column = tree.column(kind, 2)
+            told = interpreted(frame, column) if hidden and at % 2 else column
+            made.append(F.when(F.col("n") % 3 != 0, told).otherwise(F.col(f"c{at}")).alias(f"c{at}"))
+        frame = frame.select("n", *made)
+    shown = [F.to_json(F.struct(F.col(f"c{at}").alias("v"))).alias(f"c{at}") for at in range(len(kinds)) if at != 5]
+    return frame.select("n", F.hex("c5").alias("c5"), *shown)
+
+
+@pytest.mark.parametrize("seed", [*range(6), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60)]])
+def test_what_is_interpreted_is_what_it_is_without(spark: SparkSession, given: DataFrame, seed: int) -> None:
+    with settings(spark, dict(LIGHT)):
+        expected = sorted(map(str, interpreting(given, seed, hidden=False).collect()))
+        assert sorted(map(str, interpreting(given, seed, hidden=True).collect())) == expected
+    with settings(spark, GENERATING):
+        assert sorted(map(str, interpreting(given, seed, hidden=True).collect())) == expected
+
+
+def test_an_interpreted_column_is_no_part_of_plan_or_code(spark: SparkSession, given: DataFrame) -> None:
+    long_one = F.concat(*[F.regexp_extract("c0", f"({sign})", 1) for sign in "abcdefgh" * 20])
+    found = given.select("n", F.when(F.col("n") > 30, interpreted(given, long_one)).alias("long"))
+    size, code = stages_of(spark, found)
+    bare, _ = stages_of(spark, given.select("n", F.when(F.col("n") > 30, long_one).alias("long")))
+    assert size < bare / 4
+    assert "interpreted" in code
+    assert "regexp_extract" not in str(found._jdf.queryExecution().optimizedPlan())
+
+
+def test_an_interpreted_column_knows_functions_that_are_rewritten_and_those_of_lambdas(
+    spark: SparkSession, given: DataFrame
+) -> None:
+    column = F.concat_ws(
+        "|",
+        F.when(F.length("c0").between(1, 3), "short"),  # what is between stands for one that is computed once
+        F.array_join(F.transform("c10", lambda one: F.coalesce(F.nullif(one, F.lit("7")), F.lit("-"))), ","),
+        F.get_json_object(F.to_json(F.struct("c0", "c1")), "$.c1"),
+        F.col("c9")["a"],
+    )
+    pair = given.select("n", column.alias("plain"), interpreted(given, column).alias("told"))
+    assert pair.where(~F.col("plain").eqNullSafe(F.col("told"))).count() == 0
+    joined = pair.alias("l").join(pair.alias("r"), "n").select(F.col("l.told"), F.col("r.told").alias("other"))
+    assert joined.where(~F.col("told").eqNullSafe(F.col("other"))).count() == 0
+    assert pair.where(F.col("told").contains("short")).count() > 0
+
+
+def test_an_interpreted_column_that_fails_does_so_where_it_is_asked(spark: SparkSession, given: DataFrame) -> None:
+    failing = given.select("n", F.when(F.col("n") > 99, interpreted(given, F.raise_error(F.lit("asked")))).alias("v"))
+    assert failing.where(F.col("v").isNull()).count() == 40
+    with settings(spark, {"spark.sql.ansi.enabled": "true"}):
+        strict = given.select(F.when(F.col("n") >= 0, interpreted(given, F.lit("x").cast("int"))).alias("v"))
+        with pytest.raises(Exception, match="CAST_INVALID_INPUT"):
+            strict.collect()
+        never = given.select(F.when(F.col("n") > 99, interpreted(given, F.lit("x").cast("int"))).alias("v"))
+        assert never.where(F.col("v").isNull()).count() == 40
