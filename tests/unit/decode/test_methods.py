@@ -71,6 +71,13 @@ class Drawn:
         return F.concat(part, self.column("string", depth)) if self.draw.random() < 0.5 else F.upper(part)
 
 
+def shown(frame: DataFrame) -> DataFrame:
+    """The columns as texts, whatever their types."""
+    places = [at for at, kind in enumerate((*TYPES, *SHAPES)) if kind != "binary"]
+    texts = [F.to_json(F.struct(F.col(f"c{at}").alias("v"))).alias(f"c{at}") for at in places]
+    return frame.select("n", F.hex("c5").alias("c5"), *texts)
+
+
 def drawn(frame: DataFrame, seed: int, own: bool) -> DataFrame:
     """Columns of columns, three projections one on the other, between them a filter or an explosion."""
     tree, kinds = Drawn(seed, own), [*TYPES, *SHAPES]
@@ -82,8 +89,7 @@ def drawn(frame: DataFrame, seed: int, own: bool) -> DataFrame:
         elif level == 1:
             frame = frame.select("*", F.explode(F.array(tree.column("string", 1), F.lit("x"))).alias("more"))
             frame = frame.withColumn("c0", F.concat_ws("-", "c0", "more")).drop("more")
-    shown = [F.to_json(F.struct(F.col(f"c{at}").alias("v"))).alias(f"c{at}") for at in range(len(kinds)) if at != 5]
-    return frame.select("n", F.hex("c5").alias("c5"), *shown)
+    return shown(frame)
 
 
 @pytest.mark.parametrize("seed", [*range(6), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 120)]])
@@ -128,8 +134,7 @@ def interpreting(frame: DataFrame, seed: int, hidden: bool) -> DataFrame:
             told = interpreted(frame, column) if hidden and at % 2 else column
             made.append(F.when(F.col("n") % 3 != 0, told).otherwise(F.col(f"c{at}")).alias(f"c{at}"))
         frame = frame.select("n", *made)
-    shown = [F.to_json(F.struct(F.col(f"c{at}").alias("v"))).alias(f"c{at}") for at in range(len(kinds)) if at != 5]
-    return frame.select("n", F.hex("c5").alias("c5"), *shown)
+    return shown(frame)
 
 
 @pytest.mark.parametrize("seed", [*range(6), *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 60)]])
