@@ -19,6 +19,7 @@ from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, declared_keys
+from engine.decode.methods import held
 from engine.decode.parsing import CORRUPT, first_at
 from engine.decode.records import WRITE_JSON
 from engine.json_text import options_text
@@ -85,7 +86,7 @@ def _contents(lines: DataFrame) -> DataFrame:
     """
     gap = F.col("after_gap") if "after_gap" in lines.columns else F.lit(False).alias("after_gap")
     found = F.col("_found")
-    return lines.select("file", "line", gap, _of_line(CANAL_CONTENT).alias("_found")).select(
+    return lines.select("file", "line", gap, held(_of_line(CANAL_CONTENT)).alias("_found")).select(
         "file",
         "line",
         "after_gap",

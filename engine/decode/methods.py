@@ -21,6 +21,13 @@ def own_method(column: Column) -> Column:
     return F.call_function(OWN_METHOD, column)
 
 
+def held(column: Column) -> Column:
+    """The same, of which no filter is pushed below the projection where it stands: what it is made of would be made for
+    the filter, and once more for what is behind it. A filter does not pass an expression that is not deterministic.
+    """
+    return F.when(F.monotonically_increasing_id() >= 0, column)
+
+
 def interpreted(frame: DataFrame, column: Column) -> Column:
     """The same, as a column of this frame alone, that Spark's planner knows nothing of but which columns it takes: no
     rule goes through it, and no code is made for it. For what is large, and few rows need.

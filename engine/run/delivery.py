@@ -199,7 +199,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     lines, counted = read_beside(spark, delivery.source, delivery.files, wanted, catalog)
     # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
     records = envelopes(lines, delivery.source, delivery.declared)
-    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False))
+    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.withdraws else F.lit(False)
     records = records.where(after(union) | is_again) if whole else records
     # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
     # become others while its rows are taken.

@@ -14,6 +14,7 @@ from pyspark.storagelevel import StorageLevel
 from engine import names
 from engine.decode import CHANGE, REJECT, decode_rows, discover, key_changes
 from engine.decode.keyless import keyless_changes, refuse_new_columns
+from engine.decode.methods import held
 from engine.decode.shape import TableShape
 from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SpecError
@@ -260,9 +261,9 @@ def hold_filters(decoded: DataFrame) -> DataFrame:
     """Keep the optimizer from pushing a filter on `reason` below the decoding.
 
     `reason` stands on several levels of expressions over every column; pushed down, it is written out in full, and
-    planning takes minutes. A filter does not pass an expression that is not deterministic.
+    planning takes minutes.
     """
-    return decoded.withColumn("reason", F.when(F.monotonically_increasing_id() >= 0, F.col("reason")))
+    return decoded.withColumn("reason", held(F.col("reason")))
 
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:

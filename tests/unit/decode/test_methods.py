@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.methods import interpreted, own_method
+from engine.decode.methods import held, interpreted, own_method
 from engine.frames import local_frame
 from engine.run.effort import LIGHT
 from tests.generating import GENERATING, settings, stages_of
@@ -182,3 +182,15 @@ def test_an_interpreted_column_that_fails_does_so_where_it_is_asked(spark: Spark
             strict.collect()
         never = given.select(F.when(F.col("n") > 99, interpreted(given, F.lit("x").cast("int"))).alias("v"))
         assert never.where(F.col("v").isNull()).count() == 40
+
+
+def test_no_filter_is_pushed_below_what_is_held(spark: SparkSession, given: DataFrame) -> None:
+    def told(made: Column) -> DataFrame:
+        return given.select("n", made.alias("d")).where(F.col("d").isNotNull()).select("n", F.upper("d"))
+
+    def times(frame: DataFrame) -> int:
+        return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("soundex(")
+
+    made = F.soundex("c0")
+    assert (times(told(held(made))), times(told(made))) == (1, 2)
+    assert told(held(made)).collect() == told(made).collect()
