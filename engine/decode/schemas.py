@@ -6,8 +6,9 @@ Every form is JSON text of its own shape, so that one reading tells them apart.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from engine.decode import carried, connect, dts_types, mysql_types, spanner_types
 from engine.decode.connect import Typed
@@ -15,7 +16,7 @@ from engine.decode.connect import Typed
 TOLD_BY_VALUES: Final = '{"dts":'
 """How schemas begin of which one hash has several: what their values say differs, and all of it counts."""
 
-
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MISSHAPEN: Final = (AttributeError, LookupError, TypeError, ValueError, RecursionError)
 """What reading values of another shape than a format's ends in: events come from outside, and can hold anything."""
 
@@ -29,7 +30,7 @@ def row_columns(schema_json: str, schemas: Collection[str] = ()) -> dict[str, Ty
         found = _row_columns(schema_json, schemas)
     except MISSHAPEN:
         return {}
-    return found if all(isinstance(name, str) for name in found) else {}
+    return found if all(map(_is_name, found)) else {}
 
 
 def _row_columns(schema_json: str, schemas: Collection[str]) -> dict[str, Typed]:
@@ -51,7 +52,12 @@ def key_columns(schema_json: str) -> tuple[str, ...]:
         found = _key_columns(schema_json)
     except MISSHAPEN:
         return ()
-    return found if all(isinstance(name, str) for name in found) else ()
+    return found if all(map(_is_name, found)) else ()
+
+
+def _is_name(name: Any) -> bool:
+    """Whether it is a text, and not one that only JSON can write: with half of a pair of surrogates in it."""
+    return isinstance(name, str) and not _SURROGATE.search(name)
 
 
 def _key_columns(schema_json: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """How long decoding takes, against what Spark's own reader takes for the same lines.
 
-    python -m tests.bench.decode [--events 50000] [--times 3] [--only canal,spanner] [--json FILE]
+    python -m tests.bench.decode [--events 200000] [--times 3] [--only canal,spanner] [--json FILE]
         [--conf spark.sql.codegen.hugeMethodLimit=8000]
 
 For JSON the measure is `from_json` with the whole schema of the lines, typed; for Avro files Spark's reader. Each
@@ -161,7 +161,7 @@ def without_schemas(kind: T.StructType) -> T.StructType:
 def main() -> None:
     """Command line: see the module's docstring."""
     parser = argparse.ArgumentParser(description="Measures decoding against Spark's own readers.")
-    parser.add_argument("--events", type=int, default=50_000)
+    parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--only", help="formats whose names contain one of these")
     parser.add_argument("--json", type=Path)

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from engine.decode import decode_rows, discover
 from engine.errors import SchemaEvolutionError, SiltstoneError
+from engine.inputs.lines import BLANKS
 from engine.recognise import SchemaPlace, find_tables, looks_like, written_specs
 from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
@@ -44,7 +45,7 @@ def hostile(teller: Teller, folder: Path, seed: int = SEED, many: int = MANY) ->
     place = folder / THINGS.name if isinstance(teller, Rows) else folder
     place.mkdir(parents=True, exist_ok=True)
     (place / "events.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-    return [line for line in lines if line.strip(b" ")]
+    return [line for line in lines if line.strip(BLANKS.encode())]
 
 
 def told_lines(teller: Teller, story: Story, folder: Path) -> list[str]:

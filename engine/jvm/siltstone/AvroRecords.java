@@ -7,6 +7,7 @@ import org.apache.avro.file.SeekableInput;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.errors.QueryExecutionErrors;
 import org.apache.spark.util.TaskCompletionListener;
 
 import scala.collection.AbstractIterator;
@@ -15,6 +16,7 @@ import scala.collection.AbstractIterator;
 final class AvroRecords extends AbstractIterator implements TaskCompletionListener {
   private static final int LIKELY = 1 << 10; // bytes of a text
 
+  private final String path;
   private final SeekableInput input;
   private final AvroBlocks blocks;
   private final AvroType type;
@@ -25,7 +27,8 @@ final class AvroRecords extends AbstractIterator implements TaskCompletionListen
   private long left = 0;
 
   /** `type`: null where the records are only counted. The file is closed at its end, or with the task. */
-  AvroRecords(SeekableInput input, long start, long end, AvroType type) throws IOException {
+  AvroRecords(String path, SeekableInput input, long start, long end, AvroType type) throws IOException {
+    this.path = path;
     this.input = input;
     this.type = type;
     this.values = new Object[type == null ? 0 : 1];
@@ -46,8 +49,15 @@ final class AvroRecords extends AbstractIterator implements TaskCompletionListen
       }
       return left > 0;
     } catch (IOException unread) {
-      throw new UncheckedIOException(unread);
+      throw damaged(unread);
+    } catch (RuntimeException unread) { // of Avro, and of what unpacks a block
+      throw damaged(unread);
     }
+  }
+
+  /** Spark says which file it is only of what fails before the first record. */
+  private RuntimeException damaged(Exception why) {
+    return new IllegalStateException(QueryExecutionErrors.cannotReadFilesError(why, path));
   }
 
   private void takeBlock() throws IOException {
@@ -69,11 +79,11 @@ final class AvroRecords extends AbstractIterator implements TaskCompletionListen
       type.write(block, text);
       values[0] = text.text();
       if (left == 0 && !block.isAtEnd()) {
-        throw new UncheckedIOException(new IOException("a block has more in it than its records"));
+        throw damaged(new IOException("a block has more in it than its records"));
       }
       return row;
     } catch (Unsure unsure) {
-      throw new UncheckedIOException(new IOException("a record is none of its file's schema"));
+      throw damaged(new IOException("a record is none of its file's schema"));
     }
   }
 

@@ -30,7 +30,8 @@ final class AvroTextsOf extends AbstractFunction1 implements Serializable {
       if (schema != null && type == null) {
         type = AvroType.told(schema);
       }
-      return new AvroRecords(new FsInput(file.toPath(), hadoop), file.start(), file.start() + file.length(), type);
+      long end = file.start() + file.length();
+      return new AvroRecords(file.urlEncodedPath(), new FsInput(file.toPath(), hadoop), file.start(), end, type);
     } catch (IOException unread) {
       throw new UncheckedIOException(unread);
     } catch (Unsure unsure) {

@@ -69,3 +69,13 @@ def test_lengths_that_mysql_does_not_have_are_no_lengths() -> None:
     assert {text: typed(text)[1].size for text in said} == said
     assert typed("bit(99999999999)")[0] == T.StringType()
     assert typed("decimal(5,10)")[0] == T.StringType()
+
+
+@pytest.mark.parametrize("form", SCHEMAS)
+def test_half_of_a_pair_of_surrogates_is_in_no_name(form: str) -> None:
+    text = json.dumps(SCHEMAS[form], separators=(",", ":"))
+    for good, bad in (('"id"', '"i\\ud800"'), ('"id"', '"i\\ud83d\\ude00"')):
+        schema = text.replace(good, bad)
+        names = {*row_columns(schema), *key_columns(schema)} - {"after"}
+        assert ("i\U0001f600" in names) == ("ude00" in bad)
+        assert "".join(names).encode() or not names  # Java takes every one

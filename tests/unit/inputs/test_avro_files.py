@@ -67,6 +67,20 @@ def test_a_file_that_was_cut_short_is_not_read_to_where_it_ends(spark: SparkSess
             frame.collect()
 
 
+@pytest.mark.parametrize("codec", ["null", "deflate"])
+@pytest.mark.parametrize("block", [0, -1])
+def test_a_damaged_record_is_told_with_its_file(spark: SparkSession, tmp_path: Path, codec: str, block: int) -> None:
+    whole = written(tmp_path / "a.avro", codec)
+    sync = whole[-SYNC_SIZE:]
+    head, *blocks, nothing = whole.split(sync)
+    blocks[block] = blocks[block][:6] + bytes(len(blocks[block]) - 6)
+    (tmp_path / "b.avro").write_bytes(sync.join([head, *blocks, nothing]))
+    found = avro_texts(spark, json.dumps(SCHEMA), [str(tmp_path / "b.avro")])
+    assert found.count() == len(ROWS)  # the heads of the blocks are as they were
+    with pytest.raises(UNREADABLE, match=r"FAILED_READ_FILE.*while reading file.*b\.avro"):
+        found.collect()
+
+
 @pytest.mark.parametrize("kind", [{"type": "map", "values": "int"}, ["int", "long"], "null", "no_type"])
 def test_what_the_reader_is_not_sure_of_it_does_not_read(spark: SparkSession, kind: object) -> None:
     assert is_told(spark, json.dumps(SCHEMA))
