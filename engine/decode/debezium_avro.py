@@ -7,6 +7,7 @@ for the same event; from there on it is decoded as that. So both formats give th
 from __future__ import annotations
 
 import base64
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,9 +15,10 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import connect_avro, debezium_json
+from engine.decode import connect_avro, debezium_json, values
 from engine.decode.images import Declared
 from engine.decode.messages import messages
+from engine.decode.methods import interpreted
 from engine.decode.wire import END, END_SIZE, can_read, end_field, ended, from_avro, readable, record_json
 from engine.inputs.avro import without_logical_types
 from engine.inputs.registry import NO_SCHEMA, Unusable, writer_schemas
@@ -97,20 +99,24 @@ def _framed(taken: DataFrame) -> DataFrame:
 def _read(framed: DataFrame, writers: Mapping[int, Writer], used: Mapping[str, list[int]]) -> DataFrame:
     """The bodies as JSON text: those that were used up to their last byte, their schema known.
 
-    What siltstone's reader is not sure of is read by Spark's, with END behind it, which stands at the end of its text.
+    What siltstone's reader is not sure of is read by Spark's, interpreted, with END behind it, which stands at the end
+    of its text: a source can have a schema for each of a hundred tables, and no stage would hold a reader for each.
     """
-    sure, others, bodies = [], [], []
+    bodies = []
     for part in _PARTS:
-        body, text = F.col(f"{part}_body"), F.col(f"{part}_text")
-        known = {number: writers[number].schema for number in used[part] if number in writers}
-        plain = {number: record_json(body, schema["fields"][0]["type"]) for number, schema in known.items()}
-        unread = ended(F.when(F.col(f"{part}_sure").isNull(), body))
-        read = {number: F.to_json(from_avro(unread, schema), KEEP_NULLS) for number, schema in known.items()}
-        inside = F.substring(text, F.lit(len(_HEAD) + 1), F.length(text) - (len(_HEAD) + len(_TAIL)))
-        sure.append(_by_number(f"{part}_number", plain).alias(f"{part}_sure"))
-        others.append(_by_number(f"{part}_number", read).alias(f"{part}_text"))
-        bodies.append(F.coalesce(f"{part}_sure", F.when(text.endswith(_TAIL), inside)).alias(f"{part}_json"))
-    return framed.select("*", *sure).select("*", *others).select("*", *bodies)
+        body, number = F.col(f"{part}_body"), F.col(f"{part}_number")
+        known = {each: writers[each].schema for each in used[part] if each in writers}
+        sure = record_json(body, number, {each: schema["fields"][0]["type"] for each, schema in known.items()})
+        read = {each: F.to_json(from_avro(ended(body), schema), KEEP_NULLS) for each, schema in known.items()}
+        others = interpreted(framed, values.let(_by_number(number, read), _inside))
+        bodies.append(F.coalesce(sure, F.when(body.isNotNull(), others)).alias(f"{part}_json"))
+    return framed.select("*", *bodies)
+
+
+def _inside(text: Column) -> Column:
+    """The body in the text of a body with END behind it; null where END is not there."""
+    inside = F.substring(text, F.lit(len(_HEAD) + 1), F.length(text) - (len(_HEAD) + len(_TAIL)))
+    return F.when(text.endswith(_TAIL), inside)
 
 
 def _events(
@@ -147,8 +153,8 @@ def _events(
         F.when(F.col("_problem").isNull(), event).alias("text"),
         F.col("text").alias("record"),
         F.col("_problem").alias("problem"),
-        _by_number("value_number", rows).alias("row_schema"),
-        _by_number("key_number", keys).alias("key_schema"),
+        _told_of(F.col("value_number"), rows).alias("row_schema"),
+        _told_of(F.col("key_number"), keys).alias("key_schema"),
     )
 
 
@@ -165,14 +171,18 @@ def _headers() -> Column:
     return F.when(is_listed, F.to_json(F.transform(listed, read))).otherwise(F.col("headers"))
 
 
-def _by_number(number: str, values: Mapping[int, Any]) -> Column:
-    """The value of the number in a column; null for every other."""
-    found = None
-    for known, value in values.items():
-        if value is not None:
-            is_known = F.col(number) == known
-            found = F.when(is_known, value) if found is None else found.when(is_known, value)
-    return F.lit(None).cast("string") if found is None else found
+def _by_number(number: Column, made: Mapping[int, Column]) -> Column:
+    """The column of a number; null for every other."""
+    return F.coalesce(*[F.when(number == known, column) for known, column in made.items()], F.lit(None).cast("string"))
+
+
+def _told_of(number: Column, told: Mapping[int, str | None]) -> Column:
+    """The text of a number; null for every other."""
+    known = {each: text for each, text in told.items() if text is not None}
+    if not known:
+        return F.lit(None).cast("string")
+    pairs = [(F.lit(each).cast("bigint"), F.lit(text)) for each, text in known.items()]
+    return F.try_element_at(F.create_map(*itertools.chain(*pairs)), number)
 
 
 def _problem(part: str, known: list[int], records: list[int], unusable: Mapping[int, str]) -> Column:
@@ -185,7 +195,7 @@ def _problem(part: str, known: list[int], records: list[int], unusable: Mapping[
         .when(F.octet_length(data) == 0, f"the {part}: empty, where a Confluent frame should be")
         .when(first != "00", F.concat(F.lit(f"the {part}: no Confluent frame, its first byte is 0x"), first))
         .when(number.isNull(), f"the {part}: a Confluent frame cut short")
-        .when(number.isin(list(unusable)), F.concat(named, F.lit(" "), _by_number(f"{part}_number", unusable)))
+        .when(number.isin(list(unusable)), F.concat(named, F.lit(" "), _told_of(number, unusable)))
         .when(~number.isin(known), F.concat(named, F.lit(" is not known")))
         .when(~number.isin(records), F.concat(named, F.lit(" describes no record")))
         .when(F.col(f"{part}_json").isNull(), F.concat(named, F.lit(" does not fit the body")))

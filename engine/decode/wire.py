@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from engine.errors import SourceError, SpecError
 from engine.jars import SPARK_AVRO
-from engine.jvm import CATALOG
+from engine.jvm import BETWEEN_WORDS, CATALOG
 
 AVRO_JSON: Final = f"{CATALOG}.avro_json"
 END: Final = bytes(range(16))
@@ -43,10 +43,15 @@ def _compact(schema: Any) -> str:
     return json.dumps(schema, separators=(",", ":"))
 
 
-def record_json(body: Column, schema: Any) -> Column:
+def record_json(body: Column, number: Column, schemas: Mapping[int, Any]) -> Column:
     """The JSON text that `to_json` makes of what `from_avro` reads, nulls kept, sooner: by a reader of siltstone's own.
-    Null where the record does not end where the body does, and where that reader is not sure of it."""
-    return F.call_function(AVRO_JSON, body, F.lit(_compact(schema)))
+    Null where the record does not end where the body does, where its schema is not among these, and where that reader
+    is not sure of it.
+
+    `number`: that of the body's schema, a bigint.
+    """
+    lines = [f"{known}{BETWEEN_WORDS}{_compact(schema)}" for known, schema in schemas.items()]
+    return F.call_function(AVRO_JSON, body, number, F.lit("\n".join(lines)))
 
 
 def can_read(spark: SparkSession, schema: Any) -> bool:

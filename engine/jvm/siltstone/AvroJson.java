@@ -1,5 +1,8 @@
 package siltstone;
 
+import java.util.HashMap;
+import java.util.Map;
+
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -7,29 +10,34 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A function (bytes, a schema as JSON) that gives the record in the bytes as `to_json` writes what `from_avro` reads, nulls
- * kept; null where the record does not end where the bytes do, and where it is not sure: of maps of more than one key, of
- * types that Spark leaves out or reads in a way of its own.
+ * A function (bytes, the number of their schema, numbers and schemas) that gives the record in the bytes as `to_json` writes
+ * what `from_avro` reads, nulls kept; null where the record does not end where the bytes do, where its schema is not among
+ * them, and where it is not sure: of maps of more than one key, of types that Spark leaves out or reads in a way of its own.
+ *
+ * The schemas stand in a line each: a number, BETWEEN_WORDS, the schema as JSON.
  */
 public final class AvroJson extends Planned {
   static final String NAME = "avro_json";
   private static final int MOST_LIKELY = 1 << 24; // bytes of a text
 
   AvroJson() {
-    super(NAME, new DataType[] {DataTypes.BinaryType, DataTypes.StringType}, DataTypes.StringType);
+    super(
+        NAME,
+        new DataType[] {DataTypes.BinaryType, DataTypes.LongType, DataTypes.StringType},
+        DataTypes.StringType);
   }
 
-  /** One for each place where it is asked, for each asks for another schema. */
+  /** One for each place where it is asked, for each asks for other schemas. */
   public BoundFunction bind(StructType given) {
     return new AvroJson();
   }
 
-  public UTF8String invoke(byte[] bytes, UTF8String schema) {
-    if (bytes == null || schema == null) {
+  public UTF8String invoke(byte[] bytes, long number, UTF8String schemas) {
+    if (bytes == null || schemas == null) {
       return null;
     }
-    AvroType type = (AvroType) madeOf(schema);
-    if (type.kind == null) {
+    AvroType type = (AvroType) ((Map) madeOf(schemas)).get(Long.valueOf(number));
+    if (type == null) {
       return null;
     }
     try {
@@ -42,11 +50,17 @@ public final class AvroJson extends Planned {
     }
   }
 
-  Object madeOut(String schema) {
-    try {
-      return AvroType.of(schema);
-    } catch (Unsure unsure) {
-      return new AvroType();
+  /** The types by the numbers of their schemas; none of a schema that this reader is not sure of. */
+  Object madeOut(String schemas) {
+    Map types = new HashMap();
+    for (String line : schemas.split("\n")) {
+      int end = line.indexOf(Stored.BETWEEN_WORDS);
+      try {
+        types.put(Long.valueOf(line.substring(0, end)), AvroType.of(line.substring(end + 1)));
+      } catch (Unsure unsure) {
+        continue;
+      }
     }
+    return types;
   }
 }

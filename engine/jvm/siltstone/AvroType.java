@@ -26,7 +26,7 @@ final class AvroType {
   private static final String ONLY = "only"; // of a record no more than this field
   private static final String FIELDS = "fields"; // of a record these fields, in this order
 
-  Schema.Type kind; // null: a schema that this reader is not sure of
+  private Schema.Type kind;
   int likely; // how many bytes its names take
   private AvroType[] parts;
   private byte[][] names; // before the values of a record, or of a union's members; the symbols of an enum, in quotes
