@@ -14,8 +14,10 @@ from pyspark.sql import Row, SparkSession
 from engine.decode import TableShape, connect_avro, discover, envelopes
 from engine.decode.connect import row_columns
 from engine.decode.rows import decode_rows
+from engine.session import FOLD_CONF
 from engine.spec.model import EpochSpec, SourceSpec
 from tests.framed import CONNECT, decimal, envelope, frame, message, named, record, schemas_file
+from tests.generating import stages_of
 from tests.unit.decode.given import SOURCE, changes_of, lines, spec
 
 ANY_SCALE = record("VariableScaleDecimal", {"scale": "int", "value": "bytes"}, "io.debezium.data")
@@ -227,3 +229,28 @@ def test_a_decimal_without_precision_is_the_bytes_that_it_stands_for() -> None:
     schema = record("Envelope", {"op": "string", "after": record("Value", {"odd": odd})})
     kind, encoding = row_columns(connect_avro.row_schema(schema) or "")["odd"]
     assert (kind.simpleString(), encoding.kind) == ("binary", "base64")
+
+
+def test_a_source_of_many_schemas_is_read_in_one_stage(spark: SparkSession, tmp_path: Path) -> None:
+    """Each fourth table has a column that Spark's reader is asked for: a map of more than one key."""
+    tables = range(48)
+    kinds = [{"type": "map", "values": "int"} if table % 4 == 0 else "string" for table in tables]
+    schemas = {2 * t: record("Key", {"id": "long"}, f"t{t}") for t in tables}
+    schemas |= {2 * t + 1: envelope({"id": "long", "x": kinds[t]}) for t in tables}
+    told = []
+    for table in tables:
+        row = {"id": table, "x": {"a": 1, "b": table} if table % 4 == 0 else f"of {table}"}
+        event = value("c", None, row, ("id", "x"), table=f"t{table}")
+        framed = frame(2 * table + 1, schemas[2 * table + 1], event)
+        told.append(message(framed, frame(2 * table, schemas[2 * table], {"id": table})))
+    source = SourceSpec("debezium-avro", "x", schemas=str(schemas_file(tmp_path, schemas)))
+    found = envelopes(lines(spark, told), source, {"shop.t1": ("id",)})
+    assert stages_of(spark, found)[0] <= int(FOLD_CONF["spark.sql.codegen.hugeMethodLimit"])
+    rows = found.orderBy("line").select("kind", "table", "after_json", "key_json", "row_schema_json").collect()
+    assert [(row.kind, row.table, json.loads(row.key_json)) for row in rows] == [
+        ("change", f"shop.t{table}", {"id": table}) for table in tables
+    ]
+    assert [json.loads(row.after_json)["x"] for row in rows] == [
+        {"a": 1, "b": table} if table % 4 == 0 else f"of {table}" for table in tables
+    ]
+    assert [row.row_schema_json for row in rows] == [connect_avro.row_schema(schemas[2 * t + 1]) for t in tables]
