@@ -37,10 +37,12 @@ _VALUE_FIELDS: Final = {
 }
 _VALUE: Final = ", ".join(f"{name} {kind}" for name, kind in _VALUE_FIELDS.items())
 _ANY_VALUE: Final = f"{_VALUE}, schema string, payload struct<{_VALUE}>"
+VALUE_TYPE: Final = f"struct<{_VALUE}>"
+"""Of what is read of an event."""
 _RECORD: Final = "key string, topic string, destination string, partition int, offset bigint, headers string"
 _LINE: Final = f"{_RECORD}, value struct<{_ANY_VALUE}>, {_ANY_VALUE}"
 _SCHEMA_AND_PAYLOAD: Final = "schema string, payload string"
-_SAID_APART: Final = ("record", "problem", "row_schema", "key_schema")
+_SAID_APART: Final = ("record", "problem", "row_schema", "schema_hash", "key_schema")
 HEADER_VALUE: Final = f"{CATALOG}.header_value"
 _OLD_KEY: Final = "__debezium.oldkey"
 _NEW_KEY: Final = "__debezium.newkey"
@@ -50,7 +52,9 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     """What each line is, and what every kind of event has in common.
 
     Needs: file, line, text; where another format turned its messages into these lines: record (the message), problem
-        (why it is no event), row_schema and key_schema. `declared`: the tables that specs name.
+        (why it is no event), row_schema, its schema_hash, key_schema; event (a VALUE_TYPE that tells alone that it is a
+        change), event_key (JSON), headers, topic, partition, offset, which count where the text does not say them.
+        `declared`: the tables that specs name.
     Gives: the columns of ENVELOPE_COLUMNS, and record, where it is there.
     Rows: 1:1 with the lines.
     """
@@ -73,19 +77,26 @@ def _picked(lines: DataFrame) -> DataFrame:
         .otherwise(_fields_of(line))
     )
     schema = F.when(wrapped.isNotNull(), wrapped.getField("schema")).otherwise(line.getField("schema"))
+
+    def said(name: str, *read: Column) -> Column:
+        return F.coalesce(*read, F.col(name)) if "event" in lines.columns else F.coalesce(*read)
+
+    broken = line.isNull() & (F.trim("text") != "null") | is_malformed(json)
+    if "event" in lines.columns:  # what is read already is neither broken nor a control event
+        value, broken = F.coalesce("event", value), F.when(F.col("event").isNull(), broken)
     return lines.select(
         "file",
         "line",
         "text",
         *[name for name in _SAID_APART if name in lines.columns],
-        (line.isNull() & (F.trim("text") != "null") | is_malformed(json)).alias("_broken"),
+        broken.alias("_broken"),
         own_method(value).alias("_value"),
         schema.alias("_schema"),
-        own_method(_unwrapped(line.getField("key"))).alias("_key"),
-        line.getField("headers").alias("_headers"),
-        F.coalesce(line.getField("topic"), line.getField("destination")).alias("channel"),
-        line.getField("partition").alias("kafka_partition"),
-        line.getField("offset").alias("kafka_offset"),
+        own_method(_unwrapped(said("event_key", line.getField("key")))).alias("_key"),
+        said("headers", line.getField("headers")).alias("_headers"),
+        said("topic", line.getField("topic"), line.getField("destination")).alias("channel"),
+        said("partition", line.getField("partition")).alias("kafka_partition"),
+        said("offset", line.getField("offset")).alias("kafka_offset"),
     )
 
 
@@ -115,8 +126,9 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
 def _completed(judged: DataFrame, order: str) -> DataFrame:
     """The columns of every envelope."""
     value, text, control = F.col("_value"), F.col("text"), F.col("control_kind")
-    problem, said_key = (
-        F.col(name) if name in judged.columns else F.lit(None).cast("string") for name in ("problem", "key_schema")
+    problem, said_key, said_hash = (
+        F.col(name) if name in judged.columns else F.lit(None).cast(kind)
+        for name, kind in {"problem": "string", "key_schema": "string", "schema_hash": "bigint"}.items()
     )
     is_timeless = F.col("commit_ts").isNull() & F.col("ingest_ts").isNull()
     refused = debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), is_timeless, order)
@@ -140,7 +152,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         "after_json": value.getField("after"),
         "row_schema_json": F.when(control.isNull(), row_schema),
         "key_schema_json": F.when(control.isNull(), F.coalesce(said_key, key.getField("schema"))),
-        "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.xxhash64(row_schema)),
+        "schema_hash": F.when(control.isNull() & row_schema.isNotNull(), F.coalesce(said_hash, F.xxhash64(row_schema))),
         "position": F.when(control == control_kinds.WINDOW_CLOSE, own_method(closes)).otherwise(F.col("position")),
         "event_id": own_method(debezium_kinds.event_id(value, control)),
         "tx_id": own_method(_transaction_id(value)),

@@ -51,6 +51,12 @@ def origin(code: Column) -> Column:
     return F.when(code == "r", names.ORIGIN_SNAPSHOT).when(code.isin(*OPS), names.ORIGIN_STREAM)
 
 
+def is_change_alone(value: Column) -> Column:
+    """Whether the value tells alone that the event is a change: `control_kind` is null, whatever the text."""
+    plain = value.getField("op").isin(*OPS) & value.getField("source").isNotNull()
+    return F.coalesce(plain & ~may_have_fields(_signal_row(value), len(_USUAL)), F.lit(False))
+
+
 def control_kind(value: Column, text: Column, key: Column, is_declared: Column) -> Column:
     """Which control event, or null. `is_declared`: whether a spec names the table of a change.
 

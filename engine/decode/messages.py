@@ -49,10 +49,8 @@ def messages(lines: DataFrame) -> DataFrame:
     line = F.col("_json._line")
     trimmed = F.trim("text", F.lit(BLANKS))
     bare = F.when(trimmed.startswith('"'), F.trim(trimmed, F.lit('"'))).otherwise(trimmed)
-    in_avro = F.col("_is_json") & F.col("text").contains(f'{IN_AVRO}"')
-    looked = parsed.select("*", in_avro.alias("_in_avro"))
     chosen = F.when(F.col("_is_json"), _chosen(line, VALUE)).when(bare != "null", bare)
-    texts = looked.select(
+    texts = parsed.select(
         *("file", "line", "text", "_bytes", "_is_json"),
         line.alias("_line"),
         is_malformed(F.col("_json")).alias("_malformed"),
@@ -83,9 +81,11 @@ def _binary(text: str) -> Column:
 
 
 def _chosen(line: Column, name: str) -> Column:
-    """A field that says it is Avro comes before the one that may hold the same as JSON."""
-    is_told = F.col("_in_avro") & F.col("text").contains(f'"{name}{IN_AVRO}"')
-    return F.when(is_told, line[f"{name}{IN_AVRO}"]).otherwise(line[name])
+    """A field that says it is Avro comes before the one that holds the same as JSON, be it null."""
+    avro, plain = line[f"{name}{IN_AVRO}"], line[name]
+    # Base64 begins otherwise: of most lines nobody asks the whole text.
+    is_told = plain.startswith("{") & F.col("text").contains(f'"{name}{IN_AVRO}"')
+    return F.coalesce(avro, F.when(~is_told, plain))
 
 
 def _problem(is_empty: Column) -> Column:

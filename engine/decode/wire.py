@@ -16,6 +16,7 @@ from engine.jars import SPARK_AVRO
 from engine.jvm import BETWEEN_WORDS, CATALOG
 
 AVRO_JSON: Final = f"{CATALOG}.avro_json"
+AVRO_STRUCT: Final = f"{CATALOG}.avro_struct"
 END: Final = bytes(range(16))
 """Goes behind every body, so that reading it back tells whether the body was used up, no byte less and none more."""
 END_SIZE: Final = 8
@@ -50,8 +51,17 @@ def record_json(body: Column, number: Column, schemas: Mapping[int, Any]) -> Col
 
     `number`: that of the body's schema, a bigint.
     """
-    lines = [f"{known}{BETWEEN_WORDS}{_compact(schema)}" for known, schema in schemas.items()]
-    return F.call_function(AVRO_JSON, body, number, F.lit("\n".join(lines)))
+    return F.call_function(AVRO_JSON, body, number, _listed(schemas))
+
+
+def record_struct(body: Column, number: Column, schemas: Mapping[int, Any], wanted: str) -> Column:
+    """What Spark's JSON reader gives of that text as a `wanted` struct: of texts, bigints and such structs. Null where
+    `record_json` gives null, and of records of whose types the reader is not sure."""
+    return F.call_function(AVRO_STRUCT, body, F.lit(None).cast(wanted), number, _listed(schemas))
+
+
+def _listed(schemas: Mapping[int, Any]) -> Column:
+    return F.lit("\n".join(f"{number}{BETWEEN_WORDS}{_compact(schema)}" for number, schema in schemas.items()))
 
 
 def can_read(spark: SparkSession, schema: Any) -> bool:

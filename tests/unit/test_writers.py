@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from engine.decode.avro import DECIMAL_TEXT, MOMENT_TEXT
 from engine.decode.connect import decimal
 from engine.decode.messages import BASE64_BYTES
+from engine.decode.parsing import struct_of
 from engine.decode.records import WRITE_JSON, whole_json
 from engine.decode.values import (
     A_SECOND,
@@ -24,7 +25,7 @@ from engine.decode.values import (
     decimal_hex,
     moment,
 )
-from engine.decode.wire import from_avro, record_json
+from engine.decode.wire import from_avro, record_json, record_struct
 from engine.json_text import KEEP_NULLS
 
 SEED = 37
@@ -235,6 +236,23 @@ class Schemas:
         }  # fmt: skip
         return draw.randbytes(kind["size"]) if name == "fixed" else made[name]
 
+    def wanted(self, record: dict[str, Any]) -> str:
+        """A struct of some of the fields of a record, of others, and of types that not all of them can be read as."""
+        fields = ["nowhere string", "never bigint"]
+        for field in record["fields"]:
+            parts = field["type"] if isinstance(field["type"], list) else [field["type"]]
+            records = [part for part in parts if isinstance(part, dict) and part["type"] == "record"]
+            whole = not {"int", "long"}.isdisjoint(part for part in parts if isinstance(part, str))
+            kinds = [
+                "string",
+                "string",
+                *(["bigint"] if whole else []),
+                *[f"struct<{self.wanted(r)}>" for r in records],
+            ]
+            if self.draw.random() < 0.8:
+                fields.append(f"{field['name']} {self.draw.choice(kinds)}")
+        return ", ".join(self.draw.sample(fields, k=len(fields)))
+
 
 @pytest.mark.parametrize("number", [12, pytest.param(400, marks=pytest.mark.slow)])
 def test_records_of_any_schema_are_written_as_spark_reads_them(spark: SparkSession, number: int) -> None:
@@ -249,6 +267,26 @@ def test_records_of_any_schema_are_written_as_spark_reads_them(spark: SparkSessi
         assert [(row.mine, row.theirs, schema) for row in told if row.mine not in (None, row.theirs)] == []
         sure += sum(row.mine is not None for row in told)
     assert sure > 50 * number
+
+
+@pytest.mark.parametrize("number", [12, pytest.param(400, marks=pytest.mark.slow)])
+def test_of_a_record_is_picked_what_is_read_of_its_text(spark: SparkSession, number: int) -> None:
+    schemas, sure = Schemas(random.Random(SEED)), 0
+    for _ in range(number):
+        schema = schemas.record()
+        wanted = f"struct<{schemas.wanted(schema)}>"
+        whole = [encoded(schema, schemas.value(schema)) for _ in range(60)]
+        cut = [body[: schemas.draw.randrange(len(body) or 1)] for body in whole[:10]] + [
+            body + b"\0" for body in whole[:10]
+        ]
+        frame = spark.createDataFrame([(bytearray(body),) for body in whole + cut], "body binary")
+        one = F.lit(1).cast("bigint")
+        picked = record_struct(F.col("body"), one, {1: schema}, wanted)
+        read = struct_of(record_json(F.col("body"), one, {1: schema}), wanted.removeprefix("struct<")[:-1])
+        told = frame.select(picked.alias("picked"), read.alias("read")).collect()
+        assert [(row.picked, row.read, schema) for row in told if row.picked not in (None, row.read)] == []
+        sure += sum(row.picked is not None for row in told)
+    assert sure > 10 * number
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 package siltstone;
 
-import java.util.HashMap;
-import java.util.Map;
-
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -13,10 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * A function (bytes, the number of their schema, numbers and schemas) that gives the record in the bytes as `to_json` writes
  * what `from_avro` reads, nulls kept; null where the record does not end where the bytes do, where its schema is not among
  * them, and where it is not sure: of maps of more than one key, of types that Spark leaves out or reads in a way of its own.
- *
- * The schemas stand in a line each: a number, BETWEEN_WORDS, the schema as JSON.
  */
-public final class AvroJson extends Planned {
+public final class AvroJson extends BySchema {
   static final String NAME = "avro_json";
   private static final int MOST_LIKELY = 1 << 24; // bytes of a text
 
@@ -33,10 +28,7 @@ public final class AvroJson extends Planned {
   }
 
   public UTF8String invoke(byte[] bytes, long number, UTF8String schemas) {
-    if (bytes == null || schemas == null) {
-      return null;
-    }
-    AvroType type = (AvroType) ((Map) madeOf(schemas)).get(Long.valueOf(number));
+    AvroType type = bytes == null ? null : (AvroType) of(number, schemas);
     if (type == null) {
       return null;
     }
@@ -50,17 +42,7 @@ public final class AvroJson extends Planned {
     }
   }
 
-  /** The types by the numbers of their schemas; none of a schema that this reader is not sure of. */
-  Object madeOut(String schemas) {
-    Map types = new HashMap();
-    for (String line : schemas.split("\n")) {
-      int end = line.indexOf(Stored.BETWEEN_WORDS);
-      try {
-        types.put(Long.valueOf(line.substring(0, end)), AvroType.of(line.substring(end + 1)));
-      } catch (Unsure unsure) {
-        continue;
-      }
-    }
-    return types;
+  Object madeOfOne(String schema) throws Unsure {
+    return AvroType.of(schema);
   }
 }

@@ -45,12 +45,17 @@ final class AvroType {
     return of(parsed(schema), true, new HashSet());
   }
 
-  private static Schema parsed(String schema) throws Unsure {
+  static Schema parsed(String schema) throws Unsure {
     try {
       return new Schema.Parser().setValidateDefaults(false).parse(schema);
     } catch (AvroRuntimeException unread) {
       throw Unsure.UNSURE; // whether it is one, Spark says
     }
+  }
+
+  /** A field of a record, or one of the types of a union. */
+  AvroType part(int at) {
+    return parts[at];
   }
 
   void write(AvroBytes from, JsonWriter to) throws Unsure {
@@ -115,18 +120,22 @@ final class AvroType {
     }
   }
 
-  /** Goes behind a value. */
+  /** Goes behind a value, which is one of the type but for the signs of texts. */
   void skip(AvroBytes from) throws Unsure {
     switch (kind) {
       case NULL:
         return;
       case BOOLEAN:
-        from.skip(1);
+        from.flag();
         return;
       case INT:
+        from.number();
+        return;
       case LONG:
-      case ENUM:
         from.count();
+        return;
+      case ENUM:
+        from.index(names.length);
         return;
       case FLOAT:
         from.skip(4);

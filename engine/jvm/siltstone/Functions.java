@@ -19,6 +19,7 @@ public final class Functions implements FunctionCatalog {
     new ReadRow(null),
     new WriteJson(null),
     new AvroJson(),
+    new AvroStruct(null),
     new DtsRow(),
     new LineValue(),
     new NoJsonReason(),

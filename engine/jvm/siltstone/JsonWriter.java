@@ -14,9 +14,11 @@ final class JsonWriter {
   private static final long LONGEST = Integer.MAX_VALUE - 16; // of an array
   private static final String NAMED = "\b\t\n\f\r";
   private static final String NAMES = "btnfr";
+  private static final int FIRST_OF_FOUR = (byte) 0xF0; // bytes of a sign that is a pair of surrogates to Java
   static final String HEX = "0123456789ABCDEF";
   private byte[] out;
   private int size = 0;
+  private boolean hasPairs = false;
 
   /** `likely`: how many bytes it will most likely be at most. */
   JsonWriter(int likely) {
@@ -55,6 +57,11 @@ final class JsonWriter {
   /** All that was written. */
   UTF8String text() {
     return UTF8String.fromBytes(out, 0, size);
+  }
+
+  /** Whether a sign was put in quotes that Jackson writes as two escapes, where it copies text into text. */
+  boolean hasPairs() {
+    return hasPairs;
   }
 
   /** How many bytes are written. */
@@ -172,6 +179,7 @@ final class JsonWriter {
     for (int i = start; i < end; i++) {
       int sign = from[i];
       if (isPlain(sign) || sign < 0) {
+        hasPairs |= sign < 0 && sign >= FIRST_OF_FOUR;
         put(sign);
         continue;
       }
