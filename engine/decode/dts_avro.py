@@ -84,7 +84,7 @@ def _told(looked: DataFrame, declared: Declared) -> DataFrame:
         _either("table").alias("table"),
         F.coalesce(position.dts_numbers(look["file"], look["offset"]), other["place"]).alias("_place"),
         F.timestamp_seconds(_either("seconds")).alias("commit_ts"),
-        other["reason"].alias("reason"),
+        F.coalesce("problem", other["reason"]).alias("reason"),
         other["control_json"].alias("control_json"),
         *[_either(name).alias(f"_{name}") for name in listed],
     )

@@ -115,6 +115,10 @@ CASES: list[tuple[str, tuple[str, str | None, str | None]]] = [
         ("reject", "the bytes are no record of DTS", None),
     ),
     ("no base64!", ("reject", "the value is not base64", None)),
+    (
+        json.dumps({"key": "no base64!", "value": line(record("INSERT", MYSQL, None, ONE))}),
+        ("reject", "the key is not base64", "shop.items"),
+    ),
     ('{"value": ', ("reject", "not JSON", None)),
     (
         '{"op": "c", "source": {}, "after": {}}',
