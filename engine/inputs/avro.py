@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,7 +13,7 @@ from engine.errors import SourceError, SpecError
 from engine.inputs import magic
 from engine.inputs.globs import exactly
 from engine.inputs.lines import place
-from engine.inputs.listing import NO_FILE, InputFile, read_bytes
+from engine.inputs.listing import NO_FILE, InputFile, first_line, read_bytes
 from engine.jars import SPARK_AVRO
 from engine.names import apart
 
@@ -68,15 +69,31 @@ def avro_schema(spark: SparkSession, file: InputFile) -> str:
             try:
                 schema = json.loads(found)
                 without_logical_types(schema)  # or it is none
-                return json.dumps(schema, separators=(",", ":"))
+                text = json.dumps(schema, separators=(",", ":"))
+                parsed(spark, text)
             except (ValueError, LookupError, TypeError) as error:  # no JSON, or no text at all, or no schema
                 raise SourceError(f"Cannot read {file.path}: the schema in its header is damaged.", NO_FILE) from error
+            except Py4JJavaError as error:
+                reason = (
+                    f"Cannot read {file.path}: the schema in its header is none that Avro takes ({first_line(error)})."
+                )
+                raise SourceError(reason, NO_FILE) from error
+            return text
         if size >= min(file.size, LONGEST_HEAD):
             raise SourceError(
                 f"Cannot read {file.path}: it is no Avro file, or was cut short inside its header.",
                 NO_FILE,
             )
         size *= 16
+
+
+def parsed(spark: SparkSession, schema: str) -> None:
+    """See that Avro's own parser takes a schema, as Spark will ask it.
+
+    Raises: Py4JJavaError: it does not.
+    """
+    jvm: Any = spark._jvm
+    jvm.org.apache.avro.Schema.Parser().setValidateDefaults(False).parse(schema)
 
 
 def avro_header(data: bytes) -> bytes | None:

@@ -8,8 +8,10 @@ import fastavro
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.inputs.avro import avro_texts, is_told
+from engine.errors import SourceError
+from engine.inputs.avro import avro_schema, avro_texts, is_told
 from engine.inputs.lines import UNREADABLE
+from engine.inputs.listing import InputFile
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "t", "type": "string"}]}
 ROWS = [{"n": number, "t": "x" * (number % 50)} for number in range(500)]
@@ -79,6 +81,16 @@ def test_a_damaged_record_is_told_with_its_file(spark: SparkSession, tmp_path: P
     assert found.count() == len(ROWS)  # the heads of the blocks are as they were
     with pytest.raises(UNREADABLE, match=r"FAILED_READ_FILE.*while reading file.*b\.avro"):
         found.collect()
+
+
+@pytest.mark.parametrize(("good", "bad"), [(b'"long"', b'"lonG"'), (b'"n"', b'"}"'), (b'"fields"', b'"fieldz"')])
+def test_a_damaged_schema_is_told_with_its_file(spark: SparkSession, tmp_path: Path, good: bytes, bad: bytes) -> None:
+    whole = written(tmp_path / "a.avro")
+    assert json.loads(avro_schema(spark, InputFile(str(tmp_path / "a.avro"), len(whole), 0)))["name"] == "r"
+    path = tmp_path / "b.avro"
+    path.write_bytes(whole.replace(good, bad, 1))
+    with pytest.raises(SourceError, match=r"Cannot read .*b\.avro: the schema in its header is"):
+        avro_schema(spark, InputFile(str(path), len(whole), 0))
 
 
 @pytest.mark.parametrize("kind", [{"type": "map", "values": "int"}, ["int", "long"], "null", "no_type"])
