@@ -98,14 +98,6 @@ def datastream_records(rows: DataFrame, schema: str) -> DataFrame:
     return _texts(told, whole_json(told, "_told"), columns, F.lit(True))
 
 
-def text_records(rows: DataFrame, row_schema: str) -> DataFrame:
-    """Records that were read as texts.
-
-    Needs: file, start, row, text. Gives, Rows: as `datastream_records`.
-    """
-    return rows.select("*", F.lit(row_schema).alias("row_schema"), F.lit(True).alias(IS_SAID))
-
-
 def message_records(rows: DataFrame) -> DataFrame:
     """Messages of a topic as lines of JSON, bytes in base64: the columns of Kafka's records, or one of bytes alone.
 

@@ -2,17 +2,18 @@
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine.errors import SourceError, SpecError
 from engine.inputs import magic
 from engine.inputs.globs import exactly
-from engine.inputs.lines import place
+from engine.inputs.lines import APART, Piece, place
 from engine.inputs.listing import NO_FILE, InputFile, first_line, read_bytes
 from engine.jars import SPARK_AVRO
 from engine.names import apart
@@ -47,14 +48,32 @@ def is_told(spark: SparkSession, schema: str) -> bool:
     return bool(jvm.siltstone.AvroTexts.canRead(schema))
 
 
-def avro_texts(spark: SparkSession, schema: str, paths: Sequence[str]) -> DataFrame:
-    """The records of Avro files as texts of JSON, by siltstone's own reader. `schema`: one that it knows, the writer's
-    with what is to be told otherwise than it was written.
+def avro_places(spark: SparkSession, schema: str, paths: Sequence[str]) -> DataFrame:
+    """Where Spark reads the records of Avro files, of which it counts no more than what the heads of their blocks say.
+    `schema`, `paths`: as of `avro_lines`.
 
-    Gives: file, start, row, text.
+    Gives: file, start, row.
     """
-    rows = spark.read.format(AVRO_TEXTS).option("records", schema).load([exactly(path) for path in paths])
-    return rows.select(*place(), "text")
+    return _records(spark, schema, paths, []).select(*place())
+
+
+def avro_lines(spark: SparkSession, schema: str, paths: Sequence[str], pieces: Iterable[Piece]) -> DataFrame:
+    """The records of Avro files as texts of JSON, by siltstone's own reader, which numbers them. `schema`: one that it
+    knows, the writer's with what is to be told otherwise than it was written. `paths`: the files. `pieces`: what was
+    counted where `avro_places` of them says; that a file has changed since then is an error when it is read.
+
+    Gives: file, line (1-based), is_last, text.
+    """
+    line = F.call_function(APART, F.col("line")).alias("line")
+    return _records(spark, schema, paths, pieces).select("file", line, "is_last", "text")
+
+
+def _records(spark: SparkSession, schema: str, paths: Sequence[str], pieces: Iterable[Piece]) -> DataFrame:
+    """The records by the reader, as `AvroTexts` describes it."""
+    known = set(paths)
+    told = [[p.file, p.start, p.path, p.first, p.rows, p.lines] for p in pieces if p.path in known]
+    reader = spark.read.format(AVRO_TEXTS).options(records=schema, pieces=json.dumps(told))
+    return reader.load([exactly(path) for path in paths])
 
 
 def avro_schema(spark: SparkSession, file: InputFile) -> str:

@@ -63,6 +63,25 @@ def is_said(text: Column) -> Column:
     return F.ltrim(text, F.lit(BLANKS)) != ""
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A piece of a file, as Spark splits it for its tasks.
+
+    `file`: the file as Spark names it; `start`: the byte at which the piece begins; `row`: the running number of its
+    first record; `path`: the file as it was listed; `first`: the number in the file (1-based) of its first record;
+    `rows`: how many it has; `lines`: how many the file has; `after_line`: which of them are not new.
+    """
+
+    file: str
+    start: int
+    row: int
+    path: str
+    first: int
+    rows: int
+    lines: int
+    after_line: int
+
+
 def numbered(
     spark: SparkSession, text: DataFrame, pending: Sequence[PendingFile], count_said: bool = False
 ) -> tuple[DataFrame, list[CountedFile]]:
@@ -74,48 +93,29 @@ def numbered(
     Rows: one a record after `after_line`.
 
     Spark numbers the rows of each piece of a file it reads; a first pass counts the rows of each piece, and so the
-    second one, split the same way, knows every line's number in its file without sorting anything. With `count_said`
-    it counts those that are not blank, too, so that what becomes of them can be compared with it; a text that has to be
-    made first would be made twice for that.
+    second one, split the same way, knows every line's number in its file without sorting anything.
 
     Raises: SourceError: a file cannot be read to its end.
     """
-    is_not_blank = F.col(IS_SAID) if IS_SAID in text.columns else is_said(F.col("text"))
-    said = F.count_if(is_not_blank) if count_said else F.lit(None).cast("bigint")
-    facts = (F.min("row").alias("first"), F.count("*").alias("rows"), said.alias("said"))
-    try:
-        pieces = text.groupBy("file", "start").agg(*facts).collect()
-    except UNREADABLE as error:
-        raise unreadable(spark, pending, error) from error
-    by_path = {entry.file.path: entry for entry in pending}
-    names = {row["file"]: match_path(row["file"], by_path) for row in pieces}
-    offsets, totals, spoken = [], dict.fromkeys(by_path, 0), dict.fromkeys(by_path, 0)
-    for row in sorted(pieces, key=lambda row: (row["file"], row["start"])):
-        path = names[row["file"]]
-        offsets.append(
-            {
-                "file": row["file"],
-                "start": row["start"],
-                "path": path,
-                "shift": totals[path] - row["first"] + 1,
-                "after_line": by_path[path].after_line,
-            }
-        )
-        totals[path] += row["rows"]
-        spoken[path] += row["said"] or 0
-    of_files = ((entry, entry.file.path) for entry in pending)
-    counted = [
-        CountedFile(settled(spark, entry), totals[path], spoken[path] if count_said else None)
-        for entry, path in of_files
+    pieces, counted = counted_pieces(spark, text, pending, count_said)
+    placed = [
+        {
+            "file": piece.file,
+            "start": piece.start,
+            "path": piece.path,
+            "shift": piece.first - piece.row,
+            "after_line": piece.after_line,
+            "lines": piece.lines,
+        }
+        for piece in pieces
     ]
-    placed = [offset | {"lines": totals[offset["path"]]} for offset in offsets]
     schema = "file string, start bigint, path string, shift bigint, after_line bigint, lines bigint"
     located = text.join(F.broadcast(local_frame(spark, placed, schema)), on=["file", "start"], how="inner")
     line = F.col("row") + F.col("shift")
     more = [name for name in text.columns if name not in ("file", "start", "row", "text", IS_SAID)]
     # A line that was appended since the first pass is taken by the next run, whose first pass counts it.
     is_new = (line > F.col("after_line")) & (line <= F.col("lines"))
-    lines = located.where(is_new & is_not_blank).select(
+    lines = located.where(is_new & _is_not_blank(text)).select(
         F.col("path").alias("file"),
         F.call_function(APART, line).alias("line"),
         (line == F.col("lines")).alias("is_last"),
@@ -123,6 +123,42 @@ def numbered(
         *more,
     )
     return lines, counted
+
+
+def counted_pieces(
+    spark: SparkSession, rows: DataFrame, pending: Sequence[PendingFile], count_said: bool = False
+) -> tuple[list[Piece], list[CountedFile]]:
+    """The pieces of files that have records, and how many each file has.
+
+    Needs: file, start, row; with `count_said`, which counts those that are not blank, so that what becomes of them can
+        be compared with it, text or IS_SAID, too: a text that has to be made first would be made twice for that.
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    said = F.count_if(_is_not_blank(rows)) if count_said else F.lit(None).cast("bigint")
+    facts = (F.min("row").alias("first"), F.count("*").alias("rows"), said.alias("said"))
+    try:
+        found = rows.groupBy("file", "start").agg(*facts).collect()
+    except UNREADABLE as error:
+        raise unreadable(spark, pending, error) from error
+    by_path = {entry.file.path: entry for entry in pending}
+    names = {row["file"]: match_path(row["file"], by_path) for row in found}
+    pieces, totals, spoken = [], dict.fromkeys(by_path, 0), dict.fromkeys(by_path, 0)
+    for row in sorted(found, key=lambda row: (row["file"], row["start"])):
+        path = names[row["file"]]
+        first, after = totals[path] + 1, by_path[path].after_line
+        pieces.append(Piece(row["file"], row["start"], row["first"], path, first, row["rows"], 0, after))
+        totals[path] += row["rows"]
+        spoken[path] += row["said"] or 0
+    of_files = ((entry, entry.file.path) for entry in pending)
+    counted = [
+        CountedFile(settled(spark, entry), totals[path], spoken[path] if count_said else None)
+        for entry, path in of_files
+    ]
+    return [replace(piece, lines=totals[piece.path]) for piece in pieces], counted
+
+
+def _is_not_blank(rows: DataFrame) -> Column:
+    return F.col(IS_SAID) if IS_SAID in rows.columns else is_said(F.col("text"))
 
 
 def computed(spark: SparkSession, records: DataFrame, pending: Sequence[PendingFile]) -> DataFrame:

@@ -8,12 +8,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import FORMATS
-from engine.decode.avro_texts import texts_of_events, texts_of_rows
-from engine.decode.records import all_parts, datastream_records, message_records, row_records, text_records
+from engine.decode.avro_texts import Texts, texts_of_events, texts_of_rows
+from engine.decode.records import all_parts, datastream_records, message_records, row_records
 from engine.errors import SourceError
-from engine.inputs.avro import avro_texts, is_told
+from engine.inputs.avro import avro_lines, avro_places, is_told
 from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
-from engine.inputs.lines import IS_SAID, CountedFile, is_said, numbered, read_lines, scan
+from engine.inputs.lines import IS_SAID, CountedFile, counted_pieces, is_said, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
@@ -77,17 +77,57 @@ def read_records(
         found = read_parts(spark, [entry.file for entry in others], source, catalog)
     except SourceError as error:
         raise with_likeness(spark, error, source, [entry.file for entry in others]) from error
-    parts = [as_records(spark, part, source) for part in found]
-    if texts:
-        lines = scan(spark, [entry.file.path for entry in texts])
-        nothing = F.lit(None).cast("string")
-        beside = {"row_schema": nothing, ENDS_OPEN: F.lit(False), IS_SAID: is_said(F.col("text"))}
-        parts.append(lines.withColumns({name: value for name, value in beside.items() if name in parts[0].columns}))
-    lines, counted = numbered(spark, all_parts(parts), pending)
-    if ENDS_OPEN not in lines.columns:
+    told = [(part, texts_of) for part in found if (texts_of := told_texts(spark, part, source)) is not None]
+    own = {path for part, _ in told for path in part.paths}
+    made = [as_records(part, source) for part in found if own.isdisjoint(part.paths)]
+    read = []
+    if made or texts:
+        scanned_texts = scan(spark, [entry.file.path for entry in texts]) if texts else None
+        rest = [entry for entry in pending if entry.file.path not in own]
+        read.append(read_made(spark, made, scanned_texts, rest, source))
+    if told:
+        read.append(read_told(spark, told, [entry for entry in pending if entry.file.path in own], source))
+    return all_parts([lines for lines, _ in read]), [file for _, counted in read for file in counted]
+
+
+def read_made(
+    spark: SparkSession,
+    parts: Sequence[DataFrame],
+    texts: DataFrame | None,
+    pending: Sequence[PendingFile],
+    source: SourceSpec,
+) -> tuple[DataFrame, list[CountedFile]]:
+    """The new records of typed files from the texts that are made of what Spark reads, and of text files beside them.
+    `parts`: what `as_records` gives; `texts`: what `scan` gives.
+
+    Gives, Rows, Raises: as `read_records`.
+    """
+    is_rows = source.rows is not None
+    if texts is not None:
+        beside = {"row_schema": F.lit(None).cast("string"), IS_SAID: is_said(F.col("text"))}
+        beside |= {ENDS_OPEN: F.lit(False)} if is_rows else {}
+        texts = texts.withColumns(beside)
+    lines, counted = numbered(spark, all_parts([*parts, *([] if texts is None else [texts])]), pending)
+    if not is_rows:
         return lines, counted
     problem = F.when(F.col("is_last") & F.col(ENDS_OPEN), OPEN_QUOTE).alias("problem")
     return lines.select("file", "line", "is_last", "text", "row_schema", problem), counted
+
+
+def read_told(
+    spark: SparkSession, told: Sequence[tuple[Part, Texts]], pending: Sequence[PendingFile], source: SourceSpec
+) -> tuple[DataFrame, list[CountedFile]]:
+    """The same of Avro files by siltstone's own reader."""
+    places = [avro_places(spark, texts.schema, part.paths) for part, texts in told]
+    pieces, counted = counted_pieces(spark, all_parts(places), pending)
+    nothing = {} if source.rows is None else {"problem": F.lit(None).cast("string")}
+    lines = [
+        avro_lines(spark, texts.schema, part.paths, pieces).withColumns(
+            {"row_schema": F.lit(texts.row_schema)} | nothing
+        )
+        for part, texts in told
+    ]
+    return all_parts(lines), counted
 
 
 def with_likeness(
@@ -150,7 +190,7 @@ def part_likeness(part: Part, source: SourceSpec) -> str | None:
     return other_than(source, [row["text"] for row in texts], "avro" if part.kind == "avro" else "json")
 
 
-def as_records(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame:
+def as_records(part: Part, source: SourceSpec) -> DataFrame:
     """Records of one description as JSON text."""
     if source.format in OF_MESSAGES:
         try:
@@ -160,19 +200,14 @@ def as_records(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame
             raise SourceError(
                 f"{error.message} They look like {form}." if form else error.message, error.hint
             ) from error
-    if part.kind == "avro":
-        texts = as_texts(spark, part, source)
-        if texts is not None:
-            return texts
     if source.rows is None:
         return datastream_records(part.rows, part.schema)
     return row_records(part.rows, part.schema, avro=part.kind == "avro", malformed=MALFORMED)
 
 
-def as_texts(spark: SparkSession, part: Part, source: SourceSpec) -> DataFrame | None:
-    """The same of Avro files, by siltstone's own reader; None where it does not know what is in them."""
-    told = texts_of_events(part.schema) if source.rows is None else texts_of_rows(part.schema)
-    if told is None or not is_told(spark, told.schema):
+def told_texts(spark: SparkSession, part: Part, source: SourceSpec) -> Texts | None:
+    """What siltstone's own reader is told of Avro files; None where Spark's reads them."""
+    if part.kind != "avro" or source.format in OF_MESSAGES:
         return None
-    records = text_records(avro_texts(spark, told.schema, part.paths), told.row_schema)
-    return records if source.rows is None else records.withColumn(ENDS_OPEN, F.lit(False))
+    told = texts_of_events(part.schema) if source.rows is None else texts_of_rows(part.schema)
+    return told if told is not None and is_told(spark, told.schema) else None

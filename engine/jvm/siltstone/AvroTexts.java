@@ -17,12 +17,23 @@ import scala.collection.immutable.Seq;
 
 /**
  * A format of files that Spark reads by this class's name: each record of Avro files as a text of JSON, without a struct in
- * between. The option RECORDS has the schema that the files were written with, and properties of what is to be told otherwise
- * than it was written (`AvroType`).
+ * between, with its number in its file. The option RECORDS has the schema that the files were written with, and properties of
+ * what is to be told otherwise than it was written (`AvroType`); PIECES what was counted of the pieces that Spark makes of the
+ * files (`AvroPiece`). Where no column is asked for, the records are only counted.
  */
 public final class AvroTexts implements FileFormat {
   static final String RECORDS = "records";
-  private static final StructType COLUMNS = new StructType().add("text", DataTypes.StringType);
+  static final String PIECES = "pieces";
+  static final String FILE = "file";
+  static final String LINE = "line";
+  static final String IS_LAST = "is_last";
+  static final String TEXT = "text";
+  private static final StructType COLUMNS =
+      new StructType()
+          .add(FILE, DataTypes.StringType)
+          .add(LINE, DataTypes.LongType)
+          .add(IS_LAST, DataTypes.BooleanType)
+          .add(TEXT, DataTypes.StringType);
 
   /** Whether files of a schema can be read so. */
   public static boolean canRead(String schema) {
@@ -50,9 +61,11 @@ public final class AvroTexts implements FileFormat {
       Seq filters,
       Map options,
       Configuration conf) {
-    String schema = (String) options.apply(RECORDS);
     return new AvroTextsOf(
-        SerializableConfiguration.broadcast(spark.sparkContext(), conf), wanted.length() > 0 ? schema : null);
+        SerializableConfiguration.broadcast(spark.sparkContext(), conf),
+        (String) options.apply(RECORDS),
+        wanted.fieldNames(),
+        AvroPiece.of((String) options.apply(PIECES)));
   }
 
   public OutputWriterFactory prepareWrite(SparkSession spark, Job job, Map options, StructType columns) {

@@ -11,8 +11,10 @@ from engine.decode.records import datastream_records, row_records
 from engine.decode.schemas import row_columns
 from engine.inputs.avro import without_logical_types
 from engine.inputs.containers import Part, file_rows
+from engine.inputs.listing import InputFile
+from engine.inputs.pending import PendingFile
 from engine.recognise.columns import avro_types
-from engine.run.records import as_texts
+from engine.run.records import read_told, told_texts
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
 
@@ -42,8 +44,12 @@ def read(
     rows = file_rows(spark, "avro", text, [str(path)], source)
     found = datastream_records(rows, text) if is_event else row_records(rows, text, avro=True, malformed="_malformed")
     (told,) = found.collect()
-    sooner = as_texts(spark, Part("avro", text, [str(path)], lambda: rows), source)
-    assert sooner is None or sooner.select(found.columns).first() == told
+    part = Part("avro", text, [f"file:{path}"], lambda: rows)
+    known = told_texts(spark, part, source)
+    if known is not None:
+        pending = [PendingFile(InputFile(f"file:{path}", 0, 0, whole=True), "", 0, False)]
+        sooner, _ = read_told(spark, [(part, known)], pending, source)
+        assert sooner.select("line", "text", "row_schema").collect() == [(1, told.text, told.row_schema)]
     types = {name: kind for name, (kind, _) in row_columns(told.row_schema).items()}
     assert avro_types(schema, lambda full: full["fields"][-1]["type"] if is_event else full) == types  # so says `init`
     return json.loads(told.text), {name: kind.simpleString() for name, kind in types.items()}

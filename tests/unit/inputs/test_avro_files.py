@@ -6,12 +6,13 @@ from pathlib import Path
 
 import fastavro
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from engine.errors import SourceError
-from engine.inputs.avro import avro_schema, avro_texts, is_told
-from engine.inputs.lines import UNREADABLE
+from engine.inputs.avro import avro_lines, avro_places, avro_schema, is_told
+from engine.inputs.lines import UNREADABLE, Piece, counted_pieces
 from engine.inputs.listing import InputFile
+from engine.inputs.pending import PendingFile
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "t", "type": "string"}]}
 ROWS = [{"n": number, "t": "x" * (number % 50)} for number in range(500)]
@@ -35,18 +36,35 @@ def written(path: Path, codec: str = "null") -> bytes:
     return path.read_bytes()
 
 
+def listed(path: Path) -> str:
+    return f"file:{path}"
+
+
+def pieces(spark: SparkSession, *paths: Path) -> list[Piece]:
+    """What is counted of the pieces of files."""
+    names = [listed(path) for path in paths]
+    pending = [PendingFile(InputFile(name, 0, 0, whole=True), "", 0, False) for name in names]
+    found, counted = counted_pieces(spark, avro_places(spark, json.dumps(SCHEMA), names), pending)
+    assert [file.lines for file in counted] == [sum(p.rows for p in found if p.path == name) for name in names]
+    return found
+
+
+def lines(spark: SparkSession, *paths: Path) -> DataFrame:
+    return avro_lines(spark, json.dumps(SCHEMA), [listed(path) for path in paths], pieces(spark, *paths))
+
+
 def texts(spark: SparkSession, path: Path) -> list[str]:
-    found = avro_texts(spark, json.dumps(SCHEMA), [str(path)])
-    pieces = found.groupBy("start").count()
-    assert sum(row["count"] for row in pieces.collect()) == found.count()  # counted, and read
-    return [row["text"] for row in found.orderBy("row").collect()]
+    rows = lines(spark, path).orderBy("line").collect()
+    assert [row["line"] for row in rows] == list(range(1, len(rows) + 1))
+    assert [row["line"] for row in rows if row["is_last"]] == [len(rows)]
+    assert {row["file"] for row in rows} == {listed(path)}
+    return [row["text"] for row in rows]
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
 def test_each_record_is_in_one_piece(spark: SparkSession, small_pieces: None, tmp_path: Path, codec: str) -> None:
     written(tmp_path / "a.avro", codec)
-    found = avro_texts(spark, json.dumps(SCHEMA), [str(tmp_path / "a.avro")])
-    assert found.select("start").distinct().count() > 1
+    assert len(pieces(spark, tmp_path / "a.avro")) > 1
     assert texts(spark, tmp_path / "a.avro") == TEXTS
 
 
@@ -62,10 +80,39 @@ def test_a_block_without_records_is_passed_over(spark: SparkSession, tmp_path: P
 
 @pytest.mark.parametrize("kept", [-1, -SYNC_SIZE, -SYNC_SIZE - 1])
 def test_a_file_that_was_cut_short_is_not_read_to_where_it_ends(spark: SparkSession, tmp_path: Path, kept: int) -> None:
-    (tmp_path / "b.avro").write_bytes(written(tmp_path / "a.avro")[:kept])
-    found = avro_texts(spark, json.dumps(SCHEMA), [str(tmp_path / "b.avro")])
-    for frame in (found, found.select("start")):
-        with pytest.raises(UNREADABLE):
+    whole = written(tmp_path / "b.avro")
+    found = lines(spark, tmp_path / "b.avro")
+    (tmp_path / "b.avro").write_bytes(whole[:kept])
+    with pytest.raises(UNREADABLE):
+        found.collect()
+    with pytest.raises(SourceError, match=r"Cannot read .*b\.avro: it is damaged, was cut short"):
+        pieces(spark, tmp_path / "b.avro")
+
+
+def test_files_are_numbered_apart_and_asked_for_what_is_wanted(
+    spark: SparkSession, small_pieces: None, tmp_path: Path
+) -> None:
+    paths = [tmp_path / "a b.avro", tmp_path / "a%20b.avro", tmp_path / "ä+,[1].avro"]
+    for path in paths:
+        written(path)
+    found = lines(spark, *paths)
+    last = found.where("is_last").select("file", "line").collect()
+    assert sorted(tuple(row) for row in last) == sorted((listed(path), len(ROWS)) for path in paths)
+    assert found.select("line").distinct().count() == len(ROWS)
+    assert found.where("line = 1").select("text").distinct().collect() == [(TEXTS[0],)]
+    assert found.count() == len(paths) * len(ROWS)
+
+
+@pytest.mark.parametrize("rows", [ROWS[:400], [*ROWS, *ROWS]])
+def test_a_file_that_changed_since_it_was_counted_is_not_read(
+    spark: SparkSession, tmp_path: Path, rows: list[dict[str, object]]
+) -> None:
+    written(tmp_path / "a.avro")
+    found = lines(spark, tmp_path / "a.avro")
+    with (tmp_path / "a.avro").open("wb") as file:
+        fastavro.writer(file, SCHEMA, rows)
+    for frame in (found, found.select("line")):
+        with pytest.raises(UNREADABLE, match=r"FAILED_READ_FILE.*while reading file.*a\.avro"):
             frame.collect()
 
 
@@ -77,7 +124,7 @@ def test_a_damaged_record_is_told_with_its_file(spark: SparkSession, tmp_path: P
     head, *blocks, nothing = whole.split(sync)
     blocks[block] = blocks[block][:6] + bytes(len(blocks[block]) - 6)
     (tmp_path / "b.avro").write_bytes(sync.join([head, *blocks, nothing]))
-    found = avro_texts(spark, json.dumps(SCHEMA), [str(tmp_path / "b.avro")])
+    found = lines(spark, tmp_path / "b.avro")
     assert found.count() == len(ROWS)  # the heads of the blocks are as they were
     with pytest.raises(UNREADABLE, match=r"FAILED_READ_FILE.*while reading file.*b\.avro"):
         found.collect()
