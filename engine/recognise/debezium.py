@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from engine.decode.debezium_kinds import BOUNDARY, MARKS, NOTIFICATION, OPS, SIGNALS
-from engine.decode.debezium_places import BINLOG_CONNECTORS, CONNECTORS
+from engine.decode.debezium_places import BINLOG_CONNECTORS, COMMIT_SCNS_SINCE, CONNECTORS, ORACLE, SQLSERVER
 from engine.recognise.fact import Fact
 
 ORDER: Final = "the source's log: position, LSN or SCN"
@@ -29,8 +29,10 @@ def facts(record: Any) -> Sequence[Fact] | None:
         return []
     image, keyless = (row if isinstance(row, Mapping) else None), "key" in record and record["key"] is None
     # A truncate has no key in any table: it says nothing of whether its rows have one.
+    keys, keyless = _keys(record, image or {}), None if code == "t" else keyless
+    database = source.get("db") if source["connector"] == SQLSERVER else None
     return [
-        Fact(_table(source), _keys(record, image or {}), schema, image, code in "cr", None if code == "t" else keyless)
+        Fact(_table(source), keys, schema, image, code in "cr", keyless, database, code != "r" and _is_by_scn(source))
     ]
 
 
@@ -69,6 +71,15 @@ def _table(source: Mapping[str, Any]) -> str | None:
     owner = source.get("db") if source["connector"] in BINLOG_CONNECTORS else source.get("schema")
     name = source.get("table")
     return None if not name else f"{owner}.{name}" if owner else str(name)
+
+
+def _is_by_scn(source: Mapping[str, Any]) -> bool:
+    """Whether the commit SCN is older than the change itself, and the version does not say that it may be."""
+    try:
+        is_older = source["connector"] == ORACLE and 0 < int(source["commit_scn"]) < int(source["scn"])
+        return is_older and int(str(source.get("version")).split(".")[0]) >= COMMIT_SCNS_SINCE
+    except (KeyError, TypeError, ValueError):  # one of them is not told
+        return False
 
 
 def _keys(record: Mapping[str, Any], image: Mapping[str, Any]) -> tuple[str, ...]:

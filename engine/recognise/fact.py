@@ -11,7 +11,8 @@ class Fact:
 
     `table` is None where the record does not name it; `schema` is in the form of `engine.decode.schemas`; `inserted`:
     the row is new, so that its key differs from all others; `keyless`: the record says that there is no key, or, where
-    it is None, nothing of that.
+    it is None, nothing of that. `database`: the one before the names of the table, which it is left out of where all of a
+    connector's tables are in one; `by_scn`: the commit SCN of the record cannot order it.
     """
 
     table: str | None
@@ -20,3 +21,5 @@ class Fact:
     row: Mapping[str, Any] | None = None
     inserted: bool = False
     keyless: bool | None = False
+    database: str | None = None
+    by_scn: bool = False

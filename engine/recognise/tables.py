@@ -22,12 +22,18 @@ OF_FILLERS: Final = "dts-avro"
 _BINARY: Final = (".avro", ".parquet")
 _SUFFIXES: Final = (".gz", ".bz2", ".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".avro", ".snappy", ".txt")
 
+Name = tuple[str | None, str | None]
+"""A table's name, and its database: None where the events do not tell it, or it is a part of the name."""
+Place = tuple[Any, str | None, str | None]
+"""The same, and before it what keeps tables of a name apart: the format, and of rows where they are."""
+
 
 @dataclass
 class FoundTable:
     """One table as the events tell it. `name` is None where they do not; `keys`: every key that occurs.
 
-    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them.
+    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them. `database`,
+    `by_scn`: as of `Fact`.
     """
 
     name: str | None
@@ -43,6 +49,7 @@ class FoundTable:
     container: str = "json"
     controls: list[Path] = field(default_factory=list)
     blank: list[Path] = field(default_factory=list)
+    by_scn: bool = False
 
     def respelt(self) -> list[str]:
         """Fields that differ from a column only in upper and lower case: the engine rescues them.
@@ -68,7 +75,7 @@ def find_tables(
     unknown: list[Sample] = []
     silent: list[SilentFile] = []
     folded: list[Path] = []
-    tables: dict[tuple[Any, str | None], FoundTable] = {}
+    tables: dict[Place, FoundTable] = {}
     beside = None if schemas is None or schemas.file is None else _absolute(schemas.file)
     for file in _files(paths, beside):
         found = _looked_into(file, writers, remark)
@@ -80,8 +87,8 @@ def find_tables(
             silent.append(SilentFile.of(found, recogniser))
             folded.extend(_folded(found))
         key_of_file = _rows_key(found) if recogniser is None else recogniser.format
-        for name, table in (told or {}).items():
-            _merge(tables.setdefault((key_of_file, name), table), table)
+        for (name, database), table in (told or {}).items():
+            _merge(tables.setdefault((key_of_file, name, database), table), table)
     named = {_absolute(path) for path in paths}
     if any(found.path in named for found in unknown) or (unknown and not tables):
         raise _not_known(unknown)
@@ -91,12 +98,14 @@ def find_tables(
     if not tables:
         raise _no_change(paths, folded)
     _join_unnamed(tables)
+    _tell_databases(tables)
+    _tell_order(tables.values())
     for table in tables.values():
         _tell_silent(table, silent)
     return sorted(tables.values(), key=lambda table: (table.format, table.name or ""))
 
 
-def _tables_in(found: Sample, recogniser: Recogniser | None) -> dict[str | None, FoundTable] | None:
+def _tables_in(found: Sample, recogniser: Recogniser | None) -> dict[Name, FoundTable] | None:
     """The tables in a file: none where nothing in it tells of one; None where it is of no known kind."""
     if recogniser is not None:
         return _of_format(found, recogniser)
@@ -112,7 +121,28 @@ def _folded(found: Sample) -> list[Path]:
     return [found.path] if texts else []
 
 
-def _join_unnamed(tables: dict[tuple[Any, str | None], FoundTable]) -> None:
+def _tell_databases(tables: dict[Place, FoundTable]) -> None:
+    """Put the database before a name where a connector's tables are in several: two of them can have one name."""
+    for form in {form for form, _, database in tables if database is not None}:
+        mine = [place for place in tables if place[0] == form and place[1] is not None]
+        is_one = len({database for _, _, database in mine if database is not None}) == 1
+        for place in [place for place in mine if place[2] is not None]:
+            _, name, database = place
+            if is_one and (form, name, None) in tables:
+                _merge(tables[form, name, None], tables.pop(place))
+            elif not is_one:
+                tables[place].name = f"{database}.{name}"
+
+
+def _tell_order(tables: Iterable[FoundTable]) -> None:
+    """One source has one order: a change that its commit SCN cannot order tells that of all tables of its format."""
+    listed = list(tables)
+    for form in {table.format for table in listed if table.by_scn}:
+        for table in listed:
+            table.by_scn = table.by_scn or table.format == form
+
+
+def _join_unnamed(tables: dict[Place, FoundTable]) -> None:
     """Give events that name no table to the only one of their format: a spec takes them for its own."""
     for key in [key for key, table in tables.items() if table.name is None and table.format != ROWS]:
         named = [other for other, table in tables.items() if other[0] == key[0] and table.name is not None]
@@ -150,16 +180,17 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.normpath(path.absolute()))
 
 
-def _of_format(found: Sample, recogniser: Recogniser) -> dict[str | None, FoundTable]:
-    tables: dict[str | None, FoundTable] = {}
+def _of_format(found: Sample, recogniser: Recogniser) -> dict[Name, FoundTable]:
+    tables: dict[Name, FoundTable] = {}
     types = avro_types(found.schema, _payload) if found.container == "avro" else None
     for record in found.records:
         for fact in recogniser.told(record) or ():
-            table = tables.get(fact.table)
+            table = tables.get((fact.table, fact.database))
             if table is None:
                 table = FoundTable(fact.table, recogniser.format, recogniser.order, [found.path], whole=found.whole)
                 table.container = found.container
-                tables[fact.table] = table
+                tables[fact.table, fact.database] = table
+            table.by_scn = table.by_scn or fact.by_scn
             table.changes += 1
             table.keyless = _as_both_say(table.keyless, fact.keyless)
             if fact.keys:
@@ -197,6 +228,7 @@ def _merge(known: FoundTable, more: FoundTable) -> None:
     known.keyless = _as_both_say(known.keyless, more.keyless)
     known.changes += more.changes
     known.whole = known.whole and more.whole
+    known.by_scn = known.by_scn or more.by_scn
     known.columns.tell(more.columns.said)
     for name, kinds in more.columns.kinds.items():
         known.columns.kinds.setdefault(name, set()).update(kinds)
@@ -226,7 +258,7 @@ def _rows_key(found: Sample) -> tuple[str, str, Path]:
     return ROWS, found.container, found.path.parent
 
 
-def _rows_table(found: Sample) -> dict[str | None, FoundTable]:
+def _rows_table(found: Sample) -> dict[Name, FoundTable]:
     name = _rows_name(found.path)
     table = FoundTable(name, ROWS, "a column that you name under sequence_by", [found.path], whole=found.whole)
     table.changes, table.container, table.delimiter = len(found.records), found.container, found.delimiter
@@ -239,7 +271,7 @@ def _rows_table(found: Sample) -> dict[str | None, FoundTable]:
         table.columns.tell(arrow_types(found.schema))
     if table.columns.told:
         table.columns.bare = 0
-    return {name: table}
+    return {(name, None): table}
 
 
 def _rows_name(file: Path) -> str:

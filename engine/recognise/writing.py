@@ -158,6 +158,8 @@ def _source(table: FoundTable, path: str) -> list[str]:
     lines = ["source:", f"  format: {table.format}", f"  path: {_scalar(path)}"]
     if table.format == ROWS and any(kind_by_name(file.name) != table.container for file in table.files):
         lines.append(f"  file_type: {table.container} # their names do not say it")
+    if table.by_scn:
+        lines.append("  order: scn # commit SCNs are older than the changes they stand on, and cannot order them")
     if table.delimiter != ",":
         lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
     if table.format == ROWS:

@@ -99,6 +99,34 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
+def test_tables_of_several_databases_have_them_in_their_names(place: Place) -> None:
+    def of(db: str, table: str, **more: Any) -> str:
+        return event(after={"id": 1}, source={"connector": "sqlserver", "db": db, "schema": "dbo", "table": table} | more)
+
+    assert found(place("a.jsonl", of("one", "t"), of("one", "u"))) == [
+        ("dbo.t", "debezium-json", {("id",)}), ("dbo.u", "debezium-json", {("id",)}),
+    ]  # fmt: skip
+    two = [place("a.jsonl", of("one", "t")), place("b.jsonl", of("two", "t"), of("two", "u"))]
+    assert [name for name, _, _ in found(*two)] == ["one.dbo.t", "two.dbo.t", "two.dbo.u"]
+    others = place("c.jsonl", of("one", "t", connector="postgresql"), of("two", "t", connector="postgresql"))
+    assert [name for name, _, _ in found(others)] == ["dbo.t"]
+
+
+@pytest.mark.parametrize(
+    ("version", "scn", "is_told"), [("2.7.0.Final", 8, True), ("2.7.0.Final", 9, False), ("1.9", 8, False)]
+)
+def test_commit_scns_that_cannot_order_changes_are_told_for_all_tables(
+    place: Place, tmp_path: Path, version: str, scn: int, is_told: bool
+) -> None:
+    def of(table: str, commit: int) -> str:
+        named = {"connector": "oracle", "version": version, "schema": "HR", "table": table}
+        return event(after={"id": 1}, source=named | {"scn": "9", "commit_scn": str(commit)})
+
+    events = place("a.jsonl", of("JOBS", scn), of("LOG", 9))
+    texts = [spec.text for spec in written_specs(find_tables([events]), tmp_path / "specs", tmp_path, [events])]
+    assert [yaml.safe_load(text)["source"].get("order") for text in texts] == ["scn" if is_told else None] * 2
+
+
 def test_what_a_router_adds_to_keys_is_no_column(place: Place) -> None:
     routed = {"id": 1, "__dbz__physicalTableIdentifier": "srv.shop.items_1"}
     told = [json.loads(event("c", after=row, key=routed)) for row in ({"id": 1}, routed)]
