@@ -122,8 +122,9 @@ def _of_line(function: str) -> Column:
 def _judged(picked: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so."""
     message = F.col("_message")
-    op, table = canal_kinds.op(message, F.col("_type")), canal_kinds.table(message)
-    typed = picked.select("*", op.alias("_op"), table.alias("table"))
+    typed = picked.select("*", canal_kinds.op(message, F.col("_type")).alias("_op")).select(
+        "*", canal_kinds.table(message, F.col("_op")).alias("table")
+    )
     control = canal_kinds.control_kind(message, F.col("_type"), F.col("_op"), F.col("text"))
     reason = canal_kinds.reject_reason(message, F.col("_op"), F.col("table"))
     return typed.select("*", control.alias("_control")).select(

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines, statements, values
+from engine.decode.methods import own_method
 from engine.decode.parsing import are_objects
 from engine.schema import control_kinds
 
@@ -29,7 +30,7 @@ HEARTBEAT: Final = "MHEARTBEAT"
 def op(message: Column, kind: Column) -> Column:
     """The operation of a message's rows; null for every other type. DTS tells a truncate as DDL. `kind`: the type, in
     capitals."""
-    is_statement = kind.isin("DDL", "QUERY") & message["isDdl"] & (F.coalesce(message["table"], F.lit("")) != "")
+    is_statement = kind.isin("DDL", "QUERY") & F.coalesce(message["isDdl"], F.lit(True))
     return F.when(is_statement & statements.is_truncate(message["sql"]), names.OP_TRUNCATE).otherwise(
         json_lines.meaning(kind, OPS)
     )
@@ -46,10 +47,20 @@ def control_kind(message: Column, kind: Column, found: Column, text: Column) -> 
     return F.when(found.isNull(), chosen.when(null_message, control_kinds.NULL_MESSAGE))
 
 
-def table(message: Column) -> Column:
-    """`database.table`; null where the message is not about one."""
+def table(message: Column, found: Column) -> Column:
+    """`database.table`; null where the message is not about one. Of a truncate that names none beside its statement, the
+    one in that. `found`: the operation."""
     both = (message["database"] != "") & (message["table"] != "")
-    return F.when(both, F.concat_ws(".", message["database"], message["table"]))
+    told = F.when(both, F.concat_ws(".", message["database"], message["table"]))
+    is_silent = (found == names.OP_TRUNCATE) & (F.coalesce(message["table"], F.lit("")) == "")
+    return F.when(is_silent, own_method(_truncated(message))).otherwise(told)
+
+
+def _truncated(message: Column) -> Column:
+    """The table that a TRUNCATE names; where it says no database, that of the message. Null where one is not told."""
+    named = F.nullif(statements.truncated(message["sql"]), F.lit(""))
+    database = F.when(message["database"] != "", message["database"])
+    return F.when(named.contains("."), named).otherwise(F.concat(database, F.lit("."), named))
 
 
 def broken_reason(text: Column) -> Column:
@@ -67,6 +78,7 @@ def reject_reason(message: Column, found: Column, named: Column) -> Column:
     return (
         F.when(kind.isNull(), "type is missing")
         .when(found.isNull(), F.concat(F.lit('unknown type "'), F.substring(kind, 1, 20), F.lit('"')))
+        .when(named.isNull() & is_truncate, "a TRUNCATE whose table is not told")
         .when(named.isNull(), "database or table is missing")
         .when(message["es"].isNull(), "es, the time of the change, is missing")
         .when(values.moment(message["es"], "millis").isNull(), "es, the time of the change, is no time in milliseconds")

@@ -85,14 +85,19 @@ def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
-        whole = F.regexp_replace(text, NO_FRACTION, "").try_cast(kind)
-        powered = values.decimal_text(F.when(text.contains("E") | text.contains("e"), text), _WHOLE).try_cast(kind)
-        number = F.coalesce(whole, powered)
+        number = _whole(text, kind)
         if counts:
             is_days = isinstance(kind, T.IntegerType)
             return F.coalesce(number, F.unix_date(values.iso_date(text))) if is_days else number
         return F.coalesce(number, F.when(text == "true", 1).when(text == "false", 0).cast(kind))
     return _as(text, kind, T.StringType)
+
+
+def _whole(text: Column, kind: T.DataType) -> Column:
+    """A whole number, be it written as a fraction or with a power of ten."""
+    whole = F.regexp_replace(text, NO_FRACTION, "").try_cast(kind)
+    powered = values.decimal_text(F.when(text.contains("E") | text.contains("e"), text), _WHOLE).try_cast(kind)
+    return F.coalesce(whole, powered)
 
 
 def counts(column: ColumnShape) -> bool:
@@ -169,6 +174,8 @@ def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circums
 def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     """Values that are text whatever their type."""
     match encoding.kind:
+        case "written_integer" if isinstance(kind, T.IntegerType | T.LongType):
+            return _whole(text, kind)
         case "written_boolean":
             return _as(values.boolean(text), kind, T.BooleanType)
         case "written_bits":

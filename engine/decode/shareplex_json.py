@@ -32,6 +32,7 @@ _META: Final = (
 )
 _COUNTS: Final = ("seq", "size")  # which some write as text
 _OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
+_SOME_FIELD: Final = r"^\{\s*[^\s}]"
 _TOLD: Final = "struct<table: string, trans: string, row: string>"
 _LINE: Final = f"value string, topic string, partition int, offset bigint, {_OPERATION}"
 
@@ -154,7 +155,8 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     scn = numbers.digits(meta["scn"])
     is_laid = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull()
     image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
-    image = F.when(F.col("_op") == names.OP_DELETE, F.coalesce("_data", "_old")).otherwise(image)
+    told = F.when(F.col("_data").rlike(_SOME_FIELD), F.col("_data"))
+    image = F.when(F.col("_op") == names.OP_DELETE, F.coalesce(told, "_old")).otherwise(image)
     sequence = F.coalesce("_seq", F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
     place = by_coordinates(source) if is_lacking else position.shareplex(scn, meta["trans"], sequence)
     seated = operations.select(

@@ -18,6 +18,9 @@ SOURCE = SourceSpec("canal-json", "/data/canal")
 TYPES = {"id": "int(11)", "a": "varchar(9)"}
 
 
+UNTOLD = "a TRUNCATE whose table is not told"
+
+
 def message(kind: str | None = "INSERT", data: Any = None, old: Any = None, **more: Any) -> str:
     fields = {
         "data": data,
@@ -67,6 +70,10 @@ def test_every_message_is_changes_a_control_event_or_a_reject_with_its_reason(sp
         message("TRUNCATE", isDdl=True, sql="TRUNCATE TABLE items"): ("change", "truncate"),
         message("DDL", isDdl=True, sql="/* why */ truncate items"): ("change", "truncate"),
         message("DDL", isDdl=True, sql="-- clear\n# all\nTRUNCATE TABLE items"): ("change", "truncate"),
+        message("DDL", isDdl=True, sql="TRUNCATE TABLE `shop`.items", database="", table=""): ("change", "truncate"),
+        message("QUERY", isDdl=None, sql="truncate items", table=None): ("change", "truncate"),
+        message("DDL", isDdl=True, sql="truncate items", database="", table=""): ("reject", UNTOLD),
+        message("QUERY", isDdl=False, sql="truncate items"): ("control", "query"),
         message("ALTER", isDdl=True): ("control", "ddl"),
         message("DDL", isDdl=True, sql="create table truncate_me (id int)"): ("control", "ddl"),
         message("QUERY", database="", table="", sql="INSERT INTO items"): ("control", "query"),
@@ -245,6 +252,8 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
         "day": "date",
         "j": "json",
         "y": "year(4)",
+        "n": "int",
+        "m": "bigint",
     }
     long_number = "1" * 35 + "." + "2" * 30
     full = {
@@ -252,7 +261,7 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
         "label": "2", "labels": "3", "bin": "\u0001", "blob": "\u00ff\n\u0000",
         "d": "75306.0", "bare": "1.50", "big": long_number, "f": "1.0E10",
         "t": "-838:59:59.5", "dt": "9999-12-31 23:59:59.999999", "ts": "2020-07-01 12:00:00", "day": "2000-02-29",
-        "j": '{"é": 1}', "y": "1901",
+        "j": '{"é": 1}', "y": "1901", "n": "21.0", "m": "-1.2e3",
     }  # fmt: skip
     odd = dict.fromkeys(full) | {"id": "1", "e": "0", "s": "0", "dt": "0000-00-00 00:00:00", "day": "0000-00-00"}
     bad = {**full, "id": "2", "blob": "Ж", "e": "4"}
@@ -270,7 +279,7 @@ def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
         "bits": "10000001", "label": "2", "labels": "3", "bin": b"\x01\0\0\0", "blob": b"\xff\n\0",
         "d": Decimal("75306.00"), "bare": "1.50", "big": long_number, "f": 1e10,
         "t": "-838:59:59.500000", "dt": datetime(9999, 12, 31, 23, 59, 59, 999999), "day": date(2000, 2, 29),
-        "j": '{"é": 1}', "y": 1901,
+        "j": '{"é": 1}', "y": 1901, "n": 21, "m": -1200,
     }  # fmt: skip
     assert whole.reason is None
     assert nulls.reason is None

@@ -36,6 +36,8 @@ def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason
         (operation("ins", row), "insert"),
         (operation("INSERT", row, table=None), "insert"),
         (operation("del", row), "delete"),
+        (operation("del", {}, row), "delete"),
+        (operation("del", {}), 'op "del" without data'),
         (operation("UPDATE", {"a": "1"}, row), "update"),
         (operation("TRUNCATE"), "truncate"),
         (operation("DROP COLUMN"), "ddl"),
