@@ -48,8 +48,8 @@ def control_kind(message: Column, kind: Column, found: Column, text: Column) -> 
 
 
 def table(message: Column, found: Column) -> Column:
-    """`database.table`; null where the message is not about one. Of a truncate that names none beside its statement, the
-    one in that. `found`: the operation."""
+    """`database.table`; null where the message is not about one. Of a truncate that names none beside its statement,
+    the one in that. `found`: the operation."""
     both = (message["database"] != "") & (message["table"] != "")
     told = F.when(both, F.concat_ws(".", message["database"], message["table"]))
     is_silent = (found == names.OP_TRUNCATE) & (F.coalesce(message["table"], F.lit("")) == "")

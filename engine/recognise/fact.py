@@ -11,8 +11,8 @@ class Fact:
 
     `table` is None where the record does not name it; `schema` is in the form of `engine.decode.schemas`; `inserted`:
     the row is new, so that its key differs from all others; `keyless`: the record says that there is no key, or, where
-    it is None, nothing of that. `database`: the one before the names of the table, which it is left out of where all of a
-    connector's tables are in one; `by_scn`: the commit SCN of the record cannot order it.
+    it is None, nothing of that; `database`: what stands before the table's name where a connector's tables are in
+    several; `by_scn`: the commit SCN of the record cannot order it.
     """
 
     table: str | None

@@ -32,7 +32,7 @@ Place = tuple[Any, str | None, str | None]
 class FoundTable:
     """One table as the events tell it. `name` is None where they do not; `keys`: every key that occurs.
 
-    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them. `database`,
+    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them;
     `by_scn`: as of `Fact`.
     """
 

@@ -101,7 +101,8 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
 
 def test_tables_of_several_databases_have_them_in_their_names(place: Place) -> None:
     def of(db: str, table: str, **more: Any) -> str:
-        return event(after={"id": 1}, source={"connector": "sqlserver", "db": db, "schema": "dbo", "table": table} | more)
+        named = {"connector": "sqlserver", "db": db, "schema": "dbo", "table": table}
+        return event(after={"id": 1}, source=named | more)
 
     assert found(place("a.jsonl", of("one", "t"), of("one", "u"))) == [
         ("dbo.t", "debezium-json", {("id",)}), ("dbo.u", "debezium-json", {("id",)}),
