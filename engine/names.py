@@ -22,6 +22,7 @@ STATEMENT_POSITIONS: Final = ("datastream-oracle:",)
 # Those of Debezium's Oracle connector have no commit SCN behind their epoch where they are those of statements.
 ORACLE: Final = "oracle:"
 POSTGRESQL: Final = "postgresql:"
+DTS: Final = "dts-"
 NO_COMMIT: Final = "-0000000000000000-"
 
 VALID_FROM: Final = "_valid_from"

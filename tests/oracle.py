@@ -43,7 +43,7 @@ def unique(changes, skew):
         )
 
     def first(c):
-        return c["op"] == "read" and time_of(c, skew), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
+        return c["op"] == "read" and time_of(c, skew), tx_order(c), offset(c), c["ingest_ts"], c["commit_ts"] or 0
 
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
     return [next(same) for _, same in groupby(ordered, identity)]
@@ -51,6 +51,12 @@ def unique(changes, skew):
 
 def tx_order(change):
     return change["tx_order"] is None, change["tx_order"] or 0
+
+
+def offset(change):
+    """Where it stands in its partition, where nothing tells the order in its transaction."""
+    told = change.get("kafka_offset") if change["tx_order"] is None else None
+    return told is None, told or 0
 
 
 def time_of(change, skew):
@@ -63,10 +69,10 @@ def carried(change):
 
 
 def in_order(streamed):
-    """Position; then the delete half of a key change; then order in the transaction; then content."""
+    """Position; then the delete half of a key change; then order in the transaction, or the offset; then content."""
 
     def order(c):
-        return c["position"], not (c["op"] == "delete" and c["new_key"]), tx_order(c), c["content"]
+        return c["position"], not (c["op"] == "delete" and c["new_key"]), tx_order(c), offset(c), c["content"]
 
     ordered = []
     for change in sorted(streamed, key=order):

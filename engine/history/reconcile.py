@@ -27,7 +27,7 @@ from engine.history.rules import Folded, FoldRules
 from engine.history.state import carry_state, row_before, supersede_reads
 from engine.history.tile import tile
 from engine.history.timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
-from engine.ordering.chronology import look_back, mark_redeliveries
+from engine.ordering.chronology import TIED, look_back, mark_redeliveries, with_first_offsets
 
 
 def reconcile(
@@ -44,9 +44,12 @@ def reconcile(
         changes = number_copies(changes, rules)
     rows = undo_key_swaps(changes, rules) if rules.swaps and not rules.keyless else changes
     timeline = interleave(existing, rows, rules)
+    if folded is None:  # or keys with ties are folded again so
+        timeline = with_first_offsets(timeline)
     if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)
-    seeing = look_back(timeline, () if folded is None else first_row(rules), row_before(rules))
+    before = row_before(rules)
+    seeing = look_back(timeline, *(((), before) if folded is None else (first_row(rules), (*before, *TIED))))
     marked = seeing.withColumn("reaches_back", F.lit(False)) if folded is None else mark_late(seeing, folded, rules)
     return (
         marked.transform(mark_redeliveries)

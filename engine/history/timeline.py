@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
-from engine.ordering.chronology import chronology, chronology_columns, per_key, sortable
+from engine.ordering.chronology import chronology, chronology_columns, has_tie, per_key, sortable
 from engine.ordering.windows import EPOCH_DIGITS
 
 
@@ -39,8 +39,9 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     """Changes as timeline rows.
 
     Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
-    Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, content_hash, ingest_ts,
-        ts, commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch, source.
+    Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, offset (in its partition,
+        of a change that tells no order in its transaction), content_hash, ingest_ts, ts, commit_ts, tx_id,
+        low_position, low_ts, row, present, rescued, old_key, new_key, before, batch, source.
     Rows: 1:1. A READ stands at its window's close, one without a position where `place_reads` puts it; a stamp from
         the future is replaced by the event's own processing time plus the allowed skew.
     """
@@ -53,6 +54,12 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
     # What is told in part is not told; but a key that is given up is so, whoever takes it: the new one stays.
     old_key = F.col("old_key") if rules.keyless else F.when(is_told("old_key", rules.keys), F.col("old_key"))
+    # What a source numbers anew when it starts again is as little a part of the change as an offset is.
+    is_numbered_anew = F.col("source").startswith(names.DTS)
+    tx_order = F.when(~is_numbered_anew, F.col("tx_order"))
+    number = F.coalesce("kafka_offset", F.when(is_numbered_anew, F.col("tx_order")))
+    is_offset = ~is_read & tx_order.isNull() & number.isNotNull()
+    offset = F.when(is_offset, F.struct("kafka_partition", number.alias("number")))
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
@@ -63,7 +70,8 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         F.when(is_read, F.col("close")).otherwise(F.col("position")).alias("position"),
         F.col("position").alias("own_position"),
         F.when(gives_up_key, 0).otherwise(1).alias("rank"),
-        "tx_order",
+        tx_order.alias("tx_order"),
+        offset.alias("offset"),
         "content_hash",
         "ingest_ts",
         ts.alias("ts"),
@@ -136,7 +144,8 @@ def first_row(rules: FoldRules) -> list[str]:
 def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
     """Tell the changes that reach behind what is folded: their keys need their whole history.
 
-    Needs: the columns of `interleave`, one base row at most a key; _first as `look_back` gives it.
+    Needs: the columns of `interleave`, one base row at most a key; _first, and _previous with TIED, as `look_back`
+        gives them.
     Gives: the same columns, then reaches_back.
     Rows: 1:1.
 
@@ -144,6 +153,7 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         change at 60       in order
         change at 50       late: the same change again, or another one at its position
         change at 30       late
+        changes at 60, 60  late, where offsets alone say which was first: of copies, only all changes tell the first
         READ placed at 60  in order
         READ placed at 45  late: changes after it are folded already
         READ of 12:00 without a position, streamed up to 11:50: late; up to 11:40: in order (guard 15 minutes)
@@ -153,6 +163,7 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
     late = F.when(
         ~F.col("is_base"),
         behind_truncate
+        | has_tie(F.col("_previous"))
         | (F.col("_first.is_base") & late_for_base(folded, rules))
         | (F.col("is_read") & reaches_truncate(folded)),
     ).otherwise(False)

@@ -1,6 +1,7 @@
 """THE order of one key's changes. Every step that looks before or after a change uses the window defined here."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -27,9 +28,10 @@ def chronology() -> WindowSpec:
 
     `place` says where a READ without a position stands among the others; it is null for all where there is none. At one
     position: streamed changes before the READs that borrowed it; the delete half of a key change before
-    whatever takes its key; READs by the position they carry, then by time; then the order inside the transaction. The
-    content decides what nothing else does, so that the order is a function of the changes alone; `ingest_ts` and
-    `batch` only pick which copy of a change stands first.
+    whatever takes its key; READs by the position they carry, then by time; then the order inside the transaction; where
+    that is not told, the offset in the partition. The content decides what nothing else does, so that the order is a
+    function of the changes alone, whatever files they came in; `ingest_ts` and `batch` only pick which copy of a change
+    stands first.
     """
     return per_key().orderBy(*chronology_columns())
 
@@ -44,6 +46,7 @@ def chronology_columns() -> list[Column]:
         F.col("rank").asc(),
         F.col("read_place").asc_nulls_first(),
         F.col("tx_order").asc_nulls_last(),
+        F.col("offset").asc_nulls_last(),
         F.col("content_hash").asc_nulls_first(),
         F.col("ingest_ts").asc_nulls_last(),
         F.col("batch").asc_nulls_last(),
@@ -85,6 +88,11 @@ def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] 
     return rows.withColumns({**beginning, "_previous": F.lag(previous).over(chronology())})
 
 
+TIED: Final = ("offset",)
+"""What `has_tie` asks of the row before."""
+IDENTITY: Final = ("is_base", "is_read", "position", "own_position", "op", "content_hash", "read_at")
+
+
 def identity() -> Column:
     """What tells one change of a key from another. A READ without a position is known by its time.
 
@@ -92,6 +100,28 @@ def identity() -> Column:
     """
     read_at = F.when(F.col("position").isNull(), F.col("commit_ts")).alias("read_at")
     return F.struct("is_base", "is_read", "position", "own_position", "op", "content_hash", read_at)
+
+
+def with_first_offsets(rows: DataFrame) -> DataFrame:
+    """Let every copy of a change have the offset of its first: a source that starts again can send several changes of
+    one position once more, and each copy has to stand beside its original.
+
+    Needs: what `sortable` gives; offset.
+    Gives: the same columns.
+    Rows: 1:1.
+    """
+    together = rows.repartition("key_hash", "key")  # as all windows have it, or this one had a shuffle of its own
+    parts = [F.col("key_hash"), F.col("key"), *[F.col("_identity")[name] for name in IDENTITY]]
+    first = F.min("offset").over(Window.partitionBy(*parts))
+    return together.withColumn("_identity", identity()).withColumn("offset", first).drop("_identity")
+
+
+def has_tie(previous: Column) -> Column:
+    """Whether the change before, as `look_back` gives it with TIED, is another one at the same place, and only offsets
+    say which is which."""
+    other = ~previous["identity"].eqNullSafe(identity())
+    same = (previous["identity"]["position"] == F.col("position")) & ~F.col("is_base")
+    return F.coalesce(same & other & F.col("offset").isNotNull() & previous["offset"].isNotNull(), F.lit(False))
 
 
 def mark_redeliveries(rows: DataFrame) -> DataFrame:

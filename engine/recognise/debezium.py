@@ -29,11 +29,10 @@ def facts(record: Any) -> Sequence[Fact] | None:
         return []
     image, keyless = (row if isinstance(row, Mapping) else None), "key" in record and record["key"] is None
     # A truncate has no key in any table: it says nothing of whether its rows have one.
-    keys, keyless = _keys(record, image or {}), None if code == "t" else keyless
     database = source.get("db") if source["connector"] == SQLSERVER else None
-    return [
-        Fact(_table(source), keys, schema, image, code in "cr", keyless, database, code != "r" and _is_by_scn(source))
-    ]
+    by_scn, inserted = code != "r" and _is_by_scn(source), code in "cr"
+    keys, no_key = _keys(record, image or {}), None if code == "t" else keyless
+    return [Fact(_table(source), keys, schema, image, inserted, no_key, database, by_scn)]
 
 
 def _value(record: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:

@@ -30,7 +30,7 @@ from engine.spec.model import ProjectSpec, TableSpec
 
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
-ORDERED_BY = ("rank", "tx_order", "ingest_ts", "ts", "low_ts", "low_position")
+ORDERED_BY = ("rank", "tx_order", "offset", "ingest_ts", "ts", "low_ts", "low_position")
 TOLD = (
     "op", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset", "event_id",
     "too_late", "withdrawn_by",

@@ -27,7 +27,8 @@ def event_line(change: Row) -> str:
         value["source"]["lsn"] = None
     links = {"__debezium.oldkey": change["old_key"], "__debezium.newkey": change["new_key"]}
     headers = [{"key": name, "value": key_of(key)} for name, key in links.items() if key]
-    return json.dumps({"key": key_of(change["key"]), "value": value, "headers": headers}) + "\n"
+    place = {name: change[f"kafka_{name}"] for name in ("partition", "offset") if f"kafka_{name}" in change}
+    return json.dumps({"key": key_of(change["key"]), "value": value, "headers": headers} | place) + "\n"
 
 
 def window_lines(window: tuple[str, int, str | None, int | None]) -> list[str]:

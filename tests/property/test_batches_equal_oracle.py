@@ -1,6 +1,8 @@
 """Drawn histories through the whole engine, in several batches with late changes, give the oracle's rows."""
 
 import random
+from dataclasses import replace
+from itertools import chain
 
 from pyspark.sql import SparkSession
 
@@ -113,3 +115,31 @@ def change(op: str, place: int, seconds: int, a: int) -> Row:
         "new_key": None,
         "content": a,
     }
+
+
+def told_at_one_place(key: int) -> list[Row]:
+    """Changes of one row of which nothing but offsets tells the order, and all of them delivered again."""
+    ops = [("insert", 1), ("update", 2), ("delete", 2), ("insert", 3), ("update", 4), ("update", key)][: 3 + key % 4]
+    told = []
+    for number, (op, a) in enumerate(ops):
+        row = {"case": 0, "k": key, "a": a, "b": "b0", "c": "c0"}
+        place = {"kafka_partition": 0, "kafka_offset": 100 * key + number}
+        told.append(change(op, 20, 20, a) | {"key": (0, key), "row": row, "tx_id": None, "tx_order": None} | place)
+    return told + [each | {"kafka_offset": 10_000 + each["kafka_offset"]} for each in told]
+
+
+def test_offsets_tell_what_stood_last_at_one_place(spark: SparkSession, project: ProjectSpec) -> None:
+    earlier = [change("insert", 10, 10, 7) | {"key": (0, key), "tx_id": None, "tx_order": None} for key in (1, 2)]
+    for each in earlier:
+        each["row"] = each["row"] | {"k": each["key"][1]}
+    told = [each for key in range(1, 9) for each in told_at_one_place(key)]
+    wanted = ordered([comparable(row) for row in oracle.fold([*earlier, *told], [], RULES)[0]])
+    assert {row["a"] for row in wanted if row["_valid_to"] is None and row["_op"] != "delete"} == {3, 4, 7}
+    lines = [[event_line(each) for each in part] for part in (earlier, told[::2], told[1::2])]
+    shuffled = random.Random(3).sample([line for part in lines for line in part], sum(map(len, lines)))
+    deliveries = ([list(chain(*lines))], lines, lines[::-1], [shuffled[:30], shuffled[30:50], shuffled[50:]])
+    for number, batches in enumerate(deliveries):
+        root = project.root / f"{number}"
+        root.mkdir()
+        other = replace(project, root=root, namespace=f"{project.namespace}_{number}")
+        assert folded(spark, other, batches) == wanted, number
