@@ -134,7 +134,9 @@ def typed_of_kinds(kinds: set[str]) -> Typed:
         places = max((scale for _, scale in decimals), default=0)
         whole = max(LONG_DIGITS if "BIGINT" in kinds else 0, *[digits - scale for digits, scale in decimals], 0)
         is_long = any(digits > DOUBLE_DIGITS for digits, _ in decimals)
-        if is_long and not kinds & {"DOUBLE", "FLOAT"} and whole + places <= MAX_DIGITS:
+        if is_long and not kinds & {"DOUBLE", "FLOAT"}:
+            if whole + places > MAX_DIGITS:
+                return T.StringType(), Encoding("text")
             return T.DecimalType(MAX_DIGITS, places), Encoding("decimal_number")
         return T.DoubleType(), Encoding("floating")
     return T.StringType(), Encoding("text")

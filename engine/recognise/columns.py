@@ -1,8 +1,9 @@
 """Columns of a table from what its records say: the types they carry, or those their values suggest."""
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 19
 UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
 LONGEST_COUNT: Final = 19  # digits of nanoseconds since 1970
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
+_NANOS: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}\.\d{6}0*[1-9]")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FROM_ARROW: Final[tuple[tuple[str, T.DataType], ...]] = (
     ("is_null", T.IntegerType()),
@@ -49,6 +51,7 @@ class Values:
     shapes: set[str] = field(default_factory=set)
     units: set[str | None] = field(default_factory=set)
     unsigned: bool = False  # a text of a number that only a bigint without a sign holds
+    nanos: bool = False  # a text of a time with digits behind its microseconds
 
     def add(self, value: Any, inserted: bool) -> None:
         """Take one value into account."""
@@ -65,6 +68,7 @@ class Values:
         elif isinstance(value, str):
             self.shapes.add(_shape(value))
             self.unsigned = self.unsigned or _is_unsigned(value)
+            self.nanos = self.nanos or bool(_NANOS.match(value))
         self.units.add(_unit(value))
 
     def unit(self) -> str | None:
@@ -94,19 +98,20 @@ class Values:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a JSON value, in the words of Spark's variant."""
+    """The type of a JSON value, in the words of Spark's variant; of a number that none of its types holds, text."""
     if value is None:
         return "VOID"
     if isinstance(value, bool):
         return "BOOLEAN"
     if isinstance(value, int):
         digits = len(str(abs(value)))
-        return "BIGINT" if value in LONGS else f"DECIMAL({digits},0)" if digits <= DECIMAL_DIGITS else "DOUBLE"
+        return "BIGINT" if value in LONGS else f"DECIMAL({digits},0)" if digits <= DECIMAL_DIGITS else "STRING"
     if isinstance(value, Fraction):
         whole, _, places = value.lstrip("-").partition(".")
-        digits = len((whole + places).lstrip("0"))
-        exact = digits <= DECIMAL_DIGITS and "e" not in value.lower()
-        return f"DECIMAL({max(digits, len(places), 1)},{len(places)})" if exact else "DOUBLE"
+        if "e" in value.lower():
+            return "DOUBLE" if math.isfinite(float(value)) else "STRING"
+        digits = max(len((whole + places).lstrip("0")), len(places), 1)
+        return f"DECIMAL({digits},{len(places)})" if digits <= DECIMAL_DIGITS else "STRING"
     if isinstance(value, float):
         return "DOUBLE"
     return "STRING" if isinstance(value, str) else "ARRAY" if isinstance(value, list | tuple) else "OBJECT"
@@ -193,9 +198,10 @@ class Columns:
         inferred = {name: values.type() for name, values in self.values.items() if name not in told}
         return {**told, **(inferred if self.bare or not told else {})}
 
-    def unsettled(self) -> dict[str, str]:
+    def unsettled(self, keys: Collection[str]) -> dict[str, str]:
         """The columns of which a run that sees some of the records may store a type that cannot become that of all, or
-        whose type holds not all values, with one that does. Where values tell their digits, it has room for more."""
+        whose type holds not all values (of `keys`, not all their digits), with one that does. Where values tell their
+        digits, it has room for more."""
         kinds = {name: set(seen) for name, seen in self.kinds.items()}
         for text in (text for schemas in self.by_values.values() for text in schemas):
             for name, (kind, _) in row_columns(text).items():
@@ -203,8 +209,10 @@ class Columns:
         wide = self.told
         differ = [name for name, seen in kinds.items() if not all(_becomes(kind, wide.get(name)) for kind in seen)]
         unsigned = [name for name, seen in self.values.items() if seen.unsigned and wide.get(name) == T.LongType()]
+        times = [name for name in keys if isinstance(wide.get(name), T.TimestampType | T.TimestampNTZType)]
+        nanos = [name for name in times if name in self.values and self.values[name].nanos]
         declared = {name: _declared(wide.get(name), bool(self.by_values)) for name in differ}
-        return declared | dict.fromkeys(unsigned, "bigint unsigned")
+        return declared | dict.fromkeys(unsigned, "bigint unsigned") | dict.fromkeys(nanos, "string")
 
     def declarable(self) -> dict[str, str]:
         """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""

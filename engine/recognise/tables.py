@@ -239,7 +239,7 @@ def _merge(known: FoundTable, more: FoundTable) -> None:
     for name, values in more.columns.values.items():
         mine = known.columns.values.setdefault(name, values)
         if mine is not values:
-            mine.unsigned = mine.unsigned or values.unsigned
+            mine.unsigned, mine.nanos = mine.unsigned or values.unsigned, mine.nanos or values.nanos
             mine.repeats = mine.repeats or values.repeats or bool(mine.inserted & values.inserted)
             for what in ("kinds", "inserted", "digits", "shapes"):
                 getattr(mine, what).update(getattr(values, what))

@@ -260,7 +260,7 @@ def _settled(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
     """The types that events carry, where some differ so that a column of the one cannot become one of the other, or do
     not hold all values: those are declared, or a run could not take what comes after a part of the events."""
     declarable = {name: kind for name, kind in table.columns.declarable().items() if name in types}
-    unsettled = table.columns.unsettled()
+    unsettled = table.columns.unsettled({name for key in table.keys for name in key})
     if not unsettled.keys() & declarable.keys():
         return []
     lines = ["columns: # the events carry their types; a column declared here has the type that stands here"]

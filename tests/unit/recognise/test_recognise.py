@@ -268,6 +268,15 @@ def test_types_that_events_carry_are_left_to_them(place: Place, tmp_path: Path) 
     assert "#   n: decimal(38,2)" in text
 
 
+@pytest.mark.parametrize(("digits", "declared"), [("123456789", "string"), ("123456000", None)])
+def test_times_of_keys_have_all_their_digits(place: Place, tmp_path: Path, digits: str, declared: str | None) -> None:
+    column = {"name": "At", "type": {"code": "TIMESTAMP"}, "is_primary_key": True, "ordinal_position": 1}
+    mods = [{"keys": {"At": f"2024-01-01T00:00:00.{digits}Z"}, "new_values": {"Name": "A"}, "old_values": {}}]
+    record = SPANNER | {"column_types": [column, SPANNER["column_types"][1]], "mods": mods}
+    (text,) = written(tmp_path, place("a.jsonl", record)).values()
+    assert yaml.safe_load(text).get("columns") == (declared and {"At": declared})
+
+
 @pytest.mark.parametrize("apart", [False, True])
 def test_types_that_differ_from_event_to_event_are_declared_as_text(place: Place, tmp_path: Path, apart: bool) -> None:
     events = [

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.recognise.columns import Values
+from engine.recognise.sample import Fraction
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,23 @@ def test_numbers_of_any_length_are_left_undeclared_for_they_may_order_rows() -> 
     for text in ("1", "2" * 20, "3" * 39):
         values.add(text, inserted=True)
     assert values.is_written_otherwise()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "kind"),
+    [
+        ((1, Fraction("1.5")), "double"),
+        ((Fraction("1e300"), Fraction("0.5")), "double"),
+        ((Fraction("1e400"),), "string"),
+        ((int("9" * 38), 1), "decimal(38,0)"),
+        ((int("9" * 39), 1), "string"),
+        ((Fraction("0." + "3" * 20), 7), "decimal(38,20)"),
+        ((Fraction("1" * 35 + "." + "3" * 30),), "string"),
+        ((Fraction("0." + "3" * 30), int("9" * 30)), "string"),
+    ],
+)
+def test_no_digit_of_a_number_is_lost_by_its_type(numbers: tuple[int | Fraction, ...], kind: str) -> None:
+    values = Values()
+    for number in numbers:
+        values.add(number, inserted=True)
+    assert values.type().simpleString() == kind
