@@ -180,6 +180,8 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
             return _as(values.boolean(text), kind, T.BooleanType)
         case "written_bits":
             return _as(written.bits(text, encoding.size), kind, T.StringType)
+        case "written_any_bits":
+            return _as(written.any_bits(text, encoding.size), kind, T.StringType)
         case "written_bytes":
             return _as(written.latin_bytes(text, encoding.size), kind, T.BinaryType)
         case "written_time":

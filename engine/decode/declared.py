@@ -78,6 +78,8 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
         return Encoding("unsigned")
     if said.kind == "bits" and carried.kind in ("bits", "boolean"):
         return Encoding("bits", said.precision)
+    if said.kind == "bits" and carried.kind in ("integer", "text") and source.format in NATURAL_FORMATS:
+        return Encoding("written_any_bits", said.precision)
     if said.kind == carried.kind == "floating":
         return Encoding("floating")  # whatever the source's own width
     if said.kind == "binary" and carried.kind == "text":

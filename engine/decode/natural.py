@@ -29,7 +29,7 @@ def natural_encoding(declared: ColumnType, source: SourceSpec) -> Encoding:
     if said.kind == "time":
         return clock_encoding("time_either", said, source)
     if said.kind == "bits":
-        return Encoding("bits", said.precision)
+        return Encoding("written_any_bits" if source.format in _OF_DATASTREAM else "bits", said.precision)
     return Encoding(_KINDS.get(said.kind, "text"))
 
 

@@ -46,6 +46,7 @@ EncodingKind = Literal[
     "written_floating",
     "written_boolean",
     "written_bits",
+    "written_any_bits",
     "written_bytes",
     "written_moment",
     "written_time",

@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode.values import let
+from engine.decode.values import MOST_BITS, let
 
 _CLOCK: Final = r"^(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?$"
 _PLAIN_CLOCK: Final = r"^-?[0-9]{1,3}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?$"
@@ -43,6 +43,14 @@ def bits(text: Column, size: int | None) -> Column:
     if size is None:
         return digits
     return let(digits, lambda found: F.when(F.length(found) <= size, F.lpad(found, size, "0")))
+
+
+def any_bits(text: Column, size: int | None) -> Column:
+    """The same of a number, of true and false, and of such digits themselves."""
+    number = F.when(text == "true", "1").when(text == "false", "0").otherwise(text)
+    if size is None or size > MOST_BITS:
+        return bits(number, None)
+    return F.when(text.rlike("^[01]+$") & (F.length(text) == size), text).otherwise(bits(number, size))
 
 
 def latin_bytes(text: Column, size: int | None) -> Column:

@@ -245,6 +245,16 @@ def test_numbers_of_many_digits_keep_them_all_in_text_and_places_too_many_are_re
     assert [row.reason for row in rows] == [None] * 3 + ['column "rate": the value does not fit decimal(28,10)']
 
 
+def test_bits_are_numbers_flags_or_their_digits(spark: SparkSession) -> None:
+    told = {"1234": "00000000000000000000010011010010", "0": "0" * 32, "true": "0" * 31 + "1", "4294967295": "1" * 32}
+    told |= {f'"{"10" * 16}"': "10" * 16, "4294967296": None, '"AQID"': None, "null": None}
+    payloads = [f'{{"id": {n}, "b": {value}}}' for n, value in enumerate(told)]
+    texts = [mysql("INSERT", "b.1", n + 1).replace('{"id": 1}', text) for n, text in enumerate(payloads)]
+    rows = decoded(spark, texts, replace(spec({"id": "int", "b": "bit(32)"}, table="db.t"), source=SOURCE))
+    assert [row.row.b for row in rows] == list(told.values())
+    assert [row.reason is None for row in rows] == [True] * 5 + [False] * 2 + [True]
+
+
 def test_a_number_is_what_it_is_however_it_is_written_and_whatever_stands_beside_it(spark: SparkSession) -> None:
     columns = {"id": "bigint", "rate": "double", "price": "decimal(12,2)", "note": "string"}
     beside = ("", ', "rate": 0.30000000000000004')  # of so many digits that a double could lose some
