@@ -178,10 +178,9 @@ def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumst
             return _whole(text, kind)
         case "written_boolean":
             return _as(values.boolean(text), kind, T.BooleanType)
-        case "written_bits":
-            return _as(written.bits(text, encoding.size), kind, T.StringType)
-        case "written_any_bits":
-            return _as(written.any_bits(text, encoding.size), kind, T.StringType)
+        case "written_bits" | "written_any_bits":
+            read = written.bits if encoding.kind == "written_bits" else written.any_bits
+            return _as(read(text, encoding.size), kind, T.StringType)
         case "written_bytes":
             return _as(written.latin_bytes(text, encoding.size), kind, T.BinaryType)
         case "written_time":

@@ -76,10 +76,8 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
         return written_types.corrected(carried, said, source)
     if said.kind == "unsigned" and carried.kind == "integer":
         return Encoding("unsigned")
-    if said.kind == "bits" and carried.kind in ("bits", "boolean"):
-        return Encoding("bits", said.precision)
-    if said.kind == "bits" and carried.kind in ("integer", "text") and source.format in NATURAL_FORMATS:
-        return Encoding("written_any_bits", said.precision)
+    if said.kind == "bits":
+        return _bits(carried, said, source)
     if said.kind == carried.kind == "floating":
         return Encoding("floating")  # whatever the source's own width
     if said.kind == "binary" and carried.kind == "text":
@@ -93,6 +91,12 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
     if said.kind == "time" and carried.kind in ("text", "integer") and source.format in NATURAL_FORMATS:
         return clock_encoding("time_text" if carried.kind == "text" else "time_either", said, source)
     return carried
+
+
+def _bits(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
+    if carried.kind in ("integer", "text") and source.format in NATURAL_FORMATS:
+        return Encoding("written_any_bits", said.precision)
+    return Encoding("bits", said.precision) if carried.kind in ("bits", "boolean") else carried
 
 
 def _moment(said: SourceEncoding, source: SourceSpec) -> Encoding:

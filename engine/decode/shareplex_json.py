@@ -33,7 +33,6 @@ _META: Final = (
 _COUNTS: Final = ("seq", "size")  # which some write as text
 _OPERATION: Final = f"meta struct<{_META}>, data string, `key` string"
 _SOME_FIELD: Final = r"^\{\s*[^\s}]"
-_TOLD: Final = "struct<table: string, trans: string, row: string>"
 _LINE: Final = f"value string, topic string, partition int, offset bigint, {_OPERATION}"
 
 
@@ -82,7 +81,7 @@ def _operations(lines: DataFrame, declared: Declared, has_halves: bool) -> DataF
     """One operation a line; those that may be one of two, in two lines, with what the other one told."""
     if not has_halves:
         usual = lines.transform(_parsed).transform(_picked, declared)
-        return usual.select("*", F.lit(None).cast(_TOLD).alias("_told")).transform(_judged, declared)
+        return usual.select("*", F.lit(None).cast("string").alias("_told")).transform(_judged, declared)
     halves = lines.where(_may_be_half()).transform(_parsed).transform(_picked, declared)
     usual = lines.where(~_may_be_half()).transform(_parsed).transform(_picked, declared)
     return halves.transform(_paired).unionByName(usual, allowMissingColumns=True).transform(_judged, declared)
@@ -116,6 +115,7 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
         ),
         told.alias("_meta"),
         *[count.alias(f"_{name}") for name, count in counts.items()],
+        F.coalesce(counts["seq"], F.regexp_extract(told["idx"], "^([0-9]+)/", 1).try_cast("bigint")).alias("_sequence"),
         F.when(data.startswith("{"), data).alias("_data"),
         F.when(key.startswith("{"), key).alias("_key"),
         F.coalesce(told["table"], F.lit(only)).alias("table"),
@@ -127,21 +127,50 @@ def _picked(parsed: DataFrame, declared: Declared) -> DataFrame:
 
 
 def _paired(halves: DataFrame) -> DataFrame:
-    """The row that the UPDATE BEFORE on the line before told.
+    """The row that the UPDATE BEFORE told: that on the line before, else the one that has the same place in the same
+    transaction, or the place before it, wherever it stands: SharePlex counts both as one operation, or as two.
 
-    Rows: 1:1; a line is the line before of one other.
+    Rows: 1:1.
     """
-    befores = halves.where(F.col("_word") == shareplex_kinds.BEFORE)
-    row = F.struct(F.col("table").alias("table"), F.col("_meta.trans").alias("trans"), F.col("_data").alias("row"))
-    told = befores.select("file", (F.col("line") + 1).alias("line"), row.alias("_told"))
-    return halves.join(told, on=["file", "line"], how="left")
+    placed = halves.withColumn("_at", F.struct("table", "_meta.trans", "_meta.scn", "_sequence"))
+    befores, afters = (placed.where(F.col("_word") == word) for word in (shareplex_kinds.BEFORE, shareplex_kinds.AFTER))
+    told = befores.select(
+        "file", (F.col("line") + 1).alias("line"), F.col("_at").alias("_beside"), F.col("_data").alias("_row")
+    )
+    with_neighbours = placed.join(told, on=["file", "line"], how="left")
+    next_to = afters.select("file", (F.col("line") - 1).alias("line"), F.col("_at").alias("_after"))
+    lone = befores.join(next_to, on=["file", "line"], how="left").where(~_belong("_at", "_after"))
+    by_place = lone.where("_at.trans is not null and _sequence is not null and _data is not null").groupBy(
+        "table", "_at.trans", F.coalesce("_at.scn", F.lit("")).alias("scn"), "_sequence"
+    )
+    rows = by_place.agg(F.max("_data").alias("row"))
+    found = with_neighbours
+    for name, step in (("_same", 0), ("_previous", 1)):
+        there = rows.select(
+            F.struct("table", "trans", "scn", (F.col("_sequence") + step).alias("sequence")).alias("_of"),
+            F.col("row").alias(name),
+        )
+        place = F.struct("table", "_at.trans", F.coalesce("_at.scn", F.lit("")).alias("scn"), "_sequence")
+        is_there = (F.col("_word") == shareplex_kinds.AFTER) & (place == F.col("_of"))
+        found = found.join(there, is_there, "left").drop("_of")
+    beside = F.when(_belong("_beside", "_at"), F.col("_row"))
+    row = F.coalesce(beside, "_same", "_previous").alias("_told")
+    return found.select(*halves.columns, row)
+
+
+def _belong(before: str, after: str) -> Column:
+    """Whether two lines beside each other can be halves of one update: nothing that both tell parts them."""
+    one, other = F.col(before), F.col(after)
+    apart = F.coalesce(one["scn"] != other["scn"], F.lit(False))
+    further = F.coalesce(~(other["_sequence"] - one["_sequence"]).isin(0, 1), F.lit(False))
+    alike = (one["table"] == other["table"]) & one["trans"].eqNullSafe(other["trans"])
+    return F.coalesce(alike & ~apart & ~further, F.lit(False))
 
 
 def _judged(paired: DataFrame, declared: Declared) -> DataFrame:
     """What each operation does, and the images that it carries; of an update, the changes laid over the row before."""
-    same = (F.col("_told.table") == F.col("table")) & F.col("_told.trans").eqNullSafe(F.col("_meta.trans"))
     is_after = F.col("_word") == shareplex_kinds.AFTER
-    old = F.when(is_after, F.when(same, F.col("_told.row"))).otherwise(F.col("_key"))
+    old = F.when(is_after, F.col("_told")).otherwise(F.col("_key"))
     found = paired.select("*", old.alias("_old"), shareplex_kinds.op(F.col("_word")).alias("_op"))
     keys = F.coalesce(declared_keys(F.col("table"), declared), F.array().cast("array<string>"))
     laid = laid_over(keys, F.when(F.col("_op") == names.OP_UPDATE, F.col("_old")), F.col("_data"))
@@ -157,12 +186,11 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
     told = F.when(F.col("_data").rlike(_SOME_FIELD), F.col("_data"))
     image = F.when(F.col("_op") == names.OP_DELETE, F.coalesce(told, "_old")).otherwise(image)
-    sequence = F.coalesce("_seq", F.regexp_extract(meta["idx"], "^([0-9]+)/", 1).try_cast("bigint"))
+    sequence = F.col("_sequence")
     place = by_coordinates(source) if is_lacking else position.shareplex(scn, meta["trans"], sequence)
     seated = operations.select(
         "*",
         image.alias("_image"),
-        sequence.alias("_sequence"),
         place.alias("_place"),
         micros(meta["time"]).alias("commit_ts"),
     )

@@ -80,6 +80,33 @@ def test_updates_are_partial_and_pairs_of_lines_one_change(spark: SparkSession) 
     assert loaded(found[2].old_key_json) == {"id": "1", "a": "x"}
 
 
+def test_pairs_are_found_by_their_place_where_something_stands_between(spark: SparkSession) -> None:
+    other = operation("ins", {"id": "9"}, trans="1.3")
+    two = [
+        operation("UPDATE BEFORE", {"id": "1", "a": "x"}, seq=1),
+        operation("UPDATE BEFORE", {"id": "5", "a": "y"}, seq=3),
+        other,
+        operation("UPDATE AFTER", {"id": "6"}, seq=4),
+        operation("UPDATE AFTER", {"id": "2"}, seq=2),
+    ]
+    one = [
+        operation("UPDATE AFTER", {"id": "2"}, seq=1, scn="11"),
+        operation("UPDATE BEFORE", {"id": "1", "a": "x"}, seq=1, scn="11"),
+        other,
+        operation("UPDATE BEFORE", {"id": "5", "a": "y"}, seq=2, scn="11"),
+        operation("UPDATE AFTER", {"id": "7"}, seq=3, scn="12"),
+        operation("UPDATE AFTER", {"id": "6"}, seq=2, scn="11"),
+    ]
+    for texts, alone in ((two, []), (one, [("update", None, {"id": "7"})])):
+        found = [e for e in read(spark, texts) if e.kind == "change" and loaded(e.after_json) != {"id": "9"}]
+        told = [(e.op, loaded(e.before_json), loaded(e.after_json)) for e in found]
+        moves = [
+            ("delete", {"id": "1", "a": "x"}, None), ("insert", None, {"id": "2", "a": "x"}),
+            ("delete", {"id": "5", "a": "y"}, None), ("insert", None, {"id": "6", "a": "y"}),
+        ]  # fmt: skip
+        assert sorted(told, key=repr) == sorted([*moves, *alone], key=repr)
+
+
 def loaded(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
