@@ -52,7 +52,8 @@ def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataF
         gives  size 4, parts: a [1, 2], b [3, 3]
     """
     end = F.when(F.col("control_kind") == TRANSACTION_END, from_json("control_json", END_PAYLOAD))
-    of_rows = F.col("tx_order").isNotNull() & ~F.coalesce(F.col("op") == names.OP_TRUNCATE, F.lit(False))
+    is_change = F.col("tx_order").isNotNull() & F.col("op").isNotNull()
+    of_rows = is_change & ~F.coalesce(F.col("op") == names.OP_TRUNCATE, F.lit(False))
     counted = (
         envelopes.where(in_ledger())
         .select(

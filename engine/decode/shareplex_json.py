@@ -253,7 +253,8 @@ def _completed(halves: DataFrame) -> DataFrame:
         "position": F.when(is_change, F.col("_place")),
         "ingest_ts": F.lit(None).cast("timestamp"),
         "tx_id": meta["trans"],
-        "tx_order": F.when(is_change, F.col("_sequence")),
+        # An UPDATE BEFORE and a DROP COLUMN are operations of their transaction, too: its size counts them.
+        "tx_order": F.when(F.col("reason").isNull(), F.col("_sequence")),
         "old_key_json": F.when(takes, F.col("_old")),
         "new_key_json": F.when(gives, F.col("_image")),
         "control_json": F.when(control.isNotNull(), first_at(F.col("text"), "value")),
@@ -264,7 +265,7 @@ def _completed(halves: DataFrame) -> DataFrame:
             (made[name] if name in made else F.col(name) if name in there else F.lit(None).cast("string")).alias(name)
             for name in ENVELOPE_COLUMNS
         ],
-        F.when(is_change, own_method(_announced(meta))).alias(ANNOUNCED),
+        F.when(F.col("reason").isNull(), own_method(_announced(meta))).alias(ANNOUNCED),
     )
 
 

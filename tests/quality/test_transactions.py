@@ -174,12 +174,17 @@ def test_spanner_counts_records_over_partitions(spark: SparkSession) -> None:
 
 
 def test_shareplex_counts_operations(spark: SparkSession) -> None:
-    def operation(tx: str, seq: int, size: int) -> str:
-        meta = {"time": "2024-01-01T00:00:00", "op": "ins", "scn": "7", "trans": tx, "seq": seq, "table": "A.T"}
+    def operation(tx: str, seq: int, size: int, op: str = "ins") -> str:
+        meta = {"time": "2024-01-01T00:00:00", "op": op, "scn": "7", "trans": tx, "seq": seq, "table": "A.T"}
         return json.dumps({"meta": meta | {"idx": f"{seq}/{size}"}, "data": {"ID": str(seq)}})
 
     texts = [operation("1.1", 1, 2), operation("1.1", 2, 2), operation("1.2", 1, 2)]
+    texts += [operation("1.3", 1, 3, "UPDATE BEFORE"), operation("1.3", 2, 3, "UPDATE AFTER")]
+    texts += [operation("1.3", 3, 3, "DROP COLUMN"), operation("1.4", 1, 2, "UPDATE BEFORE")]
+    texts += [operation("1.5", 1, 1, "UPDATE BEFORE"), operation("1.5", 1, 1, "UPDATE AFTER")]
     rows = transaction_states(
         control(spark, texts, form="shareplex-json"), 0, {}, {"shareplex": datetime(2024, 1, 2, tzinfo=UTC)}, GRACE
     )
-    assert {tx: row["state"] for tx, row in told(rows).items()} == {"1.1": "complete", "1.2": "overdue"}
+    assert {tx: row["state"] for tx, row in told(rows).items()} == {
+        "1.1": "complete", "1.2": "overdue", "1.3": "complete", "1.4": "overdue", "1.5": "complete",
+    }  # fmt: skip
