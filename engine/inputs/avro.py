@@ -8,12 +8,11 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from engine.errors import SourceError, SpecError
 from engine.inputs import magic
 from engine.inputs.globs import exactly
-from engine.inputs.lines import APART, Piece, place
+from engine.inputs.lines import Piece, place
 from engine.inputs.listing import NO_FILE, InputFile, first_line, read_bytes
 from engine.jars import SPARK_AVRO
 from engine.names import apart
@@ -64,8 +63,7 @@ def avro_lines(spark: SparkSession, schema: str, paths: Sequence[str], pieces: I
 
     Gives: file, line (1-based), is_last, text.
     """
-    line = F.call_function(APART, F.col("line")).alias("line")
-    return _records(spark, schema, paths, pieces).select("file", line, "is_last", "text")
+    return _records(spark, schema, paths, pieces).select("file", "line", "is_last", "text")
 
 
 def _records(spark: SparkSession, schema: str, paths: Sequence[str], pieces: Iterable[Piece]) -> DataFrame:
