@@ -19,7 +19,7 @@ from engine.decode.canal_resent import holds_batches, resent_messages
 from engine.decode.coordinates import file_name
 from engine.decode.envelope import CHANGE, CONTROL, ENVELOPE_COLUMNS, REJECT
 from engine.decode.images import Declared, declared_keys
-from engine.decode.methods import held
+from engine.decode.methods import held, interpreted
 from engine.decode.parsing import CORRUPT, first_at
 from engine.decode.records import WRITE_JSON
 from engine.json_text import options_text
@@ -122,9 +122,9 @@ def _of_line(function: str) -> Column:
 def _judged(picked: DataFrame) -> DataFrame:
     """Which control event, if any; why rejected, if so."""
     message = F.col("_message")
-    typed = picked.select("*", canal_kinds.op(message, F.col("_type")).alias("_op")).select(
-        "*", canal_kinds.table(message, F.col("_op")).alias("table")
-    )
+    op, truncated = canal_kinds.op(message, F.col("_type")), canal_kinds.truncated(message, F.col("_type"))
+    table = canal_kinds.table(message, interpreted(picked, truncated))
+    typed = picked.select("*", op.alias("_op"), table.alias("table"))
     control = canal_kinds.control_kind(message, F.col("_type"), F.col("_op"), F.col("text"))
     reason = canal_kinds.reject_reason(message, F.col("_op"), F.col("table"))
     return typed.select("*", control.alias("_control")).select(

@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode import json_lines, statements, values
-from engine.decode.methods import own_method
 from engine.decode.parsing import are_objects
 from engine.schema import control_kinds
 
@@ -47,20 +46,23 @@ def control_kind(message: Column, kind: Column, found: Column, text: Column) -> 
     return F.when(found.isNull(), chosen.when(null_message, control_kinds.NULL_MESSAGE))
 
 
-def table(message: Column, found: Column) -> Column:
-    """`database.table`; null where the message is not about one. Of a truncate that names none beside its statement,
-    the one in that. `found`: the operation."""
+def table(message: Column, truncated: Column) -> Column:
+    """`database.table`; null where the message is not about one. `truncated`: that in its statement, where that alone
+    tells it."""
     both = (message["database"] != "") & (message["table"] != "")
-    told = F.when(both, F.concat_ws(".", message["database"], message["table"]))
-    is_silent = (found == names.OP_TRUNCATE) & (F.coalesce(message["table"], F.lit("")) == "")
-    return F.when(is_silent, own_method(_truncated(message))).otherwise(told)
+    return F.coalesce(F.when(both, F.concat_ws(".", message["database"], message["table"])), truncated)
 
 
-def _truncated(message: Column) -> Column:
-    """The table that a TRUNCATE names; where it says no database, that of the message. Null where one is not told."""
-    named = F.nullif(statements.truncated(message["sql"]), F.lit(""))
+def truncated(message: Column, kind: Column) -> Column:
+    """The table that the statement of a truncate names, where nothing beside it does; where it says no database, that
+    of the message. Null where one is not told, and of every other message. `kind`: the type, in capitals."""
+    is_silent = (op(message, kind) == names.OP_TRUNCATE) & (F.coalesce(message["table"], F.lit("")) == "")
     database = F.when(message["database"] != "", message["database"])
-    return F.when(named.contains("."), named).otherwise(F.concat(database, F.lit("."), named))
+
+    def whole(named: Column) -> Column:
+        return F.when(named.contains("."), named).otherwise(F.concat(database, F.lit("."), named))
+
+    return F.when(is_silent, values.let(F.nullif(statements.truncated(message["sql"]), F.lit("")), whole))
 
 
 def broken_reason(text: Column) -> Column:
