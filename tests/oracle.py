@@ -31,7 +31,7 @@ def fold(changes, windows, rules):
 
 def unique(changes, skew):
     """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all: of
-    READs the earliest, of what is left the one that was processed first."""
+    READs the earliest, of what is left the one that was processed first. It stands at the offset of the first copy."""
 
     def identity(c):
         return (
@@ -43,10 +43,13 @@ def unique(changes, skew):
         )
 
     def first(c):
-        return c["op"] == "read" and time_of(c, skew), tx_order(c), offset(c), c["ingest_ts"], c["commit_ts"] or 0
+        return c["op"] == "read" and time_of(c, skew), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
+
+    def stood(same):
+        return same[0] | {"kafka_offset": min(same, key=offset).get("kafka_offset")}
 
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
-    return [next(same) for _, same in groupby(ordered, identity)]
+    return [stood(list(same)) for _, same in groupby(ordered, identity)]
 
 
 def tx_order(change):
