@@ -58,11 +58,7 @@ def truncated(message: Column, kind: Column) -> Column:
     of the message. Null where one is not told, and of every other message. `kind`: the type, in capitals."""
     is_silent = (op(message, kind) == names.OP_TRUNCATE) & (F.coalesce(message["table"], F.lit("")) == "")
     database = F.when(message["database"] != "", message["database"])
-
-    def whole(named: Column) -> Column:
-        return F.when(named.contains("."), named).otherwise(F.concat(database, F.lit("."), named))
-
-    return F.when(is_silent, values.let(F.nullif(statements.truncated(message["sql"]), F.lit("")), whole))
+    return F.when(is_silent, statements.dotted(statements.truncated_in(message["sql"], database)))
 
 
 def broken_reason(text: Column) -> Column:

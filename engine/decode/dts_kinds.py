@@ -73,7 +73,7 @@ def table(record: Column) -> Column:
     name = F.when(op(record) == names.OP_TRUNCATE, _truncated(record)).otherwise(record["objectName"])
     owner = F.substring_index(F.substring_index(name, ".", -2), ".", 1)
     logical = [F.try_element_at(record["tags"], F.lit(tag)) for tag in ("l_db_name", "l_tb_name")]
-    physical = [_dotted(owner), _dotted(F.substring_index(name, ".", -1))]
+    physical = [statements.dotted(owner), statements.dotted(F.substring_index(name, ".", -1))]
     return F.when(
         name.contains("."),
         F.concat_ws(
@@ -82,18 +82,11 @@ def table(record: Column) -> Column:
     )
 
 
-def _dotted(name: Column) -> Column:
-    """A part of a name, in which a dot is written as the six characters of its escape."""
-    return F.when(name.contains("\\u002"), F.regexp_replace(name, r"(?i)\\u002e", ".")).otherwise(name)
-
-
 def _truncated(record: Column) -> Column:
     """The table that a TRUNCATE names; where it says no database, the one that the record is about."""
-    found = statements.truncated(statement(record))
-    around = F.substring_index(record["objectName"], ".", 1)
-    return F.when(record["objectName"].contains("."), record["objectName"]).when(
-        found != "", F.when(found.contains("."), found).otherwise(F.concat_ws(".", around, found))
-    )
+    name = record["objectName"]
+    around = F.substring_index(name, ".", 1)
+    return F.when(name.contains("."), name).otherwise(statements.truncated_in(statement(record), around))
 
 
 def unread_reason(value: Column) -> Column:

@@ -44,12 +44,12 @@ def reconcile(
         changes = number_copies(changes, rules)
     rows = undo_key_swaps(changes, rules) if rules.swaps and not rules.keyless else changes
     timeline = interleave(existing, rows, rules)
-    if folded is None:  # or keys with ties are folded again so
+    if folded is None and not rules.keyless:  # or keys with ties are folded again so; `number_copies` has done it
         timeline = with_first_offsets(timeline)
     if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)
-    before = row_before(rules)
-    seeing = look_back(timeline, *(((), before) if folded is None else (first_row(rules), (*before, *TIED))))
+    first, tied = ((), ()) if folded is None else (first_row(rules), TIED)
+    seeing = look_back(timeline, first, (*row_before(rules), *tied))
     marked = seeing.withColumn("reaches_back", F.lit(False)) if folded is None else mark_late(seeing, folded, rules)
     return (
         marked.transform(mark_redeliveries)

@@ -90,7 +90,6 @@ def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] 
 
 TIED: Final = ("offset",)
 """What `has_tie` asks of the row before."""
-IDENTITY: Final = ("is_base", "is_read", "position", "own_position", "op", "content_hash", "read_at")
 
 
 def identity() -> Column:
@@ -111,9 +110,7 @@ def with_first_offsets(rows: DataFrame) -> DataFrame:
     Rows: 1:1.
     """
     together = rows.repartition("key_hash", "key")  # as all windows have it, or this one had a shuffle of its own
-    parts = [F.col("key_hash"), F.col("key"), *[F.col("_identity")[name] for name in IDENTITY]]
-    first = F.min("offset").over(Window.partitionBy(*parts))
-    return together.withColumn("_identity", identity()).withColumn("offset", first).drop("_identity")
+    return together.withColumn("offset", F.min("offset").over(Window.partitionBy("key_hash", "key", identity())))
 
 
 def has_tie(previous: Column) -> Column:

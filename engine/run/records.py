@@ -81,34 +81,31 @@ def read_records(
     own = {path for part, _ in told for path in part.paths}
     made = [as_records(part, source) for part in found if own.isdisjoint(part.paths)]
     read = []
-    if made or texts:
-        scanned_texts = scan(spark, [entry.file.path for entry in texts]) if texts else None
-        rest = [entry for entry in pending if entry.file.path not in own]
-        read.append(read_made(spark, made, scanned_texts, rest, source))
+    if texts:
+        made.append(text_records(spark, texts, source))
+    if made:
+        read.append(read_made(spark, made, [entry for entry in pending if entry.file.path not in own], source))
     if told:
         read.append(read_told(spark, told, [entry for entry in pending if entry.file.path in own], source))
     return all_parts([lines for lines, _ in read]), [file for _, counted in read for file in counted]
 
 
+def text_records(spark: SparkSession, texts: Sequence[PendingFile], source: SourceSpec) -> DataFrame:
+    """The lines of text files that stand beside typed ones, with the columns of what `as_records` gives."""
+    beside = {"row_schema": F.lit(None).cast("string"), IS_SAID: is_said(F.col("text"))}
+    of_rows = {} if source.rows is None else {ENDS_OPEN: F.lit(False)}
+    return scan(spark, [entry.file.path for entry in texts]).withColumns(beside | of_rows)
+
+
 def read_made(
-    spark: SparkSession,
-    parts: Sequence[DataFrame],
-    texts: DataFrame | None,
-    pending: Sequence[PendingFile],
-    source: SourceSpec,
+    spark: SparkSession, parts: Sequence[DataFrame], pending: Sequence[PendingFile], source: SourceSpec
 ) -> tuple[DataFrame, list[CountedFile]]:
-    """The new records of typed files from the texts that are made of what Spark reads, and of text files beside them.
-    `parts`: what `as_records` gives; `texts`: what `scan` gives.
+    """The new records of texts that are made of what Spark reads. `parts`: what `as_records` gives.
 
     Gives, Rows, Raises: as `read_records`.
     """
-    is_rows = source.rows is not None
-    if texts is not None:
-        beside = {"row_schema": F.lit(None).cast("string"), IS_SAID: is_said(F.col("text"))}
-        beside |= {ENDS_OPEN: F.lit(False)} if is_rows else {}
-        texts = texts.withColumns(beside)
-    lines, counted = numbered(spark, all_parts([*parts, *([] if texts is None else [texts])]), pending)
-    if not is_rows:
+    lines, counted = numbered(spark, all_parts(parts), pending)
+    if source.rows is None:
         return lines, counted
     problem = F.when(F.col("is_last") & F.col(ENDS_OPEN), OPEN_QUOTE).alias("problem")
     return lines.select("file", "line", "is_last", "text", "row_schema", problem), counted

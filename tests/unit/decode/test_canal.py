@@ -230,6 +230,11 @@ def test_partitions_are_ordered_by_time_and_one_partition_by_offset(spark: Spark
         assert [(e.kafka_partition, e.kafka_offset) for e in in_order] == [(1, 1), (0, 1), (0, 2), (0, 3)]
 
 
+def test_a_dot_in_a_name_that_only_a_statement_tells_is_one(spark: SparkSession) -> None:
+    texts = [message("DDL", isDdl=True, sql="TRUNCATE `a.b`", table=""), message("TRUNCATE", table="a.b")]
+    assert [e.table for e in read(spark, texts)] == ["shop.a.b"] * 2
+
+
 def test_values_are_what_mysql_type_says(spark: SparkSession) -> None:
     types = {
         "id": "bigint(20) unsigned",
