@@ -1,13 +1,13 @@
 """The columns of rows as the files themselves describe them, written down as JSON beside each record.
 
-Kafka Connect's schemas come with the events; schemas of Avro and Parquet files and of Iceberg tables are turned into
-this form once a file: names, stored types, encodings.
+Kafka Connect's schemas come with the events of JSON; those of a registry, of Avro and Parquet files and of Iceberg tables
+are turned into this form, which is shorter, once a schema: names, stored types, encodings.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import Column
@@ -30,6 +30,11 @@ def carried_columns(schema_json: str) -> dict[str, Typed]:
         name: (T._parse_datatype_json_string(json.dumps(kind)), _read(encoding))
         for name, kind, encoding in json.loads(schema_json)["columns"]
     }
+
+
+def carried_keys(names: Iterable[str]) -> str:
+    """The JSON text of a key's columns, which says no more of them than their names."""
+    return json.dumps({"keys": list(names)}, separators=(",", ":"))
 
 
 def says_time(schema_json: Column, name: str) -> Column:

@@ -16,10 +16,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode import connect_avro, debezium_json, values
+from engine.decode.carried import carried_keys, carried_schema
 from engine.decode.debezium_kinds import is_change_alone
 from engine.decode.images import Declared
 from engine.decode.messages import messages
 from engine.decode.methods import interpreted
+from engine.decode.schemas import key_columns, row_columns
 from engine.decode.wire import (
     END,
     END_SIZE,
@@ -90,10 +92,17 @@ def _writer(spark: SparkSession, schema: Any) -> Writer | Unusable:
     try:
         fields = [{"name": "body", "type": without_logical_types(schema)}, end_field()]
         body = {"type": "record", "name": "siltstone_body", "fields": fields}
-        writer = Writer(body, connect_avro.row_schema(schema), connect_avro.key_schema(schema))
+        writer = Writer(body, *_described(schema))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):  # what is anything but a schema
         return Unusable(NO_SCHEMA)
     return writer if can_read(spark, body) else Unusable("is none that Spark can read")
+
+
+def _described(schema: Any) -> tuple[str | None, str]:
+    """What a schema says of rows and of keys, short: it stands beside every envelope."""
+    rows, keys = connect_avro.row_schema(schema), connect_avro.key_schema(schema)
+    columns = row_columns(rows) if rows is not None else {}
+    return (carried_schema(columns) if columns else rows), carried_keys(key_columns(keys))
 
 
 def _framed(taken: DataFrame) -> DataFrame:

@@ -108,13 +108,14 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
     """Where and when it stands; which control event, if any; what describes the row."""
     value = F.col("_value")
     source = value.getField("source")
-    told = F.coalesce("row_schema", "_schema") if "row_schema" in picked.columns else F.col("_schema")
+    described = F.when(F.col("_schema").contains('"fields"'), F.col("_schema"))  # one that describes nothing is none
+    told = F.coalesce("row_schema", described) if "row_schema" in picked.columns else described
     table = debezium_places.table(source, declared)
     key = F.col("_key").getField("payload")
     control = debezium_kinds.control_kind(value, F.col("text"), key, table.isin(*declared))
     return picked.select(
         "*",
-        F.when(told.contains('"fields"'), told).alias("_row_schema"),  # one that describes nothing is none
+        told.alias("_row_schema"),
         own_method(_commit_ts(value)).alias("commit_ts"),
         _ingest_ts(value).alias("ingest_ts"),
         table.alias("table"),

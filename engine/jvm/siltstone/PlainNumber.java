@@ -24,6 +24,9 @@ public final class PlainNumber extends Scalar {
     if (text == null || NumberSegment.isPlain(text)) {
       return text;
     }
+    if (!isOfNumbersSigns(text)) {
+      return null; // most texts that are no numbers are times, and the pattern looks long at each
+    }
     String told = text.toString();
     Matcher parts = NUMBER.matcher(told.trim()); // of signs of control, too, as Spark's casts do
     if (!parts.matches()) {
@@ -31,6 +34,18 @@ public final class PlainNumber extends Scalar {
     }
     UTF8String number = UTF8String.fromString(written(parts));
     return NumberSegment.isPlain(number) ? number : null;
+  }
+
+  /** Whether all its signs can stand in a number, or around one. */
+  private static boolean isOfNumbersSigns(UTF8String text) {
+    for (int i = 0; i < text.numBytes(); i++) {
+      byte sign = text.getByte(i);
+      boolean isKnown = sign >= '0' && sign <= '9' || sign >= 0 && sign <= ' ';
+      if (!isKnown && sign != '.' && sign != '-' && sign != '+' && sign != 'e' && sign != 'E') {
+        return false;
+      }
+    }
+    return true;
   }
 
   private static String written(Matcher parts) {

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from engine.decode import TableShape, connect_avro, discover, envelopes
-from engine.decode.connect import row_columns
 from engine.decode.rows import decode_rows
+from engine.decode.schemas import key_columns, row_columns
 from engine.session import FOLD_CONF
 from engine.spec.model import EpochSpec, SourceSpec
 from tests.framed import CONNECT, decimal, envelope, frame, message, named, record, schemas_file
@@ -246,11 +246,14 @@ def test_a_source_of_many_schemas_is_read_in_one_stage(spark: SparkSession, tmp_
     source = SourceSpec("debezium-avro", "x", schemas=str(schemas_file(tmp_path, schemas)))
     found = envelopes(lines(spark, told), source, {"shop.t1": ("id",)})
     assert stages_of(spark, found)[0] <= int(FOLD_CONF["spark.sql.codegen.hugeMethodLimit"])
-    rows = found.orderBy("line").select("kind", "table", "after_json", "key_json", "row_schema_json").collect()
+    wanted = ("kind", "table", "after_json", "key_json", "row_schema_json", "key_schema_json")
+    rows = found.orderBy("line").select(*wanted).collect()
     assert [(row.kind, row.table, json.loads(row.key_json)) for row in rows] == [
         ("change", f"shop.t{table}", {"id": table}) for table in tables
     ]
     assert [json.loads(row.after_json)["x"] for row in rows] == [
         {"a": 1, "b": table} if table % 4 == 0 else f"of {table}" for table in tables
     ]
-    assert [row.row_schema_json for row in rows] == [connect_avro.row_schema(schemas[2 * t + 1]) for t in tables]
+    said = [row_columns(connect_avro.row_schema(schemas[2 * t + 1]) or "") for t in tables]
+    assert [row_columns(row.row_schema_json) for row in rows] == said
+    assert {names for row in rows for names in key_columns(row.key_schema_json)} == {"id"}
