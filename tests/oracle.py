@@ -30,26 +30,56 @@ def fold(changes, windows, rules):
 
 
 def unique(changes, skew):
-    """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all: of
-    READs the earliest, of what is left the one that was processed first. It stands at the offset of the first copy."""
-
-    def identity(c):
-        return (
-            str(c["key"]),
-            c["position"] or "",
-            c["op"],
-            c["content"],
-            c["position"] is None and (c["commit_ts"] or 0),
-        )
+    """Of redeliveries one stands for all: of READs the earliest, of what is left the one that was processed first."""
 
     def first(c):
         return c["op"] == "read" and time_of(c, skew), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
 
-    def stood(same):
-        return same[0] | {"kafka_offset": min(same, key=offset).get("kafka_offset")}
-
+    stands_at = offsets(changes)
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
-    return [stood(list(same)) for _, same in groupby(ordered, identity)]
+    copies = [next(same) for _, same in groupby(ordered, identity)]
+    return [c | {"kafka_offset": stands_at.get(identity(c))} for c in copies]
+
+
+def identity(change):
+    """(key, position, op, content), without a position the time."""
+    at = change["position"] is None and (change["commit_ts"] or 0)
+    return str(change["key"]), change["position"] or "", change["op"], change["content"], at
+
+
+def offsets(changes):
+    """By identity, the offset of its last copy that is a change of its own: what a source sends again stands beside its
+    original, what happened again at one position where it happened last."""
+    told = [c for c in changes if c["op"] != "read" and not offset(c)[0]]
+    found = {}
+    for key, position in {(c["key"], c["position"]) for c in told}:
+        there, state = [c for c in told if c["key"] in (key, None) and c["position"] == position], State()
+        for change in sorted(there, key=offset):
+            if state.takes(change, identity(change) in state.stand):
+                state.stand[identity(change)] = change["kafka_offset"]
+        found |= {known: at for known, at in state.stand.items() if known[0] == str(key)}
+    return found
+
+
+class State:
+    """The row of a key while the changes at one position are gone through."""
+
+    def __init__(self):
+        self.is_live = self.row = self.is_copy = None
+        self.stand = {}
+
+    def takes(self, change, is_copy):
+        """Whether it is a change of its own: the first, or a copy that follows what the row is. A copy whose image
+        before is not known is what the one right before it is."""
+        known = self.row is not None and change["before"] is not None
+        is_same = self.row == change["before"] if known else self.is_copy
+        follows = not self.is_live if change["op"] == "insert" else self.is_live and is_same
+        counts = not is_copy or follows
+        self.is_copy = is_copy and counts
+        if counts:
+            self.is_live = change["op"] not in ("delete", "truncate")
+            self.row = change["row"] if self.is_live and change["present"] is None else None
+        return counts
 
 
 def tx_order(change):

@@ -1,7 +1,7 @@
 """The columns of rows as the files themselves describe them, written down as JSON beside each record.
 
-Kafka Connect's schemas come with the events of JSON; those of a registry, of Avro and Parquet files and of Iceberg tables
-are turned into this form, which is shorter, once a schema: names, stored types, encodings.
+Kafka Connect's schemas come with the events of JSON; those of a registry, of Avro and Parquet files and of Iceberg
+tables are turned into this form, which is shorter, once a schema: names, stored types, encodings.
 """
 
 from __future__ import annotations

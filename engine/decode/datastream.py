@@ -94,6 +94,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
         is_unread(F.col("_json")).alias("_broken"),
         own_method(_source_kind(event, meta)).alias("_kind"),
         F.upper(F.trim(meta["change_type"])).alias("_change"),
+        own_method(_is_logged(event, meta)).alias("_is_logged"),
         told.alias("_told_ts"),
         F.coalesce(told, read_at).alias("commit_ts"),
         read_at.alias("ingest_ts"),
@@ -164,14 +165,15 @@ def _placed(parsed: DataFrame) -> DataFrame:
     log_file, log_position = _binlog(meta)
     nowhere = (
         F.when(kind == MYSQL, _blank(log_file) | ~_positive(log_position))
-        .when(kind == ORACLE, ~_positive(meta["scn"]) | _is_unlogged(meta))
+        .when(kind == ORACLE, ~_positive(meta["scn"]) | (_is_unlogged(meta) & ~F.col("_is_logged")))
         .otherwise(_blank(meta["lsn"]))
     )
     moment = F.col("_told_ts")  # the time of reading would order changes by when they were ingested
+    never = F.timestamp_micros(F.lit(0))
     streamed = (
         F.when(
             kind == MYSQL,
-            own_method(position.datastream_mysql(log_file, log_position, F.col("commit_ts"), half)),
+            own_method(position.datastream_mysql(log_file, log_position, F.coalesce("_told_ts", never), half)),
         )
         .when(kind == ORACLE, own_method(position.datastream_oracle(meta["scn"], meta["rs_id"], meta["ssn"], half)))
         .when(kind == POSTGRESQL, own_method(position.datastream_postgresql(moment, meta["lsn"], half)))
@@ -199,6 +201,16 @@ def _binlog(meta: Column) -> tuple[Column, Column]:
 def _is_unlogged(meta: Column) -> Column:
     """Oracle tells an SCN for rows of a backfill too; they have no record in the log, and no transaction."""
     return _blank(meta["rs_id"]) & _blank(meta["log_file"]) & _blank(meta["tx_id"])
+
+
+def _is_logged(event: Column, meta: Column) -> Column:
+    """Whether Oracle's event is from the log by its own word, whatever it tells of its record there: nothing else
+    updates or deletes, and methods of reading are called by it."""
+    by_name = F.lower(event["read_method"]).rlike("logminer|cdc|supplementation") & ~_blank(meta["change_type"])
+    does = F.upper(F.trim(meta["change_type"]))
+    return F.coalesce(by_name & (does != names.OP_READ.upper()), F.lit(False)) | F.coalesce(
+        does.rlike("UPDATE|DELETE"), F.lit(False)
+    )
 
 
 def _is_deleted(meta: Column) -> Column:

@@ -167,11 +167,13 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
 
 
 def _unwrapped(key: Column) -> Column:
-    """A struct (schema, payload) of a key that may have both around it."""
+    """A struct (schema, payload) of a key that may have both around it, or the payload alone: no key is an object."""
     parts = struct_of(key, _SCHEMA_AND_PAYLOAD)
     bare = F.struct(F.lit(None).cast("string").alias("schema"), key.alias("payload"))
     looks_wrapped = key.startswith('{"schema":') | key.startswith('{"payload":')
-    return F.when(looks_wrapped & parts.getField("schema").startswith("{"), parts).otherwise(bare)
+    told, payload = parts.getField("schema"), parts.getField("payload")
+    is_wrapped = told.startswith("{") | (told.isNull() & payload.startswith("{"))
+    return F.when(looks_wrapped & is_wrapped, parts).otherwise(bare)
 
 
 def _header(value: Column, op: str, name: str) -> Column:
@@ -207,8 +209,11 @@ def _taken_ms(value: Column) -> Column:
 
 
 def _transaction_id(value: Column) -> Column:
-    """PostgreSQL's ids are `txId:lsn` and differ inside one transaction: the part before the colon is the same."""
+    """PostgreSQL's ids are `txId:lsn` and differ inside one transaction: the part before the colon is the same. SQL
+    Server's are the LSNs of commits."""
     boundary = F.when(value.getField("status").isNotNull(), value.getField("id"))
     whole = F.coalesce(value.getField("transaction").getField("id"), boundary)
     common = F.when(whole.rlike("^[0-9]+:[0-9]+$"), F.substring_index(whole, ":", 1)).otherwise(whole)
-    return F.coalesce(common, value.getField("source").getField("txId"))
+    source = value.getField("source")
+    by_commit = F.when(source.getField("connector") == debezium_places.SQLSERVER, source.getField("commit_lsn"))
+    return F.coalesce(common, source.getField("txId"), by_commit)

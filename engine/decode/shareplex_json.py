@@ -43,7 +43,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Gives: the columns of ENVELOPE_COLUMNS, then announced.
     Rows: 1:1; 1:2 for an update that changes a key.
     """
-    found = _look(lines, source)
+    found = _look(lines, source, declared)
     operations = lines.transform(_operations, declared, found.has_halves)
     placed = operations.transform(_placed, source, found.is_lacking)
     return placed.transform(_halves).transform(_completed)
@@ -57,9 +57,9 @@ class Found:
     is_lacking: bool
 
 
-def _look(lines: DataFrame, source: SourceSpec) -> Found:
+def _look(lines: DataFrame, source: SourceSpec, declared: Declared) -> Found:
     """A pass of its own: what follows takes two joins less where nothing of the kind is there."""
-    fields = "meta struct<op string, scn string, trans string, seq string, idx string>"
+    fields = "meta struct<time string, op string, scn string, trans string, seq string, `table` string, idx string>"
     first = lines.select("text", first_field(F.col("text"), fields)["meta"].alias("_first"))  # most often it is
     asked = F.when(F.col("_first").isNull(), F.col("text"))
     line = first.select("*", struct_of(asked, f"value string, {fields}").alias("_line"))
@@ -71,7 +71,9 @@ def _look(lines: DataFrame, source: SourceSpec) -> Found:
     may_say_half = word.isNull() | word.isin(shareplex_kinds.BEFORE, shareplex_kinds.AFTER)
     facts = told.agg(
         F.bool_or(may_say_half & _may_be_half()).alias("halves"),
-        F.bool_or(_lacks_scn(F.col("_meta"), word) if source.order == "auto" else F.lit(False)).alias("lacking"),
+        F.bool_or(_lacks_scn(F.col("_meta"), word, declared) if source.order == "auto" else F.lit(False)).alias(
+            "lacking"
+        ),
     ).first()
     assert facts is not None  # one row
     return Found(bool(facts["halves"]), bool(facts["lacking"]) or source.order == "coordinates")
@@ -182,6 +184,7 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     """The image of each change, and where it stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
     scn = numbers.digits(meta["scn"])
+    is_no_scn = scn.isNull() & ~_is_unsaid(meta["scn"])
     is_laid = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull()
     image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
     told = F.when(F.col("_data").rlike(_SOME_FIELD), F.col("_data"))
@@ -194,13 +197,14 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
         place.alias("_place"),
         micros(meta["time"]).alias("commit_ts"),
     )
+    unfit = F.when(is_no_scn, shareplex_kinds.scn_reason(meta))
     reason = shareplex_kinds.reject_reason(
         F.col("_op"), meta, F.col("commit_ts"), F.col("table"), F.col("_image"), F.col("_place")
     )
     return seated.select(
         "*",
         F.when(F.col("_broken"), shareplex_kinds.broken_reason(F.col("text")))
-        .when(F.col("control_kind").isNull(), own_method(reason))
+        .when(F.col("control_kind").isNull(), own_method(F.coalesce(unfit, reason)))
         .alias("reason"),
     )
 
@@ -215,14 +219,19 @@ def by_coordinates(source: SourceSpec) -> Column:
     return F.coalesce(by_offset, position.file_line(file_name(F.col("file"), source), F.col("line"), zero, epoch))
 
 
-def _lacks_scn(meta: Column, word: Column) -> Column:
-    """Whether a line is a change that does not say its SCN, or not its place in the transaction."""
-    placed = (
-        numbers.digits(meta["scn"]).isNotNull()
-        & meta["trans"].isNotNull()
-        & (numbers.whole_number(meta["seq"]).isNotNull() | meta["idx"].isNotNull())
-    )
-    return shareplex_kinds.op(word).isNotNull() & ~F.coalesce(placed, F.lit(False))
+def _lacks_scn(meta: Column, word: Column, declared: Declared) -> Column:
+    """Whether a line is a change of a declared table that does not say its SCN, or not its place in the transaction.
+
+    Not one that is rejected, or of a table that nobody reads: how the changes that are taken stand would hang on it.
+    """
+    said = meta["trans"].isNotNull() & (meta["seq"].isNotNull() | meta["idx"].isNotNull())
+    is_mine = meta["table"].isNull() | meta["table"].isin(*declared)
+    is_change = shareplex_kinds.op(word).isNotNull() & micros(meta["time"]).isNotNull() & is_mine
+    return F.coalesce(is_change & (_is_unsaid(meta["scn"]) | ~said), F.lit(False))
+
+
+def _is_unsaid(scn: Column) -> Column:
+    return scn.isNull() | (F.trim(scn) == "")
 
 
 def _halves(placed: DataFrame) -> DataFrame:

@@ -53,6 +53,11 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the operation has a type that SharePlex does not give it")
 
 
+def scn_reason(meta: Column) -> Column:
+    """What is wrong with an SCN that is none: a change without one is taken, by where it stands."""
+    return F.concat(F.lit('meta.scn "'), F.substring(meta["scn"], 1, 30), F.lit('" is no whole number'))
+
+
 def reject_reason(op: Column, meta: Column, moment: Column, table: Column, image: Column, place: Column) -> Column:
     """Why an operation that is no control event cannot be a change either; null where it can."""
     name = meta["op"]

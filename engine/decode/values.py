@@ -50,6 +50,8 @@ OUT_OF_CALENDAR: Final = (
 )
 """Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
 days that are none: months and days of zero, the 31st of a short month."""
+INFINITIES: Final = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
+"""What PostgreSQL's driver makes of infinite times. Counting nanoseconds, they would be times of 2262 and 1677."""
 A_COUNT: Final = r"^[+-]?[0-9]+$"
 
 
@@ -284,15 +286,19 @@ def iso_date(text: Column) -> Column:
 def moment(number: Column, unit: str) -> Column:
     """Milli-, micro- or nanoseconds since 1970-01-01T00:00:00Z as an instant of the years 1 to 9999."""
     if unit == "nanos":  # 64 bits of nanoseconds reach from 1677 to 2262
-        return F.timestamp_micros(F.floor(number.cast("decimal(20,0)") / 1_000).cast("bigint"))
+        return _moment_of_nanos(F.when(~number.isin(*INFINITIES), number))
     first, after = FIRST_DAY * SECONDS_A_DAY * A_SECOND[unit], (LAST_DAY + 1) * SECONDS_A_DAY * A_SECOND[unit]
     known = F.when(number.between(first, after - 1), number)
     return F.timestamp_millis(known) if unit == "millis" else F.timestamp_micros(known)
 
 
+def _moment_of_nanos(number: Column) -> Column:
+    return F.timestamp_micros(F.floor(number.cast("decimal(20,0)") / 1_000).cast("bigint"))
+
+
 def nine_digits(nanos: Column) -> Column:
     """Nanoseconds since 1970-01-01T00:00:00 as text with all nine digits of the second."""
-    seconds = F.substring(moment(nanos, "nanos").cast("timestamp_ntz").cast("string"), 1, len("2020-12-31 23:59:59"))
+    seconds = F.substring(_moment_of_nanos(nanos).cast("timestamp_ntz").cast("string"), 1, len("2020-12-31 23:59:59"))
     return F.concat(seconds, F.lit("."), F.lpad(F.pmod(nanos, F.lit(A_SECOND["nanos"])).cast("string"), 9, "0"))
 
 

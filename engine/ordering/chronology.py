@@ -101,18 +101,6 @@ def identity() -> Column:
     return F.struct("is_base", "is_read", "position", "own_position", "op", "content_hash", read_at)
 
 
-def with_first_offsets(rows: DataFrame) -> DataFrame:
-    """Let every copy of a change have the offset of its first: a source that starts again can send several changes of
-    one position once more, and each copy has to stand beside its original.
-
-    Needs: what `sortable` gives; offset.
-    Gives: the same columns.
-    Rows: 1:1.
-    """
-    together = rows.repartition("key_hash", "key")  # as all windows have it, or this one had a shuffle of its own
-    return together.withColumn("offset", F.min("offset").over(Window.partitionBy("key_hash", "key", identity())))
-
-
 def has_tie(previous: Column) -> Column:
     """Whether the change before, as `look_back` gives it with TIED, is another one at the same place, and only offsets
     say which is which."""

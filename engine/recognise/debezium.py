@@ -81,8 +81,14 @@ def _is_by_scn(source: Mapping[str, Any]) -> bool:
         return False
 
 
+def _is_wrapped(key: Mapping[str, Any]) -> bool:
+    """Whether a key has its schema around it, or could have it: no column of a key is an object."""
+    schema = key.get("schema")
+    return isinstance(schema, Mapping) or (schema is None and isinstance(key.get("payload"), Mapping))
+
+
 def _keys(record: Mapping[str, Any], image: Mapping[str, Any]) -> tuple[str, ...]:
     key = record.get("key")
-    if isinstance(key, Mapping) and isinstance(key.get("schema"), Mapping):
+    if isinstance(key, Mapping) and _is_wrapped(key):
         key = key.get("payload")
     return tuple(name for name in key if name != _ROUTED or name in image) if isinstance(key, Mapping) else ()

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from engine.decode import FORMATS
@@ -13,6 +13,11 @@ from engine.decode.position import SECOND_EPOCH
 from engine.errors import SourceError
 from engine.spec.model import SourceSpec, TableSpec
 from engine.table.catalog import exists, read
+
+_HINT: Final = (
+    "say source.order: coordinates in the spec, and run `siltstone rebuild --reread`: it orders what was taken by"
+    " coordinates, too; then run again"
+)
 
 
 def settled(spark: SparkSession, catalog: str, source: SourceSpec, specs: Iterable[TableSpec]) -> SourceSpec:
@@ -39,10 +44,11 @@ def has_turned(spark: SparkSession, catalog: str, changes: str) -> bool:
 
 
 def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFrame) -> None:
-    """See that what coordinates place from here on stands, by them, behind everything that SCNs placed before.
+    """See that what coordinates place from here on stands, by them, behind everything that SCNs placed before; and,
+    where they begin to, that they would have placed that in the same order.
 
     Needs: new: position, file, line, kafka_partition, kafka_offset.
-    Raises: SourceError: some of it stands before; then nothing puts the two in one order.
+    Raises: SourceError: they do not; then nothing puts the two in one order.
     """
     name = spec.target.changes
     if not can_turn(spec.source) or not exists(spark, catalog, name):
@@ -50,7 +56,16 @@ def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFr
     first = ends(new.where(is_second(F.col("position"))), spec.source, is_last=False)
     if not first:
         return
-    last = ends(read(spark, catalog, name).where(~is_second(F.col("position"))), spec.source, is_last=True)
+    stored = read(spark, catalog, name).where(~is_second(F.col("position")))
+    other = None if has_turned(spark, catalog, name) else placed_otherwise(stored, spec.source)
+    if other is not None:
+        raise SourceError(
+            f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has an SCN, and so"
+            f" coordinates order the source; but SCNs ordered what was taken, and put {other['file']}:{other['line']}"
+            f" behind {other['before']['file']}:{other['before']['line']}, which came later. Nothing was taken.",
+            _HINT,
+        )
+    last = ends(stored, spec.source, is_last=True)
     for epoch in first.keys() & last.keys():
         new_end, stored_end = first[epoch], last[epoch]
         if stored_end["place"] >= new_end["place"]:
@@ -58,9 +73,21 @@ def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFr
                 f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has an SCN, and so"
                 f" coordinates order what comes; but what begins at {new_end['file']}:{new_end['line']} stands before"
                 f" changes that SCNs ordered, up to {stored_end['file']}:{stored_end['line']}. Nothing was taken.",
-                "say source.order: coordinates in the spec, and run `siltstone rebuild --reread`: it orders what was"
-                " taken by coordinates, too; then run again",
+                _HINT,
             )
+
+
+def placed_otherwise(changes: DataFrame, source: SourceSpec) -> Row | None:
+    """The first change of some key that coordinates would put before one of its key that its position puts it behind:
+    file, line, and before (the other one's file and line). None where there is none."""
+    by_coordinates = FORMATS[source.format].by_coordinates
+    assert by_coordinates is not None
+    of_key = Window.partitionBy("key", declared_epoch(F.col("position")))
+    placed = changes.where(F.col("position").isNotNull()).select(
+        "key", "position", "file", "line", by_coordinates(source).alias("place")
+    )
+    before = F.lag(F.struct("place", "file", "line")).over(of_key.orderBy("position", "place"))
+    return placed.withColumn("before", before).where(F.col("before.place") > F.col("place")).first()
 
 
 def ends(changes: DataFrame, source: SourceSpec, is_last: bool) -> dict[int, Any]:

@@ -113,6 +113,27 @@ def test_coordinates_that_contradict_scns_are_refused_until_they_order_all(
 
 
 @pytest.mark.slow
+def test_scns_that_put_changes_otherwise_than_coordinates_are_refused_where_these_begin(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    spec = spec_of(project)
+    taken(
+        spark,
+        project,
+        spec,
+        day1=[operation("ins", row(1, "a"), 2, 20), operation("upd", {"V": "b"}, 1, 10, row(1, "a"))],
+    )
+    write(project, "day2.json", [operation("upd", {"V": "x"}, 3, None, row(2, "y"))])
+    refused = run(spark, project, spec)
+    assert refused.exit_code == 3
+    assert "day1.json:1 behind file:" in str(refused.error)
+    mended = spec_of(project, order="coordinates")
+    assert not reread(project, [mended], spark).exit_code
+    assert run(spark, project, mended).error is None
+    assert latest(spark, mended) == [(1, "b"), (2, "x")]
+
+
+@pytest.mark.slow
 def test_a_replayed_reject_stands_where_its_delivery_put_it(spark: SparkSession, project: ProjectSpec) -> None:
     narrow = {"ID": "bigint", "V": "string", "N": "int"}
     spec, mended = spec_of(project, narrow), spec_of(project, narrow | {"N": "bigint"})

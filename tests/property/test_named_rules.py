@@ -57,6 +57,12 @@ def window(opened: int, open_at: int, closed: int, close_at: int) -> tuple[str, 
     return f"0000-{opened:016X}", NOON + open_at * SECOND, f"0000-{closed:016X}", NOON + close_at * SECOND
 
 
+def nth(offset: int, op: str, a: int, before: int | None = None, place: int = 10) -> Row:
+    """A change at one place with others, of which nothing but the offset tells the order."""
+    told = {"before": None if before is None else image(before), "kafka_partition": 0, "kafka_offset": offset}
+    return change(op, place, place, a, **told)
+
+
 CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Version]]] = {
     "a READ hours later does not overwrite newer changes": (
         [change("update", 40, 10, 2), change("read", 90, 5 * HOUR, 1)],
@@ -72,6 +78,27 @@ CASES: Mapping[str, tuple[list[Row], list[tuple[str, int, str, int]], list[Versi
         [change("update", 10, 0, 2), change("read", 20, 9, 1)],
         [],
         [(2, 0, None, "update")],
+    ),
+    "a row changes there and back and there again at one position": (
+        [nth(1, "insert", 1, place=5), nth(2, "update", 2, 1), nth(3, "update", 1, 2), nth(4, "update", 2, 1)],
+        [],
+        [(1, 5, 10, "insert"), (2, 10, None, "update")],
+    ),
+    "a row goes, comes and goes at one position": (
+        [nth(1, "insert", 1, place=5), nth(2, "delete", 1, 1), nth(3, "insert", 1), nth(4, "delete", 1, 1)],
+        [],
+        [(1, 5, 10, "insert"), (None, 10, None, "delete")],
+    ),
+    "of changes at one position the first ones are delivered again": (
+        [
+            nth(1, "insert", 1),
+            nth(2, "update", 2, 1),
+            nth(3, "update", 3, 2),
+            nth(4, "insert", 1),
+            nth(5, "update", 2, 1),
+        ],
+        [],
+        [(1, 10, 10, "insert"), (2, 10, 10, "update"), (3, 10, None, "update")],
     ),
     "of a READ delivered twice the copy that was processed first counts": (
         [

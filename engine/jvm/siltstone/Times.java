@@ -13,6 +13,8 @@ final class Times {
   static final long DAY = 86400 * SECOND;
   static final long FIRST_DAY = -719162;
   static final long LAST_DAY = 2932896;
+  private static final long INFINITE = 9223372036825200000L; // to PostgreSQL's driver, whatever the unit
+  private static final long MINUS_INFINITE = -9223372036832400000L;
   private static final int UP_TO_SECONDS = 19; // signs
   private static final int MOST_DIGITS = 9; // of a second
   private static final int CLOCK = 16; // signs of a usual one
@@ -48,6 +50,9 @@ final class Times {
     }
     long micros;
     if (size > SECOND) {
+      if (number == INFINITE || number == MINUS_INFINITE) {
+        throw Unsure.UNSURE;
+      }
       micros = Math.floorDiv(number, size / SECOND);
     } else {
       long factor = SECOND / size;

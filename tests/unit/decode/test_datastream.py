@@ -101,6 +101,10 @@ KNOWN = [
     (oracle(None, 7, None, row_id="AAA"), ("read", "snapshot", "HR.t", '{"ROW_ID":"AAA"}', True)),
     (oracle("INSERT", -1, "", primary_keys=["ID"]), ("read", "snapshot", "HR.t", '{"id":null}', False)),
     (oracle("UPDATE-INSERT", 7, "0x1.2.3"), ("insert", "stream", "HR.t", None, True)),
+    (oracle("INSERT", 7, "", method="oracle-cdc-logminer"), ("insert", "stream", "HR.t", None, True)),
+    (oracle("INSERT", 7, "", method="oracle-backfill"), ("read", "snapshot", "HR.t", None, True)),
+    (oracle("", 7, None, method="oracle-cdc-logminer"), ("read", "snapshot", "HR.t", None, True)),
+    (oracle("DELETE", 7, None), ("delete", "stream", "HR.t", None, True)),
     (postgresql("INSERT", ""), ("read", "snapshot", "public.t", '{"id":null}', False)),
     (postgresql("DELETE", "0/1"), ("delete", "stream", "public.t", '{"id":null}', True)),
     (
@@ -155,6 +159,14 @@ def test_one_place_in_the_log_is_one_position_whichever_names_it_has(spark: Spar
     texts = [mysql("DELETE", "b.634", 22803), gtids("DELETE", "b.634", 22803)]
     one, other = envelopes(lines(spark, texts), SOURCE).select("position", "source", "connector").collect()
     assert one == other
+
+
+def test_when_a_change_was_read_is_no_part_of_its_place(spark: SparkSession) -> None:
+    told = json.loads(mysql("INSERT", "b.1", 4, time=None))
+    texts = [json.dumps(told | {"read_timestamp": at}) for at in ("2024-05-06 12:20:00", "2024-05-07 01:00:00")]
+    one, other = envelopes(lines(spark, texts), SOURCE).select("kind", "position").collect()
+    assert one == other
+    assert one.position is not None
 
 
 def test_an_avro_file_of_a_stream_with_gtids_has_its_places_in_the_log(spark: SparkSession, tmp_path: Path) -> None:

@@ -180,6 +180,8 @@ def test_key_changes_are_found_in_headers_of_either_form(spark: SparkSession) ->
     headers: list[Any] = [
         {"__debezium.newkey": key, "a": "b"},
         {"__debezium.newkey": with_its_schema},
+        {"__debezium.newkey": {"payload": key}},
+        {"__debezium.newkey": {"schema": None, "payload": key}},
         [{"key": "a", "value": "b"}, {"key": "__debezium.newkey", "value": key}],
         [{"key": "__debezium.newkey", "value": with_its_schema}],
     ]
@@ -188,8 +190,22 @@ def test_key_changes_are_found_in_headers_of_either_form(spark: SparkSession) ->
     inserts = [event("c", after={"id": 1}, headers=header) for header in olds]
     lookalike = event("c", after={"id": 1, "note": "__debezium.oldkey"}, headers=[])
     rows = enveloped(spark, [*deletes, *inserts, lookalike])
-    assert [row.new_key_json for row in rows] == ['{"id":7}'] * 4 + [None] * 5
-    assert [row.old_key_json for row in rows] == [None] * 4 + ['{"id":7}'] * 4 + [None]
+    assert [row.new_key_json for row in rows] == ['{"id":7}'] * 6 + [None] * 7
+    assert [row.old_key_json for row in rows] == [None] * 6 + ['{"id":7}'] * 6 + [None]
+
+
+def test_a_key_may_have_its_schema_around_it_or_could_have_it(spark: SparkSession) -> None:
+    key, other = {"id": 7}, {"schema": "dbo", "payload": 5}  # columns that are called so
+    keys = [key, {"schema": {"type": "struct"}, "payload": key}, {"payload": key}, {"schema": None, "payload": key}]
+    rows = enveloped(spark, [event("d", key=told) for told in [*keys, other]])
+    assert [row.key_json for row in rows] == ['{"id":7}'] * 4 + ['{"schema":"dbo","payload":5}']
+
+
+def test_changes_of_sql_server_have_their_commit_as_transaction(spark: SparkSession) -> None:
+    source = {"connector": "sqlserver", "schema": "dbo", "sequence": None, "txId": None, "event_serial_no": 1}
+    source |= {"commit_lsn": "00000025:00000728:0003", "change_lsn": "00000025:00000728:0002"}
+    (row,) = enveloped(spark, [event("c", after={"id": 1}, source=source)])
+    assert (row.kind, row.tx_id) == ("change", "00000025:00000728:0003")
 
 
 def test_schemas_are_told_apart_by_their_hash(spark: SparkSession) -> None:

@@ -125,6 +125,19 @@ def test_what_no_type_holds_is_null_and_rescued(spark: SparkSession) -> None:
         assert json.loads(found.rescued) == {name: str(value) for name, value in change.items()}
         assert all(found.row[name] is None for name in change)
         assert all(found.row[name] is not None for name in good if name not in change)
+    counted = {"type": "int64", "optional": True, "name": "io.debezium.time.NanoTimestamp", "field": "at"}
+    image = {"type": "struct", "optional": True, "field": "after"}
+    image["fields"] = [{"type": "int64", "field": "id"}, counted]
+    schema = {"type": "struct", "fields": [image]}
+    rows = decoded(
+        spark,
+        [
+            json.dumps({"schema": schema, "payload": json.loads(event("c", after={"id": 1, "at": at}))["value"]})
+            for at in (9223372036825200000, -9223372036832400000, 9223372036825200001)
+        ],
+        spec(None),
+    )
+    assert [row.row.at is None for row in rows] == [row.rescued is not None for row in rows] == [True, True, False]
     (key,) = decoded(spark, [event("c", after={"id": 2932897})], spec({"id": "date"}))
     assert key.reason == 'key column "id": the value does not fit date'
 

@@ -50,6 +50,7 @@ def test_every_operation_is_a_change_a_control_event_or_a_reject_with_its_reason
         (operation("TRUNCATE", time="yesterday"), no_time),
         (json.dumps({"data": row}), "meta is missing"),
         ("{", "not JSON"),
+        *[(operation("ins", row, scn=scn), f'meta.scn "{scn}" is no whole number') for scn in ("abc", "-1", "1.5")],
         *[(operation("ins", row, **{name: count}), misfit) for name in ("seq", "size") for count in ("one", "", 1.5)],
     ]
     found = read(spark, [text for text, _ in cases])
@@ -123,6 +124,9 @@ def test_scns_are_numbers_and_one_change_without_lets_coordinates_order_all(spar
     lacking = [*texts, operation("del", {"id": "1"}, scn=None)]
     by_line = [e.position for e in read(spark, lacking)]
     assert by_scn[2] < by_line[0] < by_line[1] < by_line[2] < by_line[3]
+    nobodys = operation("del", {"id": "1"}, scn=None, table="own.other")
+    refused = [operation("del", {"id": "1"}, scn=scn, time=time) for scn, time in ((None, None), ("abc", "2017-06-16"))]
+    assert [e.position for e in read(spark, [*texts, nobodys, *refused])][:3] == by_scn
     turned = json.dumps(dict(reversed(json.loads(lacking[-1]).items())))  # what it lacks it lacks wherever meta stands
     for told in (turned, json.dumps({"value": lacking[-1]}), json.dumps({"value": turned})):
         assert [e.position for e in read(spark, [*texts, told])] == by_line

@@ -99,6 +99,22 @@ def test_shapes_of_one_format_are_one_format(place: Place) -> None:
     assert found(place("value.jsonl", {"value": json.dumps(CANAL)})) == [("shop.items", "canal-json", {("id",)})]
 
 
+def test_a_key_may_have_its_schema_around_it_or_could_have_it(place: Place) -> None:
+    key = {"id": 1}
+    for told in (
+        key,
+        {"payload": key},
+        {"schema": None, "payload": key},
+        {"schema": {"type": "struct"}, "payload": key},
+    ):
+        assert found(place("key.jsonl", event(after={"id": 1}, key=told))) == [
+            ("shop.items", "debezium-json", {("id",)})
+        ]
+    told = {"schema": "dbo", "payload": 5}  # columns that are called so
+    columns = found(place("columns.jsonl", event(after=told, key=told)))
+    assert columns == [("shop.items", "debezium-json", {("schema", "payload")})]
+
+
 def test_tables_of_several_databases_have_them_in_their_names(place: Place) -> None:
     def of(db: str, table: str, **more: Any) -> str:
         named = {"connector": "sqlserver", "db": db, "schema": "dbo", "table": table}
