@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode import values, written
+from engine.decode.methods import own_method
 from engine.decode.shape import SINGLE, ColumnShape, Encoding, EncodingKind
 from engine.json_text import from_json
 
@@ -97,7 +98,7 @@ def _whole(text: Column, kind: T.DataType) -> Column:
     """A whole number, be it written as a fraction or with a power of ten."""
     whole = F.regexp_replace(text, NO_FRACTION, "").try_cast(kind)
     powered = values.decimal_text(F.when(text.contains("E") | text.contains("e"), text), _WHOLE).try_cast(kind)
-    return F.coalesce(whole, powered)
+    return F.coalesce(whole, own_method(powered))
 
 
 def counts(column: ColumnShape) -> bool:
