@@ -21,12 +21,14 @@ from engine.json_text import from_json
 MILLIS_DIGITS, MICROS_DIGITS = 3, 6
 ROOM: Final = 18
 MARKED: Final = ("marked", "unsure")
+BARE: Final = "#"
+"""Stands before the text of a value without quotes in JSON, where quotes hold base64: 1234 could be base64, too."""
 BYTES_MARK: Final = "\x00bytes:"
 """Stands before the base64 of bytes where texts and bytes can be in one column: no text of a source begins with it."""
 _READ: Final[dict[EncodingKind, T.DataType]] = {
     "boolean": T.BooleanType(),
-    "unsigned": T.DecimalType(20, 0),
-    "decimal_base64": T.BinaryType(),
+    "unsigned": T.StringType(),  # a decimal of no places would round
+    "decimal_base64": T.BinaryType(), "decimal_either": T.BinaryType(),
     "base64": T.BinaryType(),
     "days": T.IntegerType(),
     "millis": T.LongType(), "micros": T.LongType(), "nanos": T.LongType(),
@@ -36,6 +38,7 @@ CALENDAR: Final = frozenset(
     {"days", "date", "millis", "micros", "nanos", "moment", "instant", "zoned_text", "local_text", "written_moment"}
 )
 DECIMALS: Final = frozenset({"decimal_base64", "decimal_text", "decimal_any", "decimal_either", "decimal_number"})
+_DIGITS: Final = ("decimal_base64", "decimal_either")  # prepared, hexadecimal ones
 _COUNTS: Final = frozenset({"days", "millis", "micros", "nanos", "time_millis", "time_micros", "time_nanos"})
 NO_FRACTION: Final = r"\.0+$"
 """How a whole number ends where its writer only knows fractions: of a column with nulls, pandas writes 10 as 10.0."""
@@ -82,7 +85,7 @@ def loosened(text: Column, kind: T.DataType, counts: bool = False) -> Column:
     makes 1.2345678E7), flags as numbers and numbers as flags. A number that `counts` days or fractions of a second is
     no flag; days, which are the small numbers, can be written as a date."""
     if isinstance(kind, T.BinaryType):
-        return F.try_to_binary(text, F.lit("base64"))
+        return F.try_to_binary(F.when(~text.startswith(BARE), text), F.lit("base64"))
     if isinstance(kind, T.BooleanType):
         return values.boolean(text)
     if isinstance(kind, T.IntegerType | T.LongType):
@@ -111,17 +114,29 @@ def prepared(value: Column, column: ColumnShape) -> Column:
     return F.hex(value) if _is_digits(column) else value
 
 
+def of_text(text: Column, column: ColumnShape) -> Column:
+    """A text as conversions want it. BARE before it says that it stood in no quotes: a number can, but no bytes."""
+    ready = prepared(loosened(text, read_type(column), counts(column)), column)
+    return F.when(_is_no_base64(text), text).otherwise(ready) if _is_digits(column) else ready
+
+
 def as_text(value: Column, column: ColumnShape) -> Column:
     """What the event carried, from the prepared value."""
     kind = read_type(column)
     if _is_digits(column):
-        return F.base64(F.unhex(value))
+        told = F.when(_is_no_base64(value), F.regexp_replace(value, f"^{BARE}", ""))
+        return F.coalesce(told, F.base64(F.unhex(value)))
     return F.base64(value) if isinstance(kind, T.BinaryType) else value.cast("string")
 
 
 def _is_digits(column: ColumnShape) -> bool:
-    is_number = all(encoding.kind == "decimal_base64" for _, encoding in column.encodings)
+    is_number = all(encoding.kind in _DIGITS for _, encoding in column.encodings)
     return is_number and isinstance(read_type(column), T.BinaryType)
+
+
+def _is_no_base64(text: Column) -> Column:
+    """Whether a number stood there, or an object with one and its scale."""
+    return text.startswith(BARE) | text.startswith("{")
 
 
 # --- converting -----------------------------------------------------------------------------------------------------
@@ -149,8 +164,9 @@ def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: C
 
 def _from_text(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     read = loosened(text, _read_type(encoding, kind), encoding.kind in _COUNTS)
-    if encoding.kind == "decimal_base64":
-        return values.let(F.hex(read), lambda digits: _convert(digits, encoding, kind, given))
+    if encoding.kind in _DIGITS:
+        digits = F.when(text.startswith("{"), text).otherwise(F.hex(read))
+        return values.let(digits, lambda told: _convert(told, encoding, kind, given))
     return _convert(read, encoding, kind, given)
 
 
@@ -175,8 +191,8 @@ def _convert(value: Column, encoding: Encoding, kind: T.DataType, given: Circums
 def _written(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     """Values that are text whatever their type."""
     match encoding.kind:
-        case "written_integer" if isinstance(kind, T.IntegerType | T.LongType):
-            return _whole(text, kind)
+        case "written_integer" if isinstance(kind, T.IntegerType | T.LongType | T.DecimalType):
+            return _exact(text, kind) if isinstance(kind, T.DecimalType) else _whole(text, kind)
         case "written_boolean":
             return _as(values.boolean(text), kind, T.BooleanType)
         case "written_bits" | "written_any_bits":
@@ -216,7 +232,7 @@ def _written_moment(text: Column, kind: T.DataType, given: Circumstances) -> Col
 
 def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     if encoding.kind == "unsigned":
-        return _as(values.unsigned(value), kind, T.DecimalType)
+        return _as(values.unsigned(_exact(value, _WHOLE)), kind, T.DecimalType)
     if encoding.kind == "bits":
         return _as(values.bits(value, encoding.size or 1), kind, T.StringType)
     if encoding.kind == "hex":
@@ -231,6 +247,11 @@ def _plain(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     return value if kind == carried else _as(value, kind, type(carried))
 
 
+def _exact(text: Column, kind: T.DecimalType) -> Column:
+    """A number that the decimal holds to its last digit."""
+    return own_method(values.let(text, lambda digits: values.decimal_text(digits, kind)))
+
+
 def _digits_or_text(text: Column) -> Column:
     """Text; a number of no fixed scale, which arrives as an object, becomes its digits."""
     is_number = text.startswith('{"scale":') & text.rlike(r'^\{"scale":-?[0-9]+,"value":"[A-Za-z0-9+/]+=*"\}$')
@@ -243,7 +264,8 @@ def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
         return F.when(value.try_cast(kind) == value, value.try_cast(kind))
     if encoding.kind == "decimal_base64":
         if isinstance(kind, T.DecimalType):
-            return values.decimal_hex(value, scale, kind)
+            bare = _exact(F.when(value.startswith(BARE), F.substring(value, 2, values.LONGEST)), kind)
+            return F.coalesce(values.decimal_hex(F.when(~value.startswith(BARE), value), scale, kind), bare)
         exact = values.decimal_digits(value, F.lit(scale))
     elif encoding.kind == "decimal_either":
         return _either(value, scale, kind)
@@ -255,13 +277,11 @@ def _decimal(value: Column, encoding: Encoding, kind: T.DataType) -> Column:
     return _as(exact, kind, T.StringType)
 
 
-def _either(text: Column, scale: int, kind: T.DataType) -> Column:
+def _either(value: Column, scale: int, kind: T.DataType) -> Column:
     """Of a fixed scale, or an object that says its own."""
-    fixed = values.let(
-        F.hex(F.try_to_binary(text, F.lit("base64"))),
-        lambda digits: _decimal(digits, Encoding("decimal_base64", scale), kind),
-    )
-    return F.when(text.startswith("{"), _decimal(text, Encoding("decimal_any"), kind)).otherwise(fixed)
+    is_object = value.startswith("{")
+    fixed = _decimal(F.when(~is_object, value), Encoding("decimal_base64", scale), kind)
+    return F.when(is_object, _decimal(value, Encoding("decimal_any"), kind)).otherwise(fixed)
 
 
 def _calendar(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:

@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode import fractions, outcome
-from engine.decode.conversion import counts, loosened, prepared, read_type
+from engine.decode.conversion import BARE, of_text, prepared, read_type
 from engine.decode.parsing import struct_of, struct_or_text
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.steps import Of, Step
@@ -77,17 +77,21 @@ def from_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
     """The same of an image all of whose values are read as texts; few are."""
 
     def ready(texts: Column) -> Column:
-        fields = [prepared(loosened(texts[c.name], read_type(c), counts(c)), c).alias(c.name) for c in columns]
+        fields = [of_text(texts[c.name], c).alias(c.name) for c in columns]
         return F.when(texts.isNotNull(), F.struct(*fields))
 
     return F.when(json.isNotNull(), let(exact_texts(json, columns), ready))
 
 
 def exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
-    """The same, with fractions to their last digit: where one is long, all is parsed again with these in quotes."""
+    """The same, with fractions to their last digit: where one is long, all is parsed again with these in quotes. What
+    should be base64, but stands in no quotes, has BARE before it."""
 
     def digits(both: Column, column: ColumnShape) -> Column:
         plain, quoted = both["plain"][column.name], both["quoted"][column.name]
+        if _is_bytes(column):
+            is_bare = ~F.schema_of_variant(both["variants"][column.name]).isin("STRING", "VOID")
+            return F.when(is_bare, F.concat(F.lit(BARE), F.coalesce(quoted, plain))).otherwise(plain)
         if _is_text(column):
             return _digits_of(plain, quoted)
         return F.when(fractions.is_fraction(plain), F.coalesce(quoted, plain)).otherwise(plain)
@@ -97,12 +101,21 @@ def exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
 
     named = [column.name for column in columns]
     quoted = F.when(fractions.may_be_cut(json, named), fractions.in_quotes(json, named))
-    both = F.struct(_texts(json, columns).alias("plain"), _texts(quoted, columns).alias("quoted"))
+    variants = struct_of(json, T.StructType([T.StructField(c.name, T.VariantType()) for c in columns if _is_bytes(c)]))
+    both = F.struct(
+        _texts(json, columns).alias("plain"),
+        _texts(quoted, columns).alias("quoted"),
+        *([variants.alias("variants")] if any(map(_is_bytes, columns)) else []),
+    )
     return F.when(json.isNotNull(), let(both, exact))
 
 
 def _is_text(column: ColumnShape) -> bool:
     return isinstance(read_type(column), T.StringType)
+
+
+def _is_bytes(column: ColumnShape) -> bool:
+    return isinstance(read_type(column), T.BinaryType)
 
 
 def _again(image: Column, read: Column, columns: Sequence[ColumnShape]) -> Column:

@@ -16,9 +16,7 @@ from engine.decode.conversion import (
     Circumstances,
     as_text,
     convert,
-    counts,
-    loosened,
-    prepared,
+    of_text,
     read_type,
 )
 from engine.decode.cut import can_be_cut, is_cut
@@ -317,7 +315,7 @@ def _of_other_half(of: Of, shape: TableShape, given: Circumstances) -> Column:
 
 def _misfit(text: Column, column: ColumnShape, is_key: bool, given: Circumstances) -> Column:
     """What is wrong with one value of an image all of whose values are read as texts; null where it can be stored."""
-    stored = _value(prepared(loosened(text, read_type(column), counts(column)), column), column, is_key, given)
+    stored = _value(of_text(text, column), column, is_key, given)
     problem = f'column "{column.name}": {outcome.unlike(column)}'
     if is_key:
         return F.when(text.isNull(), f'key column "{column.name}" is null').when(stored.isNull(), problem)

@@ -104,6 +104,41 @@ def test_reasons_name_the_columns_and_never_a_value(spark: SparkSession) -> None
     assert rows[-1].row.asDict() == {"id": 1, "a": 7, "b": "7"}
 
 
+def test_a_number_is_no_base64_though_its_digits_could_be(spark: SparkSession) -> None:
+    columns = {"id": "int", "n": "decimal(12,2)", "wide": "decimal(38,0)", "blob": "binary"}
+    base64_of = {"n": "BNI=", "blob": "1234"}  # 12.34
+    cases: list[tuple[dict[str, Any], Any]] = [
+        (base64_of, (Decimal("12.34"), None, b"\xd7m\xf8")),
+        ({"n": 1234}, (Decimal("1234.00"), None, None)),
+        ({"n": -1234.5, "blob": "1234"}, (Decimal("-1234.50"), None, b"\xd7m\xf8")),
+        ({"n": "1234"}, (Decimal("-26588.24"), None, None)),  # base64, as this mode has it
+        ({"wide": 2**63}, (None, Decimal(2**63), None)),
+        ({"wide": 2**127}, "wide"),
+        ({"n": 1.005}, "n"),
+        ({"n": True}, "n"),
+        ({"n": {"scale": 2}}, "n"),
+        ({"blob": 1234}, "blob"),
+        ({"blob": True}, "blob"),
+    ]
+    rows = decoded(spark, [event("c", after={"id": 1, **told}) for told, _ in cases], spec(columns))
+    for row, (told, wanted) in zip(rows, cases, strict=True):
+        if isinstance(wanted, str):
+            assert (row.reason or "").startswith(f'column "{wanted}": the value does not fit'), (told, row)
+        else:
+            assert (row.reason, row.row.n, row.row.wide, row.row.blob) == (None, *wanted), told
+
+
+def test_a_number_without_a_sign_is_whole(spark: SparkSession) -> None:
+    told = [2.5, "5.50", 12.0, "7", 2**64 - 1, -1, 1e3, 1767225600123.5]
+    rows = decoded(
+        spark, [event("c", after={"id": 1, "n": n}) for n in told], spec({"id": "int", "n": "bigint unsigned"})
+    )
+    assert [row.reason or int(row.row.n) for row in rows] == [
+        *['column "n": the value does not fit decimal(20,0)'] * 2, 12, 7, 2**64 - 1, 2**64 - 1, 1000,
+        'column "n": the value does not fit decimal(20,0)',
+    ]  # fmt: skip
+
+
 def test_what_no_type_holds_is_null_and_rescued(spark: SparkSession) -> None:
     columns = {"id": "int", "at": "timestamp_ntz(6)", "tz": "timestamp", "day": "date", "n": "decimal(38,2)"}
     huge = base64.b64encode((10**40).to_bytes(18, "big", signed=True)).decode()
