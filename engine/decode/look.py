@@ -15,6 +15,9 @@ from engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
 from engine.decode.shape import Encoding
 
 LONG_DIGITS = 18
+EXACT_IN_DOUBLES = 2**53
+LONG_NUMBER = "BIGINT beyond doubles"
+"""The kind of whole numbers that a bigint holds, but no double."""
 DOUBLE_DIGITS = 17  # what a double prints at most: a number of more digits is a decimal
 _ANY_SCALE = r'"([^"]+)":\{"scale":'  # a number that says its own scale
 
@@ -106,13 +109,14 @@ def _says_scale() -> Column:
 
 def _infer(envelopes: DataFrame, order: Iterable[str]) -> dict[str, Typed]:
     fields = F.explode(F.from_json(_image(), "map<string,variant>")).alias("name", "value")
+    kind = F.regexp_extract(F.schema_of_variant("value"), "^[A-Z]+(?:[(][0-9,]+[)])?", 0)
+    number = F.when(kind == "BIGINT", F.try_variant_get("value", "$", "bigint"))
+    is_long = ~number.between(-EXACT_IN_DOUBLES, EXACT_IN_DOUBLES)
     rows = (
         envelopes.where(F.col("schema_hash").isNull())
         .select(fields)
         .groupBy("name")
-        .agg(
-            F.collect_set(F.regexp_extract(F.schema_of_variant("value"), "^[A-Z]+(?:[(][0-9,]+[)])?", 0)).alias("kinds")
-        )
+        .agg(F.collect_set(F.when(is_long, LONG_NUMBER).otherwise(kind)).alias("kinds"))
         .collect()
     )
     kinds = {row["name"]: typed_of_kinds(set(row.kinds)) for row in rows}
@@ -121,21 +125,22 @@ def _infer(envelopes: DataFrame, order: Iterable[str]) -> dict[str, Typed]:
 
 
 def typed_of_kinds(kinds: set[str]) -> Typed:
-    """One stored type for the JSON types met. Objects, arrays and mixtures are kept as text."""
+    """One stored type for the JSON types met, which holds all digits. Objects, arrays and mixtures are kept as text."""
     kinds = kinds - {"VOID"}
     if kinds == {"BOOLEAN"}:
         return T.BooleanType(), Encoding("boolean")
-    if kinds == {"BIGINT"}:
+    if kinds and kinds <= {"BIGINT", LONG_NUMBER}:
         return T.LongType(), Encoding("integer")
+    if LONG_NUMBER in kinds:
+        kinds = kinds - {LONG_NUMBER} | {f"DECIMAL({LONG_DIGITS + 1},0)"}
     decimals = [tuple(int(n) for n in re.findall(r"\d+", kind)) for kind in kinds if kind.startswith("DECIMAL")]
     if kinds and all(kind in ("BIGINT", "DOUBLE", "FLOAT") or kind.startswith("DECIMAL") for kind in kinds):
         if "DOUBLE" not in kinds and all(scale == 0 and digits > LONG_DIGITS for digits, scale in decimals):
             return T.DecimalType(38, 0), Encoding("decimal_text")
         places = max((scale for _, scale in decimals), default=0)
         whole = max(LONG_DIGITS if "BIGINT" in kinds else 0, *[digits - scale for digits, scale in decimals], 0)
-        is_long = any(digits > DOUBLE_DIGITS for digits, _ in decimals)
-        if is_long and not kinds & {"DOUBLE", "FLOAT"}:
-            if whole + places > MAX_DIGITS:
+        if any(digits > DOUBLE_DIGITS for digits, _ in decimals):
+            if kinds & {"DOUBLE", "FLOAT"} or whole + places > MAX_DIGITS:
                 return T.StringType(), Encoding("text")
             return T.DecimalType(MAX_DIGITS, places), Encoding("decimal_number")
         return T.DoubleType(), Encoding("floating")

@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 
 from engine.decode.avro import array_of_scalars, scalar, stands_for, type_of
 from engine.decode.avro_names import Named, with_full_names
-from engine.decode.look import typed_of_kinds
+from engine.decode.look import EXACT_IN_DOUBLES, LONG_NUMBER, typed_of_kinds
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
 from engine.names import TAKEN_NAMES
 from engine.recognise.sample import Fraction
@@ -105,7 +105,9 @@ def kind_of(value: Any) -> str:
         return "BOOLEAN"
     if isinstance(value, int):
         digits = len(str(abs(value)))
-        return "BIGINT" if value in LONGS else f"DECIMAL({digits},0)" if digits <= DECIMAL_DIGITS else "STRING"
+        if value in LONGS:
+            return "BIGINT" if abs(value) <= EXACT_IN_DOUBLES else LONG_NUMBER
+        return f"DECIMAL({digits},0)" if digits <= DECIMAL_DIGITS else "STRING"
     if isinstance(value, Fraction):
         whole, _, places = value.lstrip("-").partition(".")
         if "e" in value.lower():
@@ -254,7 +256,7 @@ def _becomes(kind: T.DataType, wide: T.DataType | None) -> bool:
 
 
 def _orders(values: Values) -> bool:
-    numeric = values.kinds <= {"BIGINT"} and bool(values.kinds)
+    numeric = values.kinds <= {"BIGINT", LONG_NUMBER} and bool(values.kinds)
     return numeric or (
         bool(values.shapes) and values.shapes <= {"instant", "local", "date", "integer", "wide", "endless"}
     )

@@ -223,6 +223,13 @@ def _columns(table: FoundTable) -> list[str]:
     return [*_declared(table, types), *rescued]
 
 
+_LEFT: Final = (
+    "  # Texts of numbers and times are left undeclared: so they order rows as numbers and times.",
+    "  # But what is not declared is kept in _rescued alone: take the # away where the table is to have the column,",
+    "  # and let one that is in sequence_by have the type behind its second #.",
+)
+
+
 def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
     values = table.columns.values
     can_be = table.columns.declarable()
@@ -241,7 +248,7 @@ def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
         mark = "# " if name in left else ""
         lines.append(f"  {mark}{_scalar(name)}: {kind}" + (f" # {hint}" if hint else ""))
     if left:
-        lines.append("  # Texts of numbers and times are left undeclared: so they order rows as numbers and times.")
+        lines += _LEFT if declarable.keys() - left else _LEFT[:1]
     reserved = [name for name in types if name not in declarable]
     if reserved:
         lines.append(f"# Kept in _rescued, because siltstone or Iceberg has columns of these names: {_flow(reserved)}")

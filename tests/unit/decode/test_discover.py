@@ -143,14 +143,14 @@ def test_a_name_that_no_file_has_is_refused_with_the_nearest_one(spark: SparkSes
 def test_types_are_inferred_where_nobody_says_them(spark: SparkSession) -> None:
     rows = [
         {"id": 1, "flag": True, "n": 1, "f": 1.5, "t": "x", "o": {"a": 1}, "l": [1], "nothing": None, "mixed": 1,
-         "big": 2**63},
+         "big": 2**63, "exact": 2**53 + 1},
         {"id": 2, "flag": None, "n": -(2**62), "f": 1, "t": "1", "o": {"b": 1}, "l": [], "nothing": None, "mixed": "a",
-         "big": 1},
+         "big": 1, "exact": 1.5},
     ]  # fmt: skip
     shape = shape_of(spark, [event("c", after=row) for row in rows], spec(keys=None))
     assert types(shape) == {
         "id": "bigint", "flag": "boolean", "n": "bigint", "f": "double", "t": "string", "o": "string", "l": "string",
-        "nothing": "string", "mixed": "string", "big": "decimal(38,0)",
+        "nothing": "string", "mixed": "string", "big": "decimal(38,0)", "exact": "decimal(38,1)",
     }  # fmt: skip
     assert (shape.keys, shape.closed) == (("id",), True)
 

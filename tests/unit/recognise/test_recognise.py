@@ -349,6 +349,7 @@ def test_texts_that_may_order_rows_as_numbers_or_times_are_left_undeclared(place
     assert yaml.safe_load(text)["columns"] == {"id": "bigint", "name": "string"}
     assert "  # seq: string # numbers? then bigint" in text
     assert "  # at: string # times? then timestamp, with the source's time_zone" in text
+    assert "kept in _rescued alone: take the # away" in text
     text = written(tmp_path, place("seqs.jsonl", {"seq": "9"}, {"seq": "10"}))["events.seqs.yaml"]
     assert "columns" not in yaml.safe_load(text)
     assert "# columns: the events carry no types" in text
