@@ -22,6 +22,8 @@ MOST_RECORDS = 100_000
 LOOKED_AT = 200
 ARROW_BATCH = 1_000
 GZIP, BZIP2 = b"\x1f\x8b", b"BZh"
+PACKED = {GZIP: ("gzip", ".gz"), BZIP2: ("bzip2", ".bz2")}
+ZSTD, UTF16 = b"\x28\xb5\x2f\xfd", (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = (",", ";", "\t", "|")
 ENCODING = "utf-8-sig"
 """Without the byte order mark that a text may begin with, as Spark reads it."""
@@ -63,6 +65,7 @@ def sample(path: Path) -> Sample:
             return _avro(path)
         if magic == PARQUET:
             return _parquet(path)
+        _refuse_other_names(path, magic)
         with _unpacked(path, magic) as lines:
             return _of_text(path, lines)
     except (OSError, EOFError, ValueError, csv.Error) as error:
@@ -71,6 +74,28 @@ def sample(path: Path) -> Sample:
     except DAMAGED as error:
         reason = f"it is damaged ({type(error).__name__} while it was read)"
         raise SourceError(f"Cannot look into {path}: {reason}.", "deliver the file again") from error
+
+
+def _refuse_other_names(path: Path, magic: bytes) -> None:
+    """See that a file is called as it is packed, which is all that a run goes by, and that its text is UTF-8.
+
+    Raises: SourceError.
+    """
+    for packed, (what, suffix) in PACKED.items():
+        is_packed, is_called = magic.startswith(packed), path.name.endswith(suffix)
+        if is_packed and not is_called:
+            message = f"it is packed by {what}, and its name does not end in {suffix}: a run takes it for text"
+            raise SourceError(f"Cannot look into {path}: {message}.", f"call it {path.name}{suffix}")
+        if is_called and not is_packed and magic:
+            message = f"its name ends in {suffix}, but it is not packed by {what}"
+            raise SourceError(f"Cannot look into {path}: {message}.", "give it the name of what it is")
+    if magic.startswith(ZSTD):
+        message = "it is packed by zstd, which siltstone does not unpack here"
+        raise SourceError(f"Cannot look into {path}: {message}.", "name it unpacked, or packed by gzip")
+    if magic.startswith(UTF16):
+        raise SourceError(
+            f"Cannot look into {path}: it is text in UTF-16.", "write it in UTF-8: iconv -f UTF-16 -t UTF-8"
+        )
 
 
 def parsed(line: str) -> Any:

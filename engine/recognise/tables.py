@@ -353,11 +353,13 @@ def _not_known(unknown: Sequence[Sample]) -> SourceError:
 
 def _what(found: Sample) -> str:
     if found.container == "document":
-        return "one JSON document; siltstone reads one record a line"
+        return "one JSON document; siltstone reads one record a line: jq -c '.[]' for an array of them, else jq -c ."
     if found.container == "text":
         return "neither lines of JSON nor CSV, Avro or Parquet"
     if found.container == "frames":
         return "messages in Confluent's frames that are no Debezium events"
     first = found.records[0] if found.records else None
+    if found.container == "json" and all(isinstance(record, list) for record in found.records):
+        return "lines that are JSON arrays; siltstone reads one record a line: jq -c '.[]'"
     fields = f" with {', '.join(list(first)[:6])}" if isinstance(first, dict) and first else ""
     return f"{found.container} records{fields} of no known format"

@@ -138,6 +138,12 @@ def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tup
     for name in _OF_EVENTS:
         if name in source:
             yield ("source", name), "is a setting of change events; rows carry values as they are", "leave it out."
+    if "delimiter" in source and source.get("file_type", "csv") != "csv":
+        yield (
+            ("source", "delimiter"),
+            "is a setting of CSV files, and file_type says that these are none",
+            "leave it out.",
+        )
     if source.get("sequence_by") is None:
         yield ("source", "sequence_by"), "is required: rows do not say their order", "name the column that orders them."
     if ("path" in source) == ("table" in source):

@@ -53,6 +53,8 @@ def _words(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> tuple[
             return "is required", None
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"must be a mapping, not {shown(detail['input'])}", None
+        case "tuple_type" | "list_type":
+            return f"must be a list, not {shown(detail['input'])}", None
     return f"{detail['msg']} (not {shown(detail['input'])})", None
 
 

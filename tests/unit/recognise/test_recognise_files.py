@@ -41,6 +41,28 @@ def test_a_byte_order_mark_is_no_part_of_the_first_record(
         find_tables([empty])
 
 
+LINE = (json.dumps(CANAL) + "\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.json", gzip.compress(LINE), "packed by gzip, and its name does not end in .gz"),
+        ("a.jsonl", bz2.compress(LINE), "packed by bzip2, and its name does not end in .bz2"),
+        ("a.jsonl.gz", LINE, "its name ends in .gz, but it is not packed by gzip"),
+        ("a.jsonl.zst", b"\x28\xb5\x2f\xfd" + LINE, "packed by zstd"),
+        ("a.jsonl", LINE.decode().encode("utf-16"), "text in UTF-16"),
+        ("a.jsonl", b"[" + LINE.strip() + b"]\n", "lines that are JSON arrays; siltstone reads one record a line"),
+    ],
+)
+def test_files_that_no_run_reads_are_told_with_a_way_out(tmp_path: Path, name: str, content: bytes, told: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError) as refused:
+        find_tables([tmp_path / name])
+    assert told in refused.value.message
+    assert refused.value.hint
+
+
 def paths_of(root: Path, files: Mapping[str, Sequence[Any]], *events: str) -> dict[str, str]:
     """The path in the spec of each table that init finds in files of these lines, by default in their folder `ev`."""
     for name, lines in files.items():

@@ -63,6 +63,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"source": feed(ties="latest"), "keys": ["id"]}, "$.source.ties", "is not known"),
     ({"source": feed(delimiter=";;"), "keys": ["id"]}, "$.source.delimiter", "must be one character"),
     (
+        {"source": feed(delimiter=";", file_type="json"), "keys": ["id"]},
+        "$.source.delimiter",
+        "is a setting of CSV files, and file_type says that these are none",
+    ),
+    (
         {"source": source(format="datastream-json", time_zone="UTC")},
         "$.source.time_zone",
         "is no setting of Datastream",

@@ -18,6 +18,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"table": "a..b"}, "$.table", "not a name of parts", None),
     ({"table": "a.b\0"}, "$.table", "not a name of parts", None),
     ({"source": "events"}, "$.source", "must be a mapping, not 'events'", None),
+    ({"source": source(epoch={"until": "2026-01-01"})}, "$.source.epoch", "must be a list, not a mapping", None),
     ({"source": {"format": "debezium-json"}}, "$.source.path", "is required", None),
     ({"source": source(path="")}, "$.source.path", "must not be empty", None),
     ({"source": source(format="debezim-json")}, "$.source.format", "is not known", "'debezium-json'"),
