@@ -116,7 +116,10 @@ def prepared(value: Column, column: ColumnShape) -> Column:
 
 def of_text(text: Column, column: ColumnShape) -> Column:
     """A text as conversions want it. BARE before it says that it stood in no quotes: a number can, but no bytes."""
-    ready = prepared(loosened(text, read_type(column), counts(column)), column)
+    kind = read_type(column)
+    ready = prepared(loosened(text, kind, counts(column)), column)
+    if column.guessed and isinstance(kind, T.BooleanType):  # by values that were no numbers
+        return F.when(~text.rlike(values.A_NUMBER) | text.try_cast("double").isin(0.0, 1.0), ready)
     return F.when(_is_no_base64(text), text).otherwise(ready) if _is_digits(column) else ready
 
 

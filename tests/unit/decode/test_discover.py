@@ -193,3 +193,13 @@ def test_a_value_unlike_the_first_ones_is_rejected_with_a_way_out(spark: SparkSe
     declared = spec({"id": "bigint", "a": "bigint"})
     (told,) = decode_rows(changes, discover(changes, declared, known), declared).collect()
     assert told.reason == 'column "a": the value does not fit bigint'
+    flags = T.StructType.fromDDL("id bigint, a boolean")
+    numbers = [event("c", after={"id": 1, "a": number}) for number in (0, 1, 1.0, 7, -1)]
+    changes = changes_of(parsed(spark, numbers, spec().source))
+    rows = decode_rows(changes, discover(changes, spec(), flags), spec()).orderBy("line").collect()
+    assert [row.reason or row.row.a for row in rows] == [
+        False, True, True, *[f'column "a": the value does not fit boolean {guess}'] * 2,
+    ]  # fmt: skip
+    declared = spec({"id": "bigint", "a": "boolean"})  # as MySQL and others have it, of which somebody knows
+    rows = decode_rows(changes, discover(changes, declared, flags), declared).orderBy("line").collect()
+    assert [row.row.a for row in rows] == [False, True, True, True, True]
