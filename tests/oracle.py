@@ -30,56 +30,54 @@ def fold(changes, windows, rules):
 
 
 def unique(changes, skew):
-    """Of redeliveries one stands for all: of READs the earliest, of what is left the one that was processed first."""
+    """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all: of
+    READs the earliest, of deletes the half of a key change, of what is left the one that was processed first. It knows
+    the offsets of all."""
+
+    def identity(c):
+        return (
+            str(c["key"]),
+            c["position"] or "",
+            c["op"],
+            c["content"],
+            c["position"] is None and (c["commit_ts"] or 0),
+        )
 
     def first(c):
-        return c["op"] == "read" and time_of(c, skew), tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
+        at = c["op"] == "read" and time_of(c, skew)
+        return at, not c["new_key"], tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
 
-    stands_at = offsets(changes)
+    def stood(same):
+        return same[0] | {"offsets": sorted({offset(c)[1] for c in same if c["op"] != "read" and not offset(c)[0]})}
+
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
-    copies = [next(same) for _, same in groupby(ordered, identity)]
-    return [c | {"kafka_offset": stands_at.get(identity(c))} for c in copies]
+    return [stood(list(same)) for _, same in groupby(ordered, identity)]
 
 
-def identity(change):
-    """(key, position, op, content), without a position the time."""
-    at = change["position"] is None and (change["commit_ts"] or 0)
-    return str(change["key"]), change["position"] or "", change["op"], change["content"], at
-
-
-def offsets(changes):
-    """By identity, the offset of its last copy that is a change of its own: what a source sends again stands beside its
+def settled(streamed):
+    """Each change at the last of its offsets that is a change of its own: what a source sends again stands beside its
     original, what happened again at one position where it happened last."""
-    told = [c for c in changes if c["op"] != "read" and not offset(c)[0]]
-    found = {}
-    for key, position in {(c["key"], c["position"]) for c in told}:
-        there, state = [c for c in told if c["key"] in (key, None) and c["position"] == position], State()
-        for change in sorted(there, key=offset):
-            if state.takes(change, identity(change) in state.stand):
-                state.stand[identity(change)] = change["kafka_offset"]
-        found |= {known: at for known, at in state.stand.items() if known[0] == str(key)}
-    return found
+    copies = sorted(((at, n) for n, c in enumerate(streamed) for at in c["offsets"]))
+    stands, behind = {}, {}
+    for at, n in copies:
+        change = streamed[n]
+        previous, counts = behind.get(change["position"], (None, None))
+        if at == change["offsets"][0]:
+            counts = None
+        elif counts is None:  # of copies right behind each other the first decides for all
+            counts = follows(change, previous)
+        if counts is not False:
+            stands[n] = at
+        behind[change["position"]] = change, counts
+    return [change | {"kafka_offset": stands.get(n)} for n, change in enumerate(streamed)]
 
 
-class State:
-    """The row of a key while the changes at one position are gone through."""
-
-    def __init__(self):
-        self.is_live = self.row = self.is_copy = None
-        self.stand = {}
-
-    def takes(self, change, is_copy):
-        """Whether it is a change of its own: the first, or a copy that follows what the row is. A copy whose image
-        before is not known is what the one right before it is."""
-        known = self.row is not None and change["before"] is not None
-        is_same = self.row == change["before"] if known else self.is_copy
-        follows = not self.is_live if change["op"] == "insert" else self.is_live and is_same
-        counts = not is_copy or follows
-        self.is_copy = is_copy and counts
-        if counts:
-            self.is_live = change["op"] not in ("delete", "truncate")
-            self.row = change["row"] if self.is_live and change["present"] is None else None
-        return counts
+def follows(change, previous):
+    """A row is inserted where there is none, and the image before a change is the row as it was."""
+    is_gone = previous["op"] in ("delete", "truncate")
+    if change["op"] == "insert":
+        return is_gone
+    return not is_gone and change["before"] is not None and carried(previous) == change["before"]
 
 
 def tx_order(change):
@@ -108,13 +106,14 @@ def in_order(streamed):
         return c["position"], not (c["op"] == "delete" and c["new_key"]), tx_order(c), offset(c), c["content"]
 
     ordered = []
-    for change in sorted(streamed, key=order):
+    for change in sorted(settled(streamed), key=order):
         ordered.insert(place_in_transaction(change, ordered), change)
     return ordered
 
 
 def place_in_transaction(change, ordered):
-    """A key change's delete of another row than its transaction inserted under that key goes before that insert."""
+    """A key change's delete of another row than its transaction inserted under that key goes before that insert: the
+    first one, for then the row from before is gone."""
     image = {}
     if change["op"] == "delete" and change["new_key"] and change["before"] and change["tx_id"] is not None:
         for place, earlier in reversed(list(enumerate(ordered))):
@@ -123,7 +122,8 @@ def place_in_transaction(change, ordered):
             image = carried(earlier) | image
             if earlier["op"] == "insert":
                 same = all(change["before"].get(c, v) == v for c, v in image.items())
-                return len(ordered) if same else place
+                is_gone = place > 0 and ordered[place - 1]["position"] > earlier["position"]
+                return len(ordered) if same or is_gone else place
     return len(ordered)
 
 

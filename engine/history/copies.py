@@ -11,7 +11,7 @@ from engine import names
 from engine.history.rules import FoldRules
 from engine.history.timeline import interleave, interval, is_guarded, never_null, place_reads
 from engine.ordering.chronology import chronology, look_back, mark_redeliveries, so_far, whole_key
-from engine.ordering.offsets import with_offsets_settled
+from engine.ordering.settled import with_copies_settled
 
 ALL = 1 << 40  # more rows than a truncate can meet
 
@@ -32,7 +32,7 @@ def number_copies(changes: DataFrame, rules: FoldRules) -> DataFrame:
         50        truncate   0           1
         60        delete     0           1      of a row never seen: a tombstone
     """
-    timeline = interleave(None, changes, rules).transform(with_offsets_settled)
+    timeline = interleave(None, changes, rules).transform(with_copies_settled)
     if rules.guarded:
         timeline = place_reads(timeline, rules)
     told = look_back(timeline).transform(mark_redeliveries).transform(_evidence, rules).transform(_counted)

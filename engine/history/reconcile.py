@@ -28,7 +28,7 @@ from engine.history.state import carry_state, row_before, supersede_reads
 from engine.history.tile import tile
 from engine.history.timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
 from engine.ordering.chronology import TIED, look_back, mark_redeliveries
-from engine.ordering.offsets import with_offsets_settled
+from engine.ordering.settled import with_copies_settled
 
 
 def reconcile(
@@ -46,7 +46,7 @@ def reconcile(
     rows = undo_key_swaps(changes, rules) if rules.swaps and not rules.keyless else changes
     timeline = interleave(existing, rows, rules)
     if folded is None and not rules.keyless:  # or keys with ties are folded again so; `number_copies` has done it
-        timeline = with_offsets_settled(timeline)
+        timeline = with_copies_settled(timeline)
     if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)
     first, tied = ((), ()) if folded is None else (first_row(rules), TIED)

@@ -137,7 +137,7 @@ def truncate_rows(truncates: DataFrame, keys: DataFrame) -> DataFrame:
 
 def first_row(rules: FoldRules) -> list[str]:
     """What `mark_late` asks of the first row of a key: the open version, where there is one."""
-    own = ["is_base", "is_read", "op", "position", "commit_ts", "base_last", "base_stream_ts"]
+    own = ["is_base", "is_read", "op", "position", "commit_ts", "content_hash", "base_last", "base_stream_ts"]
     return [*own, "row"] if rules.swaps else own
 
 
@@ -181,8 +181,10 @@ def late_for_base(folded: Folded, rules: FoldRules) -> Column:
         | never_null(F.col("position") <= F.lit(folded.close))
         | reaches_read
     )
-    # A READ is compared with READs by place, then by time: an equal one may have been absorbed without a trace.
-    at_last_read = (F.col("position") == F.lit(folded.close)) & (F.unix_micros("commit_ts") <= F.lit(folded.close_ts))
+    # A READ is compared with READs by place, then by time: an equal one may have been absorbed without a trace. One
+    # that tells something else may be the copy of an earlier one there.
+    is_new = (F.unix_micros("commit_ts") > F.lit(folded.close_ts)) & (F.col("content_hash") == base["content_hash"])
+    at_last_read = (F.col("position") == F.lit(folded.close)) & ~never_null(is_new)
     is_placed, is_timed = F.col("position").isNotNull(), F.col("commit_ts").isNotNull()
     inside_stream = never_null(base["base_stream_ts"] >= F.col("low_ts"))
     guarded_late = inside_stream | never_null(F.unix_micros("ts") <= F.lit(folded.read_ts))

@@ -77,6 +77,17 @@ def test_a_late_change_withdraws_a_read_folded_before(spark: SparkSession, proje
     assert folded(spark, project, [[event_line(read)], [event_line(late)]]) == expected([case])
 
 
+def test_a_read_that_comes_again_at_its_position_stands_with_its_first(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    reads = [change("read", 0x30, at, a) for at, a in ((200, 1), (230, 2), (260, 1), (290, 2))]
+    told = folded(
+        spark, project, [[event_line(read) for read in reads[:2]], *[[event_line(read)] for read in reads[2:]]]
+    )
+    assert [row["a"] for row in told] == [1, 2]
+    assert told == expected([Case(0, reads)])
+
+
 def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession, project: ProjectSpec) -> None:
     """Most lines come in the order of the log; one in eight comes in some other batch. So do verify and rebuild."""
     cases, count = as_one_table(draw(30, 7, one_log=True)), 3

@@ -1,0 +1,60 @@
+"""Where copies of a change stand: at one offset, where offsets tell the order at one position, and at one time."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.ordering.chronology import identity
+
+
+def with_copies_settled(rows: DataFrame) -> DataFrame:
+    """Let all copies of a READ have the time of the first, since times order the READs of a position; and all copies of
+    a change one offset: that of the last which is a change of its own.
+
+    A source that starts again sends what stands at one position once more, or a part of it, and each copy has to stand
+    beside its original. But a row can change there and back and there again: then the last is a change like the first,
+    as the image before it shows, which is the row as it was.
+
+        offset  change         the row   stands at
+        2       update A, B    B         4
+        3       update B, A    A         3
+        4       update A, B    B         4
+        ---
+        2       update A, B    B         2
+        3       update B, C    C         3
+        4       update A, B    C         2          delivered again
+        5       update B, C    C         3          as the one right before it
+
+    Of copies right behind each other the first decides for all: what is sent again comes in its old order. Where the
+    image before it is not known, they were sent again.
+
+    Needs: what `sortable` gives; is_read, position, own_position, op, row, present, before, offset, ts.
+    Gives: the same columns.
+    Rows: 1:1.
+    """
+    together = rows.repartition("key_hash", "key")  # as all windows have it, or this one had a shuffle of its own
+    of_change = Window.partitionBy("key_hash", "key", identity())
+    in_turn = Window.partitionBy("key_hash", "key").orderBy("position", "offset")
+    so_far = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    is_copy = F.coalesce(F.col("offset") > F.min("offset").over(of_change), F.lit(False))
+    previous = F.lag(F.struct("position", "op", "row", "present", "_is_copy")).over(in_turn)
+    seen = together.withColumn("_is_copy", is_copy).withColumn("_behind", previous)
+    # The original of a copy stands before it: the row before is one at its position.
+    begins = F.col("_is_copy") & ~(F.col("_behind._is_copy") & (F.col("_behind.position") == F.col("position")))
+    follows = F.last(F.when(begins, _follows(F.col("_behind"))), ignorenulls=True).over(so_far)
+    decided = seen.withColumn("_own", F.when(~F.col("_is_copy") | follows, F.col("offset")))
+    ts = F.when(F.col("is_read"), F.min("ts").over(of_change)).otherwise(F.col("ts"))
+    settled = {
+        "offset": F.max("_own").over(of_change),
+        "ts": ts,
+        "read_place": F.when(F.col("is_read"), F.struct("own_position", ts.alias("ts"))),
+    }
+    return decided.select(*[settled.get(name, F.col(name)).alias(name) for name in rows.columns])
+
+
+def _follows(previous: Column) -> Column:
+    """Whether a change is for certain one of the row that another left."""
+    op, before = F.col("op"), F.col("before")
+    is_gone = previous["op"].isin(names.OP_DELETE, names.OP_TRUNCATE)
+    is_row = previous["present"].isNull() & before.isNotNull() & previous["row"].eqNullSafe(before)
+    return F.coalesce(F.when(op == names.OP_INSERT, is_gone).otherwise(~is_gone & is_row), F.lit(False))
