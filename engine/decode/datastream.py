@@ -206,11 +206,9 @@ def _is_unlogged(meta: Column) -> Column:
 def _is_logged(event: Column, meta: Column) -> Column:
     """Whether Oracle's event is from the log by its own word, whatever it tells of its record there: nothing else
     updates or deletes, and methods of reading are called by it."""
-    by_name = F.lower(event["read_method"]).rlike("logminer|cdc|supplementation") & ~_blank(meta["change_type"])
     does = F.upper(F.trim(meta["change_type"]))
-    return F.coalesce(by_name & (does != names.OP_READ.upper()), F.lit(False)) | F.coalesce(
-        does.rlike("UPDATE|DELETE"), F.lit(False)
-    )
+    by_name = F.lower(event["read_method"]).rlike("logminer|cdc|supplementation") & ~does.isin("", "READ")
+    return F.coalesce(by_name, F.lit(False)) | F.coalesce(does.rlike("UPDATE|DELETE"), F.lit(False))
 
 
 def _is_deleted(meta: Column) -> Column:

@@ -37,7 +37,8 @@ def with_copies_settled(rows: DataFrame) -> DataFrame:
     in_turn = Window.partitionBy("key_hash", "key").orderBy("position", "offset")
     so_far = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_copy = F.coalesce(F.col("offset") > F.min("offset").over(of_change), F.lit(False))
-    previous = F.lag(F.struct("position", "op", "row", "present", "_is_copy")).over(in_turn)
+    whole = F.when(F.col("present").isNull() & F.col("offset").isNotNull(), F.xxhash64("row")).alias("row")
+    previous = F.lag(F.struct("position", "op", whole, "_is_copy")).over(in_turn)
     seen = together.withColumn("_is_copy", is_copy).withColumn("_behind", previous)
     # The original of a copy stands before it: the row before is one at its position.
     begins = F.col("_is_copy") & ~(F.col("_behind._is_copy") & (F.col("_behind.position") == F.col("position")))
@@ -56,5 +57,5 @@ def _follows(previous: Column) -> Column:
     """Whether a change is for certain one of the row that another left."""
     op, before = F.col("op"), F.col("before")
     is_gone = previous["op"].isin(names.OP_DELETE, names.OP_TRUNCATE)
-    is_row = previous["present"].isNull() & before.isNotNull() & previous["row"].eqNullSafe(before)
+    is_row = previous["row"] == F.when(before.isNotNull(), F.xxhash64(before))
     return F.coalesce(F.when(op == names.OP_INSERT, is_gone).otherwise(~is_gone & is_row), F.lit(False))
