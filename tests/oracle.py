@@ -32,7 +32,7 @@ def fold(changes, windows, rules):
 def unique(changes, skew):
     """Identity is (key, position, op, content), without a position the time; of redeliveries one stands for all: of
     READs the earliest, of deletes the half of a key change, of what is left the one that was processed first. It knows
-    the offsets of all."""
+    the offsets of all, and carries the columns of all."""
 
     def identity(c):
         return (
@@ -48,7 +48,9 @@ def unique(changes, skew):
         return at, not c["new_key"], tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
 
     def stood(same):
-        return same[0] | {"offsets": sorted({offset(c)[1] for c in same if c["op"] != "read" and not offset(c)[0]})}
+        offsets = sorted({offset(c)[1] for c in same if c["op"] != "read" and not offset(c)[0]})
+        told = [c["present"] for c in same]
+        return same[0] | {"offsets": offsets, "present": None if None in told else set().union(*told)}
 
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
     return [stood(list(same)) for _, same in groupby(ordered, identity)]

@@ -28,6 +28,9 @@ def with_copies_settled(rows: DataFrame) -> DataFrame:
     Of copies right behind each other the first decides for all: what is sent again comes in its old order. Where the
     image before it is not known, they were sent again.
 
+    All copies carry the columns that some of them does: a null says nothing to the content, and files that are written
+    again after a column was added tell it where the first ones did not.
+
     Needs: what `sortable` gives; is_read, position, own_position, op, row, present, before, offset, ts.
     Gives: the same columns.
     Rows: 1:1.
@@ -44,10 +47,14 @@ def with_copies_settled(rows: DataFrame) -> DataFrame:
     begins = F.col("_is_copy") & ~(F.col("_behind._is_copy") & (F.col("_behind.position") == F.col("position")))
     follows = F.last(F.when(begins, _follows(F.col("_behind"))), ignorenulls=True).over(so_far)
     decided = seen.withColumn("_own", F.when(~F.col("_is_copy") | follows, F.col("offset")))
-    ts = F.when(F.col("is_read"), F.min("ts").over(of_change)).otherwise(F.col("ts"))
+    carried = F.array_sort(F.array_distinct(F.flatten(F.collect_set("present").over(of_change))))
+    first = F.when(F.col("is_read"), F.min(F.struct("ts", "ingest_ts", "commit_ts")).over(of_change))
+    ts = F.coalesce(first["ts"], "ts")
     settled = {
         "offset": F.max("_own").over(of_change),
         "ts": ts,
+        "commit_ts": F.when(F.col("is_read"), first["commit_ts"]).otherwise(F.col("commit_ts")),
+        "present": F.when(F.max(F.col("present").isNull()).over(of_change), None).otherwise(carried),
         "read_place": F.when(F.col("is_read"), F.struct("own_position", ts.alias("ts"))),
     }
     return decided.select(*[settled.get(name, F.col(name)).alias(name) for name in rows.columns])

@@ -221,6 +221,8 @@ class Player:
             change |= {"kafka_partition": 0, "kafka_offset": self.offset}
         if step.fault == 1:
             again = {"kafka_offset": 1_000 + self.offset} if self.by_offset else {}
+            # With nulls for what it did not carry; not of a row that takes from another key what it does not carry.
+            again |= {"present": None} if step.value % 2 and old_key is None else {}
             self.case.changes.append(change | {"ingest_ts": change["ingest_ts"] + 30 * SECOND} | again)
 
     def named(self, key: int | None) -> tuple[int, int] | None:
