@@ -1,0 +1,48 @@
+"""A row that is delivered again with a null where it had no such column before: one change, in every order and split."""
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from tests.e2e.truth_runs import a_project
+
+ABSENT = [{"id": 1, "a": 1, "b": 5, "n": 1}, {"id": 1, "a": 2, "n": 2}]
+NULL = [{"id": 1, "a": 2, "b": None, "n": 2}]
+OTHER = [{"id": 2, "a": 1, "n": 3}]
+
+
+def spec_of(project: ProjectSpec) -> TableSpec:
+    target = {"latest": f"{project.namespace}.t", "history": f"{project.namespace}.t_history"}
+    source = {"format": "rows", "path": "events", "sequence_by": "n"}
+    columns = {"id": "int", "a": "int", "b": "int"}
+    mapping = {"table": "own.t", "source": source, "keys": ["id"], "columns": columns, "target": target}
+    return table_spec(mapping, project)
+
+
+def told(spark: SparkSession, project: ProjectSpec, deliveries: list[list[dict[str, Any]]], at_once: bool) -> list[Any]:
+    """Versions after a run for each delivery, or one for all."""
+    events, spec = project.root / "events", spec_of(project)
+    events.mkdir()
+    for number, rows in enumerate(deliveries):
+        (events / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        if not at_once or number + 1 == len(deliveries):
+            assert catch_up(project, [spec], spark).exit_code == 0
+    found = spark.table(f"lake.{spec.target.history}").orderBy("id", "_position", "_valid_from").collect()
+    return [(row.id, row.a, row.b, row["_is_current"]) for row in found]
+
+
+@pytest.mark.slow
+def test_it_is_one_change_in_every_order(
+    spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    wanted = [(1, 1, 5, False), (1, 2, None, True), (2, 1, None, True)]
+    orders = [[ABSENT, NULL, OTHER], [NULL, ABSENT, OTHER], [[*ABSENT, *NULL], OTHER], [[*NULL, *ABSENT], OTHER]]
+    for number, (order, at_once) in enumerate(itertools.product(orders, (False, True))):
+        project = a_project(catalog, tmp_path_factory.mktemp("nulls"), f"nulls{number}")
+        assert told(spark, project, order, at_once) == wanted, (number, at_once)
