@@ -1,4 +1,4 @@
-"""A row that is delivered again with a null where it had no such column before: one change, in every order and split."""
+"""A row that is delivered again with a null where it had no such column: one change, in every order and split."""
 
 import itertools
 import json
