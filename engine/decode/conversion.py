@@ -162,6 +162,8 @@ def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: C
     kind = _read_type(encoding, column.value_type)
     if kind != read_type(column):
         return _from_text(value, encoding, column.value_type, given)
+    if encoding.kind in _DIGITS and not _is_digits(column):  # beside bytes that are no number's
+        value = F.hex(value) if isinstance(kind, T.BinaryType) else value
     return _convert(value, encoding, column.value_type, given)
 
 
