@@ -163,7 +163,7 @@ def _as_encoded(value: Column, encoding: Encoding, column: ColumnShape, given: C
     if kind != read_type(column):
         return _from_text(value, encoding, column.value_type, given)
     if encoding.kind in _DIGITS and not _is_digits(column):  # beside bytes that are no number's
-        value = F.hex(value) if isinstance(kind, T.BinaryType) else value
+        return _convert(F.hex(value), encoding, column.value_type, given)
     return _convert(value, encoding, column.value_type, given)
 
 

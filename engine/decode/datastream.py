@@ -94,7 +94,7 @@ def _parsed(lines: DataFrame) -> DataFrame:
         is_unread(F.col("_json")).alias("_broken"),
         own_method(_source_kind(event, meta)).alias("_kind"),
         F.upper(F.trim(meta["change_type"])).alias("_change"),
-        own_method(_is_logged(event, meta)).alias("_is_logged"),
+        event["read_method"].alias("_method"),
         told.alias("_told_ts"),
         F.coalesce(told, read_at).alias("commit_ts"),
         read_at.alias("ingest_ts"),
@@ -165,7 +165,7 @@ def _placed(parsed: DataFrame) -> DataFrame:
     log_file, log_position = _binlog(meta)
     nowhere = (
         F.when(kind == MYSQL, _blank(log_file) | ~_positive(log_position))
-        .when(kind == ORACLE, ~_positive(meta["scn"]) | (_is_unlogged(meta) & ~F.col("_is_logged")))
+        .when(kind == ORACLE, ~_positive(meta["scn"]) | (_is_unlogged(meta) & ~_is_logged()))
         .otherwise(_blank(meta["lsn"]))
     )
     moment = F.col("_told_ts")  # the time of reading would order changes by when they were ingested
@@ -203,11 +203,11 @@ def _is_unlogged(meta: Column) -> Column:
     return _blank(meta["rs_id"]) & _blank(meta["log_file"]) & _blank(meta["tx_id"])
 
 
-def _is_logged(event: Column, meta: Column) -> Column:
+def _is_logged() -> Column:
     """Whether Oracle's event is from the log by its own word, whatever it tells of its record there: nothing else
     updates or deletes, and methods of reading are called by it."""
-    does = F.upper(F.trim(meta["change_type"]))
-    by_name = F.lower(event["read_method"]).rlike("logminer|cdc|supplementation") & ~does.isin("", "READ")
+    does = F.col("_change")
+    by_name = F.lower("_method").rlike("logminer|cdc|supplementation") & ~does.isin("", "READ")
     return F.coalesce(by_name, F.lit(False)) | F.coalesce(does.rlike("UPDATE|DELETE"), F.lit(False))
 
 

@@ -101,13 +101,10 @@ def exact_texts(json: Column, columns: Sequence[ColumnShape]) -> Column:
 
     named = [column.name for column in columns]
     quoted = F.when(fractions.may_be_cut(json, named), fractions.in_quotes(json, named))
-    variants = struct_of(json, T.StructType([T.StructField(c.name, T.VariantType()) for c in columns if _is_bytes(c)]))
-    both = F.struct(
-        _texts(json, columns).alias("plain"),
-        _texts(quoted, columns).alias("quoted"),
-        *([variants.alias("variants")] if any(map(_is_bytes, columns)) else []),
-    )
-    return F.when(json.isNotNull(), let(both, exact))
+    both = [_texts(json, columns).alias("plain"), _texts(quoted, columns).alias("quoted")]
+    if of_bytes := [T.StructField(c.name, T.VariantType()) for c in columns if _is_bytes(c)]:
+        both.append(struct_of(json, T.StructType(of_bytes)).alias("variants"))
+    return F.when(json.isNotNull(), let(F.struct(*both), exact))
 
 
 def _is_text(column: ColumnShape) -> bool:

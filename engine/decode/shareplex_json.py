@@ -184,7 +184,6 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
     """The image of each change, and where it stands in the source's order; why it is rejected, if so."""
     meta = F.col("_meta")
     scn = numbers.digits(meta["scn"])
-    is_no_scn = scn.isNull() & ~_is_unsaid(meta["scn"])
     is_laid = (F.col("_op") == names.OP_UPDATE) & F.col("_old").isNotNull()
     image = F.when(is_laid, F.col("_laid.image")).otherwise(F.col("_data"))
     told = F.when(F.col("_data").rlike(_SOME_FIELD), F.col("_data"))
@@ -197,14 +196,13 @@ def _placed(operations: DataFrame, source: SourceSpec, is_lacking: bool) -> Data
         place.alias("_place"),
         micros(meta["time"]).alias("commit_ts"),
     )
-    unfit = F.when(is_no_scn, shareplex_kinds.scn_reason(meta))
     reason = shareplex_kinds.reject_reason(
         F.col("_op"), meta, F.col("commit_ts"), F.col("table"), F.col("_image"), F.col("_place")
     )
     return seated.select(
         "*",
         F.when(F.col("_broken"), shareplex_kinds.broken_reason(F.col("text")))
-        .when(F.col("control_kind").isNull(), own_method(F.coalesce(unfit, reason)))
+        .when(F.col("control_kind").isNull(), own_method(reason))
         .alias("reason"),
     )
 
@@ -227,11 +225,7 @@ def _lacks_scn(meta: Column, word: Column, declared: Declared) -> Column:
     said = meta["trans"].isNotNull() & (meta["seq"].isNotNull() | meta["idx"].isNotNull())
     is_mine = meta["table"].isNull() | meta["table"].isin(*declared)
     is_change = shareplex_kinds.op(word).isNotNull() & micros(meta["time"]).isNotNull() & is_mine
-    return F.coalesce(is_change & (_is_unsaid(meta["scn"]) | ~said), F.lit(False))
-
-
-def _is_unsaid(scn: Column) -> Column:
-    return scn.isNull() | (F.trim(scn) == "")
+    return F.coalesce(is_change & (shareplex_kinds.is_unsaid(meta["scn"]) | ~said), F.lit(False))
 
 
 def _halves(placed: DataFrame) -> DataFrame:

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import json_lines
+from engine.decode import json_lines, numbers
 from engine.schema import control_kinds
 
 BEFORE: Final = "UPDATE BEFORE"
@@ -53,16 +53,18 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the operation has a type that SharePlex does not give it")
 
 
-def scn_reason(meta: Column) -> Column:
-    """What is wrong with an SCN that is none: a change without one is taken, by where it stands."""
-    return F.concat(F.lit('meta.scn "'), F.substring(meta["scn"], 1, 30), F.lit('" is no whole number'))
+def is_unsaid(scn: Column) -> Column:
+    """Whether an operation tells no SCN: a change is taken then by where it stands, but not with one that is none."""
+    return scn.isNull() | (F.trim(scn) == "")
 
 
 def reject_reason(op: Column, meta: Column, moment: Column, table: Column, image: Column, place: Column) -> Column:
     """Why an operation that is no control event cannot be a change either; null where it can."""
-    name = meta["op"]
+    name, scn = meta["op"], meta["scn"]
+    is_no_scn = numbers.digits(scn).isNull() & ~is_unsaid(scn)
     return (
-        F.when(meta.isNull(), "meta is missing")
+        F.when(is_no_scn, F.concat(F.lit('meta.scn "'), F.substring(scn, 1, 30), F.lit('" is no whole number')))
+        .when(meta.isNull(), "meta is missing")
         .when(name.isNull(), "meta.op is missing")
         .when(op.isNull(), F.concat(F.lit('unknown op "'), F.substring(name, 1, 20), F.lit('"')))
         .when(table.isNull(), "meta.table is missing, and more than one spec reads these files")

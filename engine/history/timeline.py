@@ -11,7 +11,7 @@ from pyspark.sql import types as T
 from engine import names
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
-from engine.ordering.chronology import chronology, chronology_columns, has_tie, per_key, sortable
+from engine.ordering.chronology import carries_otherwise, chronology, chronology_columns, has_tie, per_key, sortable
 from engine.ordering.windows import EPOCH_DIGITS
 
 
@@ -154,6 +154,7 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         change at 50       late: the same change again, or another one at its position
         change at 30       late
         changes at 60, 60  late, where offsets alone say which was first: of copies, only all changes tell the first
+        copies at 60, 60   late, where one carries other columns: all together tell what it carries
         READ placed at 60  in order
         READ placed at 45  late: changes after it are folded already
         READ of 12:00 without a position, streamed up to 11:50: late; up to 11:40: in order (guard 15 minutes)
@@ -164,6 +165,7 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         ~F.col("is_base"),
         behind_truncate
         | has_tie(F.col("_previous"))
+        | carries_otherwise(F.col("_previous"))
         | (F.col("_first.is_base") & late_for_base(folded, rules))
         | (F.col("is_read") & reaches_truncate(folded)),
     ).otherwise(False)

@@ -89,7 +89,7 @@ def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] 
 
 
 TIED: Final = ("offset", "present")
-"""What `has_tie` asks of the row before."""
+"""What `has_tie` and `carries_otherwise` ask of the row before."""
 
 
 def identity() -> Column:
@@ -103,11 +103,15 @@ def identity() -> Column:
 
 def has_tie(previous: Column) -> Column:
     """Whether the change before, as `look_back` gives it with TIED, is another one at the same place, and only offsets
-    say which is which; or a copy that does not carry the same columns."""
-    is_copy = previous["identity"].eqNullSafe(identity())
+    say which is which."""
+    other = ~previous["identity"].eqNullSafe(identity())
     same = (previous["identity"]["position"] == F.col("position")) & ~F.col("is_base")
-    by_offset = same & ~is_copy & F.col("offset").isNotNull() & previous["offset"].isNotNull()
-    return F.coalesce(by_offset, F.lit(False)) | (is_copy & ~previous["present"].eqNullSafe(F.col("present")))
+    return F.coalesce(same & other & F.col("offset").isNotNull() & previous["offset"].isNotNull(), F.lit(False))
+
+
+def carries_otherwise(previous: Column) -> Column:
+    """Whether the change before, as `look_back` gives it with TIED, is the same one, with other columns."""
+    return previous["identity"].eqNullSafe(identity()) & ~previous["present"].eqNullSafe(F.col("present"))
 
 
 def mark_redeliveries(rows: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Where copies of a change stand: at one offset, where offsets tell the order at one position, and at one time."""
+"""What all copies of a change have in common: where they stand, by offset and by time, and the columns they carry."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
