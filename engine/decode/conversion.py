@@ -292,9 +292,9 @@ def _either(value: Column, scale: int, kind: T.DataType) -> Column:
 def _calendar(value: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:
     match encoding.kind:
         case "days":
-            return _as(values.days(value), kind, T.DateType)
+            return _day(values.days(value), kind, given)
         case "date":
-            return _as(F.coalesce(values.iso_date(value), values.days(value.try_cast("int"))), kind, T.DateType)
+            return _day(F.coalesce(values.iso_date(value), values.days(value.try_cast("int"))), kind, given)
         case "zoned_text":
             return _as(values.zoned_moment(value), kind, T.TimestampType)
         case "local_text":
@@ -303,6 +303,13 @@ def _calendar(value: Column, encoding: Encoding, kind: T.DataType, given: Circum
             return _any_moment(value, encoding, kind, given)
         case unit:
             return _local(values.moment(value, unit).cast("timestamp_ntz"), kind, given)
+
+
+def _day(date: Column, kind: T.DataType, given: Circumstances) -> Column:
+    """A date; where times are stored, its midnight, which is one of no zone."""
+    if isinstance(kind, T.TimestampType):
+        return _local(date.cast("timestamp_ntz"), kind, given)
+    return _as(date, kind, T.DateType)
 
 
 def _any_moment(text: Column, encoding: Encoding, kind: T.DataType, given: Circumstances) -> Column:

@@ -29,6 +29,7 @@ def digits(text: Column) -> Column:
 def plain_number(text: Column) -> Column:
     """The digits of a number, with one at least on each side of its point; null where it is none.
 
-    It may be written .5 or 5. or 5e-1, with blanks around it.
+    It may be written .5 or 5. or 5e-1, with blanks around it. Infinity and -Infinity, as Spark's casts read them, are
+    told in these spellings; NaN is no number that could order anything.
     """
     return F.call_function(PLAIN_NUMBER, text)

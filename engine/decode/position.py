@@ -158,17 +158,19 @@ def rows(sequence: Sequence[Column], tie: Column | None) -> Column:
 
 
 def number_segment(text: Column) -> Column:
-    """A plain decimal number of any length: B or, below zero, A, the count of its whole digits, its digits. Null where
-    the text is none (`is_plain_number`).
+    """A plain decimal number of any length: B or, below zero, A, the count of its whole digits (2; FF and 4 from 255 of
+    them on), its digits. Null where the text is none (`is_plain_number`).
 
     Below zero count and digits are complements, and F ends them: the longer number is the smaller one. The separator
-    sorts before every digit, so that segments of different lengths keep their order.
+    sorts before every digit, so that segments of different lengths keep their order. Infinity has the count that no
+    number has.
     """
     return F.call_function(NUMBER_SEGMENT, text)
 
 
 def is_plain_number(text: Column) -> Column:
-    """Whether a text is the digits of a number, 255 before its point at most, a sign perhaps before them."""
+    """Whether a text is the digits of a number, 65,534 before its point at most, a sign perhaps before them; or says
+    Infinity."""
     return number_segment(text).isNotNull()
 
 

@@ -6,11 +6,17 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A function of the digits of a number, with a sign perhaps and a point among them, that gives them as a segment of a
- * position: see engine.decode.position, `number_segment`. Null of every other text.
+ * position: see engine.decode.position, `number_segment`. It takes the words for infinity, too. Null of every other text.
  */
 public final class NumberSegment extends Scalar {
   static final String NAME = "number_segment";
-  private static final int MOST_DIGITS = 255; // before the point
+  static final UTF8String BELOW_ALL = UTF8String.fromString("-Infinity");
+  static final UTF8String ABOVE_ALL = UTF8String.fromString("Infinity");
+
+  private static final int FEW = 0xFF; // so many digits before the point and more are counted in two bytes
+  private static final int MANY = 0xFFFF;
+  private static final UTF8String SEGMENT_BELOW_ALL = UTF8String.fromString("A000000F");
+  private static final UTF8String SEGMENT_ABOVE_ALL = UTF8String.fromString("BFFFFFF");
 
   NumberSegment() {
     super(NAME, new DataType[] {DataTypes.StringType}, DataTypes.StringType);
@@ -21,7 +27,7 @@ public final class NumberSegment extends Scalar {
     int end = text.numBytes();
     int start = end > 0 && (text.getByte(0) == '-' || text.getByte(0) == '+') ? 1 : 0;
     int point = Written.behindDigits(text, start);
-    if (point == start || point - start > MOST_DIGITS) {
+    if (point == start || point - start >= MANY) {
       return false;
     }
     return point == end
@@ -29,13 +35,26 @@ public final class NumberSegment extends Scalar {
   }
 
   public UTF8String invoke(UTF8String text) {
-    if (text == null || !isPlain(text)) {
+    if (text == null) {
       return null;
     }
-    byte[] told = text.getBytes();
+    return isPlain(text) ? ofDigits(text.getBytes()) : infinite(text);
+  }
+
+  private static UTF8String infinite(UTF8String text) {
+    if (text.equals(ABOVE_ALL)) {
+      return SEGMENT_ABOVE_ALL;
+    }
+    return text.equals(BELOW_ALL) ? SEGMENT_BELOW_ALL : null;
+  }
+
+  private static UTF8String ofDigits(byte[] told) {
     int end = told.length;
     int start = told[0] == '-' || told[0] == '+' ? 1 : 0;
-    int point = Written.behindDigits(text, start);
+    int point = start;
+    while (point < end && told[point] != '.') {
+      point++;
+    }
     while (point < end && told[end - 1] == '0') {
       end--;
     }
@@ -46,21 +65,35 @@ public final class NumberSegment extends Scalar {
     int whole = point - start;
     int digits = whole + (hasFraction ? end - point - 1 : 0);
     boolean isBelow = told[0] == '-' && digits > 0;
-    byte[] segment = new byte[3 + digits + (isBelow ? 1 : 0)];
-    int count = isBelow ? MOST_DIGITS - whole : whole;
+    int head = whole < FEW ? 3 : 7;
+    byte[] segment = new byte[head + digits + (isBelow ? 1 : 0)];
     segment[0] = (byte) (isBelow ? 'A' : 'B');
-    segment[1] = (byte) JsonWriter.HEX.charAt(count >> 4);
-    segment[2] = (byte) JsonWriter.HEX.charAt(count & 15);
-    System.arraycopy(told, start, segment, 3, whole);
+    count(segment, whole, isBelow);
+    System.arraycopy(told, start, segment, head, whole);
     if (hasFraction) {
-      System.arraycopy(told, point + 1, segment, 3 + whole, digits - whole);
+      System.arraycopy(told, point + 1, segment, head + whole, digits - whole);
     }
     if (isBelow) {
-      for (int i = 3; i < 3 + digits; i++) {
+      for (int i = head; i < head + digits; i++) {
         segment[i] = (byte) ('0' + '9' - segment[i]);
       }
-      segment[3 + digits] = 'F';
+      segment[head + digits] = 'F';
     }
     return UTF8String.fromBytes(segment);
+  }
+
+  /** Writes how many digits stand before the point: in a byte, or, behind the last one that a byte can be, in two more. */
+  private static void count(byte[] segment, int whole, boolean isBelow) {
+    int first = Math.min(whole, FEW);
+    hex(segment, 1, isBelow ? FEW - first : first, 2);
+    if (first == FEW) {
+      hex(segment, 3, isBelow ? MANY - whole : whole, 4);
+    }
+  }
+
+  private static void hex(byte[] segment, int at, int number, int digits) {
+    for (int i = 0; i < digits; i++) {
+      segment[at + i] = (byte) JsonWriter.HEX.charAt(number >> 4 * (digits - 1 - i) & 15);
+    }
   }
 }

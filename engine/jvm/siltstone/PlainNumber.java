@@ -1,5 +1,6 @@
 package siltstone;
 
+import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -9,10 +10,12 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * A function of a text that gives the digits of the number that it is, with one at least on each side of its point: of .5, 5.
- * and 5e-1, too, with blanks around them. Null of every other text, and of a number for which `NumberSegment` has no room.
+ * and 5e-1, too, with blanks around them. Of infinity in any of Spark's spellings it gives the word that `NumberSegment`
+ * knows. Null of every other text, also of NaN, and of a number for which that has no room.
  */
 public final class PlainNumber extends Scalar {
   static final String NAME = "plain_number";
+  private static final int LONGEST_WORD = 16; // signs; times with digits of a second are longer
   private static final Pattern NUMBER =
       Pattern.compile("([+-]?)(?=[.]?[0-9])([0-9]*+)(?:[.]([0-9]*+))?(?:[eE]([+-]?)(?=[0-9])0*+([0-9]{0,3}))?");
 
@@ -25,7 +28,7 @@ public final class PlainNumber extends Scalar {
       return text;
     }
     if (!isOfNumbersSigns(text)) {
-      return null; // most texts that are no numbers are times, and the pattern looks long at each
+      return infinite(text); // most texts that are no numbers are times, and the pattern looks long at each
     }
     String told = text.toString();
     Matcher parts = NUMBER.matcher(told.trim()); // of signs of control, too, as Spark's casts do
@@ -34,6 +37,26 @@ public final class PlainNumber extends Scalar {
     }
     UTF8String number = UTF8String.fromString(written(parts));
     return NumberSegment.isPlain(number) ? number : null;
+  }
+
+  /** What Spark's cast to a double takes for infinity. */
+  private static UTF8String infinite(UTF8String text) {
+    byte first = text.getByte(0);
+    if (text.numBytes() > LONGEST_WORD || first >= '0' && first <= '9') {
+      return null;
+    }
+    switch (text.toString().trim().toLowerCase(Locale.ROOT)) {
+      case "inf":
+      case "+inf":
+      case "infinity":
+      case "+infinity":
+        return NumberSegment.ABOVE_ALL;
+      case "-inf":
+      case "-infinity":
+        return NumberSegment.BELOW_ALL;
+      default:
+        return null;
+    }
   }
 
   /** Whether all its signs can stand in a number, or around one. */

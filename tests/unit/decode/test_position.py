@@ -98,7 +98,12 @@ def segment_by_steps(text: Column) -> Column:
     whole = F.substring_index(bare, ".", 1)
     digits = F.concat(whole, F.rtrim(F.regexp_extract(text, r"\.([0-9]*)", 1), F.lit("0")))
     negative = text.startswith("-") & (digits != "")
-    count = F.lpad(F.hex(F.when(negative, 255 - F.length(whole)).otherwise(F.length(whole))), 2, "0")
+    few, many = [
+        F.lpad(F.hex(F.when(negative, most - F.length(whole)).otherwise(F.length(whole))), width, "0")
+        for most, width in ((0xFF, 2), (0xFFFF, 4))
+    ]
+    ended = F.when(negative, "00").otherwise("FF")
+    count = F.when(F.length(whole) < 0xFF, few).otherwise(F.concat(ended, many))
     complement = F.concat(F.lit("A"), count, F.translate(digits, "0123456789", "9876543210"), F.lit("F"))
     return F.when(negative, complement).otherwise(F.concat(F.lit("B"), count, digits))
 
@@ -107,7 +112,7 @@ def test_numbers_are_segments_as_they_are_by_their_steps(spark: SparkSession) ->
     draw = random.Random(41)
     signs = ["", "", "-", "+"]
     given = [
-        draw.choice(signs) + "".join(draw.choices("0019.", k=draw.choice([1, 2, 5, 30, 255, 256, 300])))
+        draw.choice(signs) + "".join(draw.choices("0019.", k=draw.choice([1, 2, 5, 30, 254, 255, 256, 300])))
         for _ in range(4_000)
     ]
     given += [
@@ -128,10 +133,13 @@ def test_numbers_are_segments_as_they_are_by_their_steps(spark: SparkSession) ->
         "\u0661",
         "1.5.",
         "-.5",
+        "7" * 0xFFFE,
+        "-" + "7" * 0xFFFE + ".5",
+        "7" * 0xFFFF,
     ]
     frame = spark.createDataFrame([(text,) for text in given], "text string")
     mine, theirs = position.number_segment(F.col("text")), segment_by_steps(F.col("text"))
-    is_number = F.col("text").rlike(r"^[+-]?[0-9]{1,255}(?:\.[0-9]+)?\z")
+    is_number = F.col("text").rlike(r"^[+-]?[0-9]{1,65534}(?:\.[0-9]+)?\z")
     assert frame.where(mine.isNotNull() != is_number).count() == 0
     assert frame.where(is_number & ~mine.eqNullSafe(theirs)).count() == 0
     assert frame.where(is_number).count() > 500

@@ -280,6 +280,23 @@ def test_a_time_of_a_zone_is_never_shifted_by_the_zone_of_the_source(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("kind", ["date", "days"])
+def test_a_date_that_is_stored_as_an_instant_is_midnight_in_the_zone_of_the_source(
+    spark: SparkSession, kind: EncodingKind
+) -> None:
+    given = ["2024-01-01", "0001-01-01", "9999-12-31"] if kind == "date" else [19_723, -719_162, 2_932_896]
+    type_name = "string" if kind == "date" else "int"
+    column = ColumnShape("a", T.TimestampType(), ((None, Encoding(kind)),))
+
+    def told(time_zone: str) -> list[Any]:
+        around = Circumstances(time_zone, F.lit(None).cast("bigint"), F.lit(False))
+        return applied(spark, type_name, given, lambda c: convert(c, column, around).cast("timestamp_ntz"))
+
+    assert told("UTC") == [datetime(2024, 1, 1), datetime(1, 1, 1), datetime(9999, 12, 31)]
+    assert told("Asia/Seoul") == [datetime(2023, 12, 31, 15), None, datetime(9999, 12, 30, 15)]
+    assert told("America/New_York") == [datetime(2024, 1, 1, 5), datetime(1, 1, 1, 4, 56, 2), datetime(9999, 12, 31, 5)]
+
+
 def converted(
     spark: SparkSession, texts: list[str], kind: EncodingKind, value_type: T.DataType, time_zone: str
 ) -> list[Any]:
