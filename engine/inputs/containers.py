@@ -1,4 +1,5 @@
-"""Records of files that are no lines of text: CSV with a header, Parquet, Avro, and the data files of Iceberg tables.
+"""Records of files that are no lines of text: CSV with a header, Parquet, Avro, and the data files of Iceberg tables
+(`tables`).
 
 Files that describe their records alike are read together; each part knows the description.
 """
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -19,10 +20,11 @@ from engine.errors import SourceError
 from engine.frames import checkpointed
 from engine.inputs.avro import HEAD_BYTES, avro_rows, avro_schema
 from engine.inputs.globs import exactly
-from engine.inputs.lines import UNREADABLE, place, unreadable
+from engine.inputs.lines import UNREADABLE, place, record_of, unreadable
 from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
 from engine.inputs.parquet import parquet_schema
 from engine.inputs.quotes import with_open_quotes
+from engine.inputs.tables import files_by_columns, table_rows
 from engine.names import apart, quoted
 from engine.spec.model import SourceSpec
 
@@ -80,10 +82,10 @@ def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSp
     Raises: SourceError: a file is not what it should be.
     """
     if source.table is not None and files:
-        name = table_name(source, catalog)
-        schema = str(spark.table(name).schema.json())  # one for all its files, however many
-        paths = [file.path for file in files]
-        return [Part("table", schema, paths, partial(table_rows, spark, name, paths))]
+        return [
+            Part("table", str(columns.json()), paths, partial(table_rows, spark, source, catalog, columns.names, paths))
+            for columns, paths in files_by_columns(spark, source, catalog, [file.path for file in files])
+        ]
     groups: dict[tuple[Kind, str], list[str]] = {}
     for file in files:
         kind = kind_of(file.path, source)
@@ -134,81 +136,7 @@ def parquet_rows(spark: SparkSession, columns: T.StructType, paths: Sequence[str
 
 def placed(rows: DataFrame) -> DataFrame:
     """What a reader gives as records with their places."""
-    return rows.select(*place(), record_of(rows))
-
-
-def record_of(rows: DataFrame) -> Column:
-    """All columns as one, by names that Spark tells apart, without those that say where the row was read."""
-    names = [name for name in rows.columns if name != "_metadata"]
-    fields = zip(names, apart(names), strict=True)
-    return F.struct(*[F.col(quoted(name)).alias(own) for name, own in fields]).alias("record")
-
-
-# --- Iceberg --------------------------------------------------------------------------------------------------------
-
-
-def table_name(source: SourceSpec, catalog: str) -> str:
-    """The table's name for Spark."""
-    assert source.table is not None
-    return ".".join(quoted(part) for part in [catalog, *source.table.split(".")])
-
-
-def table_rows(spark: SparkSession, name: str, paths: Sequence[str]) -> DataFrame:
-    """The rows of some data files of a table; a row keeps its number in its file. Rows that were deleted before the
-    file was taken were never counted, and have none."""
-    rows = spark.table(name)
-    mine = rows.where(F.col("_file").isin(*paths))
-    start = F.lit(0).cast("bigint").alias("start")
-    found = mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record_of(rows))
-    if spark.table(f"{name}.delete_files").isEmpty():
-        return found
-    number = F.row_number().over(Window.partitionBy("file").orderBy("row")).cast("bigint").alias("row")
-    return found.select("file", "start", number, "record")
-
-
-def rows_by_file(spark: SparkSession, source: SourceSpec, catalog: str) -> dict[str, int]:
-    """How many rows a table has in each of its data files now; nothing where there is no table any more.
-
-    A file that a delete or a compaction took out of the table lies on the disk until its snapshots are expired.
-    """
-    name = table_name(source, catalog)
-    if not spark.catalog.tableExists(name):
-        return {}
-    return {row["_file"]: row["count"] for row in spark.table(name).groupBy(F.col("_file")).count().collect()}
-
-
-def data_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None = None) -> list[InputFile]:
-    """The data files of an Iceberg table, oldest first by name. They never change; new rows come in new files.
-
-    With `until_ms`, files committed later wait for another run.
-
-    Raises: SourceError: there is no such table.
-    """
-    name = table_name(source, catalog)
-    if not spark.catalog.tableExists(name):
-        raise SourceError(f"Cannot read {source.table}: there is no such table.", "check source.table in the spec")
-    rows = spark.sql(f"SELECT file_path, file_size_in_bytes FROM {name}.data_files")
-    if until_ms is not None:
-        rows = rows.join(committed_until(spark, name, until_ms), on="file_path", how="left_semi")
-    found = (InputFile(row[0], row[1], 0, whole=True) for row in rows.collect())
-    return sorted(found, key=lambda file: file.path)
-
-
-def committed_until(spark: SparkSession, name: str, until_ms: int) -> DataFrame:
-    """The files of a table that were committed until a time. Of one whose snapshot is expired only this is known: it is
-    older than the snapshots that the table still has.
-
-    Gives: file_path.
-    """
-    oldest = f"SELECT min(made_current_at) FROM {name}.history"
-    return spark.sql(
-        f"SELECT e.data_file.file_path FROM {name}.entries AS e"
-        f" LEFT JOIN {name}.snapshots AS s ON s.snapshot_id = e.snapshot_id"
-        f" WHERE e.status < 2 AND unix_millis(coalesce(s.committed_at, ({oldest}))) <= {until_ms}"
-    )
-
-
-# --- CSV ------------------------------------------------------------------------------------------------------------
+    return rows.select(*place(), record_of(name for name in rows.columns if name != "_metadata"))
 
 
 def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:

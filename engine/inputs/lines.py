@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ from engine.inputs.globs import exactly
 from engine.inputs.listing import BAD_NAME, InputFile, file_system, first_line, is_compressed
 from engine.inputs.pending import PendingFile
 from engine.jvm import CATALOG
+from engine.names import apart, quoted
 
 # Spark's own errors, and those of the readers beneath it, which reach Python as Java's.
 UNREADABLE = (PySparkException, Py4JJavaError)
@@ -199,6 +200,13 @@ def place() -> tuple[Column, Column, Column]:
         F.col("_metadata.file_block_start").alias("start"),
         F.monotonically_increasing_id().alias("row"),
     )
+
+
+def record_of(columns: Iterable[str]) -> Column:
+    """Columns as one, `record`, by names that Spark tells apart."""
+    names = list(columns)
+    fields = zip(names, apart(names), strict=True)
+    return F.struct(*[F.col(quoted(name)).alias(own) for name, own in fields]).alias("record")
 
 
 def match_path(reported: str, known: Any) -> str:

@@ -12,11 +12,12 @@ from engine.decode.avro_texts import Texts, texts_of_events, texts_of_rows
 from engine.decode.records import all_parts, datastream_records, message_records, row_records
 from engine.errors import SourceError
 from engine.inputs.avro import avro_lines, avro_places, is_told
-from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, data_files, head, kind_of, read_parts
+from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, head, kind_of, read_parts
 from engine.inputs.lines import IS_SAID, CountedFile, counted_pieces, is_said, numbered, read_lines, scan
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
+from engine.inputs.tables import data_files
 from engine.json_text import KEEP_NULLS
 from engine.recognise import looks_like, other_than
 from engine.spec.model import SourceSpec

@@ -10,9 +10,10 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.decode import FORMATS, envelopes
 from engine.frames import checkpointed
-from engine.inputs.containers import kind_of, rows_by_file
+from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile, Taken
+from engine.inputs.tables import rows_by_file
 from engine.names import PLACE
 from engine.run.delivery import Consumer, Delivery, classes_of, newest_batches, sharing, targets_of, with_masks
 from engine.run.order import settled

@@ -46,3 +46,32 @@ def test_a_feed_is_taken_up_to_a_commit_and_read_again_while_it_has_its_rows(
     assert f"1 of 2 files are gone, or are not what was taken ({file})." in str(refused.error)
     assert [shop.snapshots(each) for each in tables] == before
     assert shop.latest() == latest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1, 2, 3])
+def test_what_a_row_says_of_a_column_that_came_later_does_not_hang_on_when_it_is_taken(
+    spark: SparkSession, project: ProjectSpec, runs: int
+) -> None:
+    """The row with the greater n is from before the column was there, and takes it from the one below it."""
+    shop, feed = Shop(spark, project), f"{project.namespace}.feed"
+    create_namespace(spark, "lake", feed)
+    name = f"{project.namespace}.shop_things"
+    source = {"format": "rows", "table": feed, "sequence_by": "n", "columns": {"except": ["n"]}}
+    target = {"latest": name, "history": f"{name}_h"}
+    spec = table_spec({"table": "shop.things", "source": source, "keys": ["id"], "target": target}, project)
+    for number, statement in enumerate([
+        "CREATE TABLE lake.{feed} (id int, n int, name string) USING iceberg",
+        "INSERT INTO lake.{feed} VALUES (1, 10, 'Alice'), (2, 1, 'Bob')",
+        "ALTER TABLE lake.{feed} ADD COLUMN city string",
+        "INSERT INTO lake.{feed} VALUES (1, 5, 'Al', 'Bonn')",
+        "INSERT INTO lake.{feed} VALUES (2, 2, 'Bob', null), (3, 3, 'Cy', 'Cork')",
+    ]):  # fmt: skip
+        spark.sql(statement.format(feed=feed))
+        if number in (1, 3, 4)[3 - runs :]:
+            assert shop.taken(spec).error is None
+    columns = ("id", "name", "city")
+    found = spark.table(f"lake.{name}").select(*columns).orderBy("id").collect()
+    assert [tuple(row) for row in found] == [(1, "Alice", "Bonn"), (2, "Bob", None), (3, "Cy", "Cork")]
+    assert reread(project, [spec], spark).tables[0].status == REBUILT
+    assert spark.table(f"lake.{name}").select(*columns).orderBy("id").collect() == found

@@ -163,7 +163,8 @@ def test_numbers_in_scientific_form_are_the_numbers_that_their_digits_written_ou
     alike += [(number, f"{Decimal(number):f}") for number in drawn]
     written = found(spark, [{"n": number} for pair in alike for number in pair])
     assert [row.position for row in written[::2]] == [row.position for row in written[1::2]]
-    unfit = found(spark, [{"n": number} for number in ("1e1000", "1e", "e5", "NaN", "infinit")], sequence_by=(("n", "number"),))
+    none = ("1e1000", "1e", "e5", "NaN", "infinit")
+    unfit = found(spark, [{"n": number} for number in none], sequence_by=(("n", "number"),))
     assert {row.reason for row in unfit} == {'sequence column "n": the value is not a number'}
 
 

@@ -3,9 +3,10 @@
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.inputs.containers import data_files, read_parts, rows_by_file, table_rows
+from engine.inputs.containers import read_parts
 from engine.inputs.listing import Look
 from engine.inputs.pending import Taken
+from engine.inputs.tables import data_files, files_by_columns, rows_by_file, rows_since, table_rows
 from engine.run.rejected import as_taken
 from engine.spec.model import ProjectSpec, SourceSpec
 from engine.table.catalog import create_namespace, load
@@ -59,7 +60,7 @@ def test_rows_are_numbered_without_those_that_are_gone(spark: SparkSession, feed
     """A file is taken with as many lines as it has rows: no line may lie beyond."""
     spark.sql(f"DELETE FROM lake.{feed.table} WHERE id = {gone}")
     paths = [file.path for file in data_files(spark, feed, "lake")]
-    found = table_rows(spark, f"lake.{feed.table}", paths).where("record.id < 10").orderBy("row")
+    found = table_rows(spark, feed, "lake", ["id"], paths).where("record.id < 10").orderBy("row")
     numbers = [(row["row"], row["record"]["id"]) for row in found.collect()]
     assert numbers == list(enumerate([key for key in (1, 2, 3) if key != gone], 1))
 
@@ -80,3 +81,75 @@ def test_a_table_is_loaded_as_often_for_many_files_as_for_one(
     assert (len(files), len(loaded), whole.schema) == (2, 2 * once, part.schema)
     assert whole.rows.count() == 6
     assert read_parts(spark, [], feed, "lake") == []
+
+
+def append(spark: SparkSession, feed: SourceSpec, values: str) -> None:
+    spark.sql(f"INSERT INTO lake.{feed.table} SELECT /*+ COALESCE(1) */ * FROM VALUES {values}")
+
+
+def opened(spark: SparkSession, feed: SourceSpec, paths: list[str]) -> list[str]:
+    """The files that are read for the rows of some."""
+    found = rows_since(spark, f"lake.{feed.table}", paths).select("_file").distinct().collect()
+    return sorted(row["_file"] for row in found)
+
+
+def test_new_files_are_read_without_those_before_them(spark: SparkSession, feed: SourceSpec) -> None:
+    first, second = by_age(spark, feed)
+    assert opened(spark, feed, [second]) == [second]
+    assert opened(spark, feed, [first]) == opened(spark, feed, [first, second]) == sorted([first, second])
+    append(spark, feed, "(21)")
+    third = by_age(spark, feed)[-1]
+    assert opened(spark, feed, [third]) == [third]
+    assert opened(spark, feed, [second]) == opened(spark, feed, [third, second]) == sorted([second, third])
+    before = spark.sql(f"SELECT snapshot_id FROM lake.{feed.table}.snapshots ORDER BY committed_at").collect()[:2]
+    expiring = load(spark, "lake", str(feed.table)).expireSnapshots()
+    for row in before:
+        expiring = expiring.expireSnapshotId(row["snapshot_id"])
+    expiring.commit()
+    assert opened(spark, feed, [third]) == [third]
+    assert opened(spark, feed, [second]) == sorted([first, second, third])
+
+
+def by_age(spark: SparkSession, feed: SourceSpec) -> list[str]:
+    rows = spark.sql(
+        f"SELECT data_file.file_path FROM lake.{feed.table}.entries WHERE status < 2 ORDER BY sequence_number"
+    )
+    return [row["file_path"] for row in rows.collect()]
+
+
+def test_after_a_rewrite_or_a_delete_every_file_is_looked_through(spark: SparkSession, feed: SourceSpec) -> None:
+    spark.sql(f"CALL lake.system.rewrite_data_files('{feed.table}', options => map('rewrite-all', 'true'))").collect()
+    append(spark, feed, "(21)")
+    rewritten, last = by_age(spark, feed)
+    assert opened(spark, feed, [last]) == [last]
+    assert opened(spark, feed, [rewritten]) == sorted([rewritten, last])
+    spark.sql(f"DELETE FROM lake.{feed.table} WHERE id = 21")
+    rows = table_rows(spark, feed, "lake", ["id"], [rewritten, last])
+    assert sorted(row["record"]["id"] for row in rows.collect()) == [1, 2, 3, 11, 12, 13]
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("counts", ["counts", "none"])
+def test_each_file_tells_the_columns_that_it_holds(
+    spark: SparkSession, feed: SourceSpec, form: str, counts: str
+) -> None:
+    """Whatever the table's metadata count of them: those of a file that was written before a column was there are the
+    same when it is asked later. None can ask a file of Avro."""
+    name = f"lake.{feed.table}"
+    settings = f"'write.format.default'='{form}', 'write.metadata.metrics.default'='{counts}'"
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({settings})")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMN gone string")
+    append(spark, feed, "(21, 'x')")
+    spark.sql(f"ALTER TABLE {name} ADD COLUMNS (part struct<a: int, list: array<map<string, int>>>, `a b` string)")
+    append(spark, feed, "(31, 'x', named_struct('a', 1, 'list', array()), null)")
+    spark.sql(f"ALTER TABLE {name} DROP COLUMN gone")
+    spark.sql(f"ALTER TABLE {name} RENAME COLUMN `a b` TO other")
+    append(spark, feed, "(41, null, 'y')")
+    paths = by_age(spark, feed)
+    told = {path: columns.names for columns, own in files_by_columns(spark, feed, "lake", paths) for path in own}
+    whole = ["id", "part", "other"]
+    assert [told[path] for path in paths] == [["id"], ["id"], whole if form == "avro" else ["id"], whole, whole]
+    parts = read_parts(spark, data_files(spark, feed, "lake"), feed, "lake")
+    rows = [row["record"].asDict() for part in parts for row in part.rows.collect()]
+    assert {"id": 41, "part": None, "other": "y"} in rows
+    assert {"id": 1} in rows
