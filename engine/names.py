@@ -77,6 +77,7 @@ REDACTED: Final = "***"  # what stands for a text of which only is kept that the
 COUNTS: Final = "siltstone.counts"
 INSTANT_NANOS: Final = "instant_nanos"
 LOCAL_NANOS: Final = "local_nanos"
+NOTHING: Final = "nothing"
 TIMES_OF_DAY: Final = {"time_millis": "millis", "time_micros": "micros", "time_nanos": "nanos"}
 
 CONTROL: Final = "control"

@@ -178,12 +178,20 @@ def _column(name: str, question: _Question) -> ColumnShape:
         column_type = parse_column_type(declared.type)
         encodings = _declared_encodings(name, column_type, question)
         return ColumnShape(name, stored_type(column_type), encodings, declared.mask, declared.salt or "")
-    carried = [(number, fields[name]) for number, fields in question.seen.schemas if name in fields]
+    listed = [(number, fields[name]) for number, fields in question.seen.schemas if name in fields]
+    carried = [(number, typed) for number, typed in listed if not _is_of_nulls(typed)]
     kind = _widest(name, [kind for _, (kind, encoding) in carried if encoding.kind != "unsure"], question)
     encodings = tuple((number, encoding) for number, (_, encoding) in carried)
+    if encodings:  # a null is one in every encoding
+        encodings += tuple((number, encodings[0][1]) for number, typed in listed if _is_of_nulls(typed))
     if question.seen.schemaless or not encodings:
         encodings = (*encodings, (None, _schemaless(name, kind, question)))
     return ColumnShape(name, kind, encodings, guessed=question.seen.schemaless)
+
+
+def _is_of_nulls(typed: Typed) -> bool:
+    """Whether a file has a column without a type: there is nothing but nulls in it."""
+    return isinstance(typed[0], T.NullType)
 
 
 def _declared_encodings(
@@ -197,7 +205,11 @@ def _declared_encodings(
         in_text = said.kind == "array" and carried.kind == "text"  # the JSON of an array, for all that the schema says
         return bare if in_text else corrected_encoding(carried, said, source)
 
-    listed = tuple((number, corrected(f[name][1])) for number, f in question.seen.schemas if name in f)
+    listed = tuple(
+        (number, corrected(f[name][1]))
+        for number, f in question.seen.schemas
+        if name in f and not _is_of_nulls(f[name])
+    )
     return (*listed, (None, bare))
 
 

@@ -23,7 +23,7 @@ from engine.errors import SourceError
 from engine.inputs.lines import IS_SAID, is_said
 from engine.json_text import KEEP_NULLS, MICROS
 from engine.jvm import CATALOG
-from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, TIMES_OF_DAY, apart
+from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, NOTHING, TIMES_OF_DAY, apart
 
 WRITE_JSON: Final = f"{CATALOG}.write_json"
 Told = tuple[Column, T.DataType, Encoding]
@@ -144,6 +144,8 @@ def _texts(rows: DataFrame, text: Column, columns: dict[str, Told], is_no_blank:
 def _column(value: Column, field: T.StructField) -> Told:
     """A column of a file; counts for which Spark has no type as what they count."""
     counts = field.metadata.get(COUNTS)
+    if counts == NOTHING:
+        return value, T.NullType(), Encoding("text")
     if counts in TIMES_OF_DAY:
         return values.time_of_day(value, TIMES_OF_DAY[counts]), T.StringType(), Encoding("text")
     if counts == INSTANT_NANOS:

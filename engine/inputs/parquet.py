@@ -1,7 +1,8 @@
 """What a Parquet file says of its columns, also of those for which Spark refuses the whole file.
 
 Spark has no type for a time of day, nor for a time in nanoseconds, which is what pandas and Arrow write; as the counts
-they are it reads both. Such a column is told as one of numbers, and its metadata say what they count.
+they are it reads both. Such a column is told as one of numbers, and its metadata say what they count. So is one of
+nothing but nulls, which they write with no type at all: the numbers in it count nothing.
 """
 
 import json
@@ -15,8 +16,9 @@ from engine.errors import SourceError
 from engine.inputs.globs import exactly
 from engine.inputs.lines import UNREADABLE
 from engine.inputs.listing import NO_FILE, InputFile, file_system
-from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS
+from engine.names import COUNTS, INSTANT_NANOS, LOCAL_NANOS, NOTHING
 
+_UNTYPED: Final = "UNKNOWN"
 _CLOCK: Final = re.compile(r"(TIME|TIMESTAMP)\((MILLIS|MICROS|NANOS),(true|false)\)")
 
 
@@ -28,13 +30,25 @@ def parquet_schema(spark: SparkSession, file: InputFile) -> str:
     Raises: SourceError: it is no Parquet file, or Spark has no type for a column.
     """
     try:
-        return str(spark.read.parquet(exactly(file.path)).schema.json())
+        columns = spark.read.parquet(exactly(file.path)).schema
     except UNREADABLE as error:
         written = _written_columns(spark, file, error)
-    return str(T.StructType([_told(spark, file, column) for column in written]).json())
+        return str(T.StructType([_told(spark, file, column) for column in written]).json())
+    if any(isinstance(column.dataType, T.IntegerType) for column in columns):  # Spark takes what has no type for one
+        untyped = {str(column.getName()) for column in _written_columns(spark, file) if _is_untyped(column)}
+        columns = T.StructType([_of_nothing(column) if column.name in untyped else column for column in columns])
+    return str(columns.json())
 
 
-def _written_columns(spark: SparkSession, file: InputFile, refusal: Exception) -> list[Any]:
+def _of_nothing(column: T.StructField) -> T.StructField:
+    return T.StructField(column.name, column.dataType, metadata={COUNTS: NOTHING})
+
+
+def _is_untyped(column: Any) -> bool:
+    return str(column.getLogicalTypeAnnotation()) == _UNTYPED
+
+
+def _written_columns(spark: SparkSession, file: InputFile, refusal: Exception | None = None) -> list[Any]:
     """The columns in the file's footer, as Parquet's own objects.
 
     Raises: SourceError: it has no footer.
@@ -72,6 +86,8 @@ def _told(spark: SparkSession, file: InputFile, column: Any) -> T.StructField:
             "write the column as text or as a common type, or leave it out",
         ) from error
     (field,) = T.StructType.fromJson(json.loads(told)).fields
+    if _is_untyped(column):
+        return _of_nothing(field)
     is_number = isinstance(field.dataType, T.IntegerType | T.LongType)
     counts = _what_it_counts(column) if is_number else None
     return field if counts is None else T.StructField(field.name, field.dataType, metadata={COUNTS: counts})

@@ -28,7 +28,7 @@ _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{
 _NANOS: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}\.\d{6}0*[1-9]")
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FROM_ARROW: Final[tuple[tuple[str, T.DataType], ...]] = (
-    ("is_null", T.IntegerType()),
+    ("is_null", T.NullType()),
     ("is_duration", T.LongType()),
     ("is_uint8", T.ShortType()),
     ("is_uint16", T.IntegerType()),
@@ -178,7 +178,7 @@ class Columns:
         """Types that a schema says; None where two schemas cannot agree."""
         _join(self.said, types)
         for name, kind in types.items():
-            if kind is not None:
+            if kind is not None and not isinstance(kind, T.NullType):
                 self.kinds.setdefault(name, set()).add(kind)
 
     @property
@@ -198,7 +198,8 @@ class Columns:
         """Every column's type: as told, else as inferred."""
         told = self.told
         inferred = {name: values.type() for name, values in self.values.items() if name not in told}
-        return {**told, **(inferred if self.bare or not told else {})}
+        found = {**told, **(inferred if self.bare or not told else {})}
+        return {name: T.StringType() if isinstance(kind, T.NullType) else kind for name, kind in found.items()}
 
     def unsettled(self, keys: Collection[str]) -> dict[str, str]:
         """The columns of which a run that sees some of the records may store a type that cannot become that of all, or
@@ -241,7 +242,10 @@ class Columns:
 def _join(known: dict[str, T.DataType | None], types: Mapping[str, T.DataType | None]) -> None:
     for name, kind in types.items():
         before = known.get(name, kind)
-        known[name] = None if before is None or kind is None else widened(before, kind)
+        if isinstance(before, T.NullType) or isinstance(kind, T.NullType):  # of nothing but nulls: the other one says
+            known[name] = kind if isinstance(before, T.NullType) else before
+        else:
+            known[name] = None if before is None or kind is None else widened(before, kind)
 
 
 def _declared(kind: T.DataType | None, roomy: bool = False) -> str:

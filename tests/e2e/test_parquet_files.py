@@ -1,4 +1,4 @@
-"""Parquet files with times as pandas and Arrow write them: in nanoseconds, and times of day."""
+"""Parquet files as pandas and Arrow write them: times in nanoseconds, times of day, columns of nothing but nulls."""
 
 import datetime as dt
 from pathlib import Path
@@ -88,6 +88,44 @@ def test_changes_a_nanosecond_apart_are_in_their_order(spark: SparkSession, proj
     history = spark.table(f"lake.{spec.target.history}").orderBy("_position").select("name").collect()
     assert [row.name for row in history] == ["first", "later", "last"]
     assert [row.name for row in spark.table(f"lake.{spec.target.latest}").collect()] == ["last"]
+
+
+NO_TYPE = pa.table({"id": [1, 2], "n": [3, 3], "a": pa.nulls(2), "b": pa.nulls(2), "c": pa.nulls(2)})
+OF_TYPES = pa.table(
+    {"id": [1, 3], "n": [1, 1], "a": ["x", "y"], "b": [1, 2], "c": [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]}
+)
+
+
+@pytest.mark.parametrize("deliveries", [("both",), ("typed", "untyped")])
+def test_a_column_of_nothing_but_nulls_has_the_type_that_other_files_say(
+    spark: SparkSession, project: ProjectSpec, deliveries: tuple[str, ...]
+) -> None:
+    """Its file says no type, and Spark takes it for one of whole numbers."""
+    spec = spec_for(project, OF_TYPES)
+    for delivery in deliveries:
+        if delivery != "typed":
+            pq.write_table(NO_TYPE, project.root / "landing" / "b.parquet")
+        report = catch_up(project, [spec], spark)
+        assert [(table.error, table.rejected) for table in report.tables] == [(None, 0)]
+    latest = spark.table(f"lake.{spec.target.latest}").orderBy("id")
+    assert [kind for name, kind in latest.dtypes if name in "abc"] == ["string", "bigint", "date"]
+    nothing = (None, None, None)
+    rows = [tuple(row) for row in latest.select("id", "a", "b", "c").collect()]
+    assert rows == [(1, *nothing), (2, *nothing), (3, "y", 2, dt.date(2024, 1, 2))]
+
+
+def test_where_no_file_says_a_type_nulls_are_those_of_a_text(spark: SparkSession, project: ProjectSpec) -> None:
+    spec = spec_for(project, NO_TYPE)
+    assert catch_up(project, [spec], spark).tables[0].error is None
+    (table,) = find_tables([project.root / "landing"])
+    assert table.columns.types()["a"] == spark.table(f"lake.{spec.target.latest}").schema["a"].dataType
+    pq.write_table(OF_TYPES.select(["id", "n", "a"]), project.root / "landing" / "b.parquet")
+    assert catch_up(project, [spec], spark).tables[0].error is None
+    rows = spark.table(f"lake.{spec.target.latest}").orderBy("id").select("id", "a").collect()
+    assert [tuple(row) for row in rows] == [(1, None), (2, None), (3, "y")]
+    pq.write_table(OF_TYPES, project.root / "landing" / "c.parquet")
+    (refused,) = catch_up(project, [spec], spark).tables
+    assert "column b changes its type (string, bigint)" in str(refused.error)
 
 
 def in_file(spark: SparkSession, folder: Path, table: pa.Table) -> InputFile:
