@@ -102,6 +102,7 @@ SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
 SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"
 SUMMARY_MASKS: Final = "siltstone.masks"
 SUMMARY_DECODED: Final = "siltstone.decoded"  # of `changes`: by which settings
+SUMMARY_BY_SCN: Final = "siltstone.by-scn"  # of `changes`: the sources that were seen to be ordered by SCNs alone
 SUMMARY_REREAD: Final = "siltstone.reread"  # which reading of the inputs the rows come from; absent: the first
 
 # Properties of `history` and `latest`: how far they can be relied on.

@@ -26,6 +26,7 @@ from engine.decode import (
     spanner_json,
 )
 from engine.decode.control import control_rows
+from engine.decode.debezium_places import seen_by_scn
 from engine.decode.discover import discover
 from engine.decode.envelope import (
     ANNOUNCED,
@@ -51,6 +52,7 @@ class Format:
     can hold several changes. `reads_whole`: a line's meaning can depend on the lines before it in its file; `reads_on`:
     on those of other files, too; whether the lines on one side of new ones are enough. `by_coordinates`: a change's
     place by where it was delivered, where that orders all changes from one on whose own place is not told.
+    `seen_by_scn`: the source of a record that shows that SCNs alone order it, as nothing else said; null of the others.
     """
 
     envelopes: Callable[..., DataFrame]
@@ -59,6 +61,7 @@ class Format:
     reads_whole: bool = False
     reads_on: Callable[[DataFrame, DataFrame], bool] | None = None
     by_coordinates: Callable[[SourceSpec], Column] | None = None
+    seen_by_scn: Callable[[], Column] | None = None
 
     @property
     def withdraws(self) -> bool:
@@ -67,8 +70,8 @@ class Format:
 
 
 FORMATS: Final[Mapping[str, Format]] = {
-    "debezium-json": Format(debezium_json.envelopes, needs_keys=True),
-    "debezium-avro": Format(debezium_avro.envelopes, needs_keys=True),
+    "debezium-json": Format(debezium_json.envelopes, needs_keys=True, seen_by_scn=seen_by_scn),
+    "debezium-avro": Format(debezium_avro.envelopes, needs_keys=True, seen_by_scn=seen_by_scn),
     "canal-json": Format(
         canal_json.envelopes, needs_keys=True, fans_out=True, reads_whole=True, reads_on=canal_json.are_enough
     ),

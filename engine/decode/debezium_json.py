@@ -59,7 +59,7 @@ def envelopes(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Rows: 1:1 with the lines.
     """
     picked = lines.transform(_picked)
-    return picked.transform(_judged, source.order, declared).transform(_completed, source.order)
+    return picked.transform(_judged, source, declared).transform(_completed, source)
 
 
 def _picked(lines: DataFrame) -> DataFrame:
@@ -104,7 +104,7 @@ def _fields_of(struct: Column) -> Column:
     return F.struct(*[struct.getField(name).alias(name) for name in _VALUE_FIELDS])
 
 
-def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
+def _judged(picked: DataFrame, spec: SourceSpec, declared: Declared) -> DataFrame:
     """Where and when it stands; which control event, if any; what describes the row."""
     value = F.col("_value")
     source = value.getField("source")
@@ -119,12 +119,12 @@ def _judged(picked: DataFrame, order: str, declared: Declared) -> DataFrame:
         own_method(_commit_ts(value)).alias("commit_ts"),
         _ingest_ts(value).alias("ingest_ts"),
         table.alias("table"),
-        own_method(debezium_places.place(source, value.getField("op"), order)).alias("position"),
+        own_method(debezium_places.place(source, value.getField("op"), spec)).alias("position"),
         F.when(~F.col("_broken"), own_method(control)).alias("control_kind"),
     )
 
 
-def _completed(judged: DataFrame, order: str) -> DataFrame:
+def _completed(judged: DataFrame, spec: SourceSpec) -> DataFrame:
     """The columns of every envelope."""
     value, text, control = F.col("_value"), F.col("text"), F.col("control_kind")
     problem, said_key, said_hash = (
@@ -132,7 +132,7 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
         for name, kind in {"problem": "string", "key_schema": "string", "schema_hash": "bigint"}.items()
     )
     is_timeless = F.col("commit_ts").isNull() & F.col("ingest_ts").isNull()
-    refused = debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), is_timeless, order)
+    refused = debezium_kinds.reject_reason(value, F.col("table"), F.col("position"), is_timeless, spec)
     reason = (
         F.when(problem.isNotNull(), problem)
         .when(F.col("_broken"), debezium_kinds.broken_reason(text))
@@ -140,12 +140,12 @@ def _completed(judged: DataFrame, order: str) -> DataFrame:
     )
     source, transaction = value.getField("source"), value.getField("transaction")
     row_schema, key = F.col("_row_schema"), F.col("_key")
-    closes = debezium_places.close_place(source, F.col("position"), order)
+    closes = debezium_places.close_place(source, F.col("position"), spec)
     made = {
         "kind": F.when(reason.isNotNull(), REJECT).when(control.isNotNull(), CONTROL).otherwise(CHANGE),
         "reason": reason,
         "connector": debezium_places.connector(source),
-        "source": F.concat(debezium_places.connector(source), F.lit(":"), source.getField("name")),
+        "source": debezium_places.source_name(source),
         "op": debezium_kinds.op(value.getField("op")),
         "origin": debezium_kinds.origin(value.getField("op")),
         "key_json": key.getField("payload"),

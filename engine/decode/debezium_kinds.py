@@ -14,6 +14,7 @@ from engine.decode.debezium_places import CONNECTORS
 from engine.decode.methods import own_method
 from engine.decode.parsing import first_at, may_have_fields
 from engine.schema import control_kinds
+from engine.spec.model import SourceSpec
 
 OPS: Final = {
     "c": names.OP_INSERT,
@@ -187,13 +188,13 @@ def broken_reason(text: Column) -> Column:
     return json_lines.broken_reason(text, "a field of the envelope has a type that Debezium does not give it")
 
 
-def reject_reason(value: Column, table: Column, position: Column, is_timeless: Column, order: str) -> Column:
+def reject_reason(value: Column, table: Column, position: Column, is_timeless: Column, spec: SourceSpec) -> Column:
     """Why an event that is no control event cannot be a change either; null where it can."""
     code, source = value.getField("op"), value.getField("source")
     before, after = value.getField("before"), value.getField("after")
     connector = debezium_places.connector(source)
     changes = source.isNotNull() | before.isNotNull() | after.isNotNull()
-    misplaced = own_method(debezium_places.misplaced(source, order))
+    misplaced = own_method(debezium_places.misplaced(source, spec))
     return (
         F.when(code.isNull() & ~changes, "neither a change nor a control event of Debezium")
         .when(code.isNull(), "op is missing")

@@ -12,7 +12,7 @@ from engine import names
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
 from engine.ordering.chronology import carries_otherwise, chronology, chronology_columns, has_tie, per_key, sortable
-from engine.ordering.windows import EPOCH_DIGITS
+from engine.ordering.windows import says_no_commit
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
@@ -219,9 +219,9 @@ def reaches_truncate(folded: Folded) -> Column:
 
 def has_statement_positions() -> Column:
     """True for sources whose changes carry the place of their statement: it can be committed long after a READ."""
-    uncommitted = F.substring("position", EPOCH_DIGITS + 1, len(names.NO_COMMIT)) == names.NO_COMMIT
     by_source = [F.col("source").startswith(source) for source in names.STATEMENT_POSITIONS]
-    return reduce(lambda one, other: one | other, by_source, F.col("source").startswith(names.ORACLE) & uncommitted)
+    of_oracle = F.col("source").startswith(names.ORACLE) & says_no_commit()
+    return reduce(lambda one, other: one | other, by_source, of_oracle)
 
 
 def interval(span: timedelta) -> Column:

@@ -27,6 +27,11 @@ def seconds(duration: timedelta) -> float:
     return duration.total_seconds()
 
 
+def says_no_commit() -> Column:
+    """Whether the position of a change of Oracle is that of its statement alone."""
+    return F.substring("position", EPOCH_DIGITS + 1, len(names.NO_COMMIT)) == names.NO_COMMIT
+
+
 def chunk_windows(control: DataFrame) -> DataFrame:
     """The windows that markers of the signal table delimit.
 

@@ -22,7 +22,7 @@ from engine.names import PLACE
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
 from engine.run.marker import newest_batch
-from engine.run.order import settled
+from engine.run.order import settled, turned
 from engine.run.records import context_of, read_beside, source_files
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.collisions import ONE, placed_otherwise
@@ -154,7 +154,7 @@ def list_delivery(
     targets = targets_of(project, source, specs)
     declared = {spec.table: spec.keys for spec in tables}
     consumers = with_masks(find_consumers(spark, project, targets, files, tidy), project, source)
-    return Delivery(settled(spark, project.catalog.name, source, specs), files, consumers, declared)
+    return Delivery(settled(spark, project.catalog.name, source, tables), files, consumers, declared)
 
 
 def sharing(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> list[TableSpec]:
@@ -185,7 +185,7 @@ def can_share(one: str, other: str) -> bool:
 
 
 def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None:
-    """Read and classify what is new to anybody, in one pass.
+    """Read and classify what is new to anybody, in one pass; once more where it shows that something else orders it.
 
     Raises: SourceError: a file cannot be read.
     """
@@ -210,8 +210,11 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     delivery.known_again = found.where(is_again) if form.withdraws else None
     of_new = [entry for entry in counted if entry.pending not in context]
     delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, delivery.records, of_new)}
-    moves = tell_moves(delivery.source.format, delivery.declared)
-    delivery.classes = classes_of(delivery.records, form.fans_out, moves)
+    delivery.classes = classes_of(delivery.records, delivery)
+    other = turned(delivery.source, delivery.classes)
+    if other is not None:
+        delivery.source = other
+        read_delivery(spark, delivery, catalog)
 
 
 def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedFile]) -> list[CountedFile]:
@@ -246,14 +249,17 @@ def without_texts(records: DataFrame) -> DataFrame:
     return records.withColumns(told)
 
 
-def classes_of(records: DataFrame, fans_out: bool, moves: Column | None = None) -> list[Row]:
-    """The records counted by kind, table and file, with their greatest commit time, whether any tells its types, and
-    what `evidence` asks of them. `moves`: which of them tell a move; whether any does is told."""
-    number = F.count_distinct("line") if fans_out else F.count("*")
+def classes_of(records: DataFrame, delivery: Delivery, fans_out: bool | None = None) -> list[Row]:
+    """The records of a delivery counted by kind, table and file, with their greatest commit time, whether any tells its
+    types or a move, whose order they show, and what `evidence` asks of them. `fans_out`: what is said of the format."""
+    form = FORMATS[delivery.source.format]
+    several = form.fans_out if fans_out is None else fans_out
+    number = F.count_distinct("line") if several else F.count("*")
     greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
     types = F.max(tell_types()).alias("tell_types")
-    moved = [] if moves is None else [F.max(moves).alias("moves")]
-    told = [number.alias("records"), greatest, types, *moved, *evidence_counts()]
+    moves = F.max(tell_moves(delivery.source.format, delivery.declared)).alias("moves")
+    by_scn = [] if form.seen_by_scn is None else [F.collect_set(form.seen_by_scn()).alias("by_scn")]
+    told = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
     return records.groupBy("kind", "table", "file").agg(*told).collect()
 
 

@@ -1,32 +1,90 @@
-"""The order of a source that SCNs give as long as all changes have one, else coordinates: it turns to these once."""
+"""The order of a source that its events decide all together, not each for itself.
 
-from collections.abc import Iterable
+SharePlex's SCNs order as long as all changes have one, else coordinates do. Oracle's commit SCNs order, through
+Debezium, as long as none is lower than the SCN of its change, else SCNs alone do. A source turns once.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
+from engine import names
 from engine.decode import FORMATS
 from engine.decode.epochs import declared_epoch, is_second
 from engine.decode.position import SECOND_EPOCH
 from engine.errors import SourceError
+from engine.ordering.windows import says_no_commit
 from engine.spec.model import SourceSpec, TableSpec
 from engine.table.catalog import exists, read
+from engine.table.commit import newest_summary
 
 _HINT: Final = (
     "say source.order: coordinates in the spec, and run `siltstone rebuild --reread`: it orders what was taken by"
     " coordinates, too; then run again"
 )
+_HINT_OF_SCNS: Final = (
+    "say source.order: scn in the spec, and run `siltstone rebuild --reread`: it orders what was taken by SCNs, too;"
+    " then run again"
+)
 
 
 def settled(spark: SparkSession, catalog: str, source: SourceSpec, specs: Iterable[TableSpec]) -> SourceSpec:
     """The source with the order that its tables have come to: once coordinates placed a change, they place all later
-    ones. By its SCN, which sorts before all coordinates, one of those would stand before what it came after."""
-    if not can_turn(source):
-        return source
-    is_turned = any(has_turned(spark, catalog, spec.target.changes) for spec in specs)
-    return replace(source, order="coordinates") if is_turned else source
+    ones. By its SCN, which sorts before all coordinates, one of those would stand before what it came after. Likewise
+    once SCNs alone did, which sort before all commit SCNs."""
+    tables = [spec.target.changes for spec in specs]
+    if can_turn_to_scns(source):
+        seen = {name for table in tables for name in scn_sources(spark, catalog, table)}
+        return replace(source, by_scn=tuple(sorted(seen)))
+    if can_turn(source) and any(has_turned(spark, catalog, table) for table in tables):
+        return replace(source, order="coordinates")
+    return source
+
+
+def can_turn_to_scns(source: SourceSpec) -> bool:
+    """Whether deliveries decide whether SCNs alone order the source."""
+    return FORMATS[source.format].seen_by_scn is not None and source.order == "auto"
+
+
+def turned(source: SourceSpec, classes: Sequence[Row]) -> SourceSpec | None:
+    """The source with those that records show to be ordered by SCNs alone; None where they show nothing new.
+
+    Needs: classes: by_scn (names).
+    """
+    seen = {name for row in classes for name in row["by_scn"]} if can_turn_to_scns(source) else set()
+    return replace(source, by_scn=tuple(sorted(seen.union(source.by_scn)))) if seen else None
+
+
+def scn_sources(spark: SparkSession, catalog: str, changes: str) -> list[str]:
+    """The sources of stored changes that were seen to be ordered by SCNs alone."""
+    if not exists(spark, catalog, changes):
+        return []
+    found: list[str] = json.loads(newest_summary(spark, catalog, changes).get(names.SUMMARY_BY_SCN, "[]"))
+    return found
+
+
+def refuse_commit_scns(spark: SparkSession, catalog: str, spec: TableSpec, source: SourceSpec) -> None:
+    """See that commit SCNs ordered no stored change of a source that SCNs alone order, as was not known before.
+
+    Raises: SourceError: they did; then nothing puts the two in one order.
+    """
+    name = spec.target.changes
+    new = set(source.by_scn).difference(scn_sources(spark, catalog, name) if source.by_scn else ())
+    if not new or not exists(spark, catalog, name):
+        return
+    placed = F.col("source").isin(*new) & F.col("position").isNotNull() & ~says_no_commit()
+    first = read(spark, catalog, name).where(placed).select("source", "file", "line").first()
+    if first is not None:
+        raise SourceError(
+            f"Cannot take the batch for {spec.table}: a commit SCN of {first['source']} is lower than the SCN of its"
+            f" change, and so SCNs alone order this source; but commit SCNs ordered what was taken"
+            f" ({first['file']}:{first['line']}). Nothing was taken.",
+            _HINT_OF_SCNS,
+        )
 
 
 def can_turn(source: SourceSpec) -> bool:

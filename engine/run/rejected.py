@@ -48,8 +48,9 @@ def rejected_delivery(
     if waiting is None or waiting.isEmpty():
         return None
     consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-    declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
-    source = settled(spark, project.catalog.name, source, specs)
+    tables = sharing(project, source, specs)
+    declared = {spec.table: spec.keys for spec in tables}
+    source = settled(spark, project.catalog.name, source, tables)
     found = Rejected(source, (), with_masks(consumers, project, source), declared, waiting=waiting)
     read_again(spark, project, found)
     return found
@@ -112,7 +113,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
     found.files = [InputFile(path, 0, 0) for path in [*kept, *reread]]
     found.out_of_reach = out_of_reach
-    found.classes = classes_of(found.records, fans_out=True)
+    found.classes = classes_of(found.records, found, fans_out=True)
 
 
 def read_in_context(

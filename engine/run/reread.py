@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CHANGE, FORMATS, REJECT, envelopes
+from engine.decode import CHANGE, REJECT, envelopes
 from engine.errors import SpecError
 from engine.frames import checkpointed
 from engine.inputs.lines import computed
@@ -36,6 +36,7 @@ from engine.run.delivery import (
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_other_axis
+from engine.run.order import turned
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
@@ -49,6 +50,7 @@ from engine.run.take import (
     change_columns,
     decode_records,
     decoded_marker,
+    order_marker,
     reject_rows,
 )
 from engine.schema.change import change_schema, key_schema
@@ -152,11 +154,15 @@ class Rereading:
         declared = {spec.table: spec.keys for spec in sharing(self.project, source, specs)}
         masked = with_masks(consumers, self.project, source)
         delivery = Rejected(source, [entry.file for entry in files], masked, declared)
-        lines = read_in_context(self.spark, self.project, source, files)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
-        records = envelopes(lines, source, declared).transform(within, taken)
-        delivery.records = computed(self.spark, records, files)
-        delivery.classes = classes_of(delivery.records, FORMATS[source.format].fans_out)
+        ordered: SourceSpec | None = source
+        while ordered is not None:  # once more where what was read shows that something else orders it
+            delivery.source = ordered
+            lines = read_in_context(self.spark, self.project, ordered, files)
+            records = envelopes(lines, ordered, declared).transform(within, taken)
+            delivery.records = computed(self.spark, records, files)
+            delivery.classes = classes_of(delivery.records, delivery)
+            ordered = turned(ordered, delivery.classes)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)
         self.sources.append(source_report(delivery, specs))
         # What was taken was accepted, by settings that may have been others: only what is new is judged.
@@ -295,7 +301,8 @@ class Rereading:
         properties |= since_always(column_dates(self.spark, self.catalog, name))
         row = found.decoded.row_type
         schema = change_schema(key_schema(found.decoded.key_type.names, row), row)
-        remake(self.spark, self.catalog, name, found.good, schema, marker | decoded_marker(spec), properties)
+        marker |= decoded_marker(spec) | order_marker(delivery.source)
+        remake(self.spark, self.catalog, name, found.good, schema, marker, properties)
 
     def replace_table(self, delivery: Rejected, spec: TableSpec, found: Again, began: float) -> TableReport:
         """Replace a table's changes, and fold from them. Its failure is its own."""

@@ -32,13 +32,13 @@ from engine.run.delivery import (
 )
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_taken_names
-from engine.run.order import refuse_mixed
+from engine.run.order import refuse_commit_scns, refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.texts import texts_again, texts_of
 from engine.run.withdrawals import withdrawals
 from engine.spec.fields import DEBEZIUM
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
-from engine.spec.model import ProjectSpec, TableSpec
+from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
@@ -155,6 +155,7 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spark, spec, delivery, project.catalog.name)
     refuse_mixed(spark, project.catalog.name, spec, mine)
+    refuse_commit_scns(spark, project.catalog.name, spec, delivery.source)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
     told = [row for row in delivery.classes if row["table"] == spec.table]
     tell_types, moves = (any(row[name] for row in told) for name in ("tell_types", "moves"))
@@ -297,9 +298,14 @@ def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before: Mapp
     far. `before`: the marker of the newest one there is."""
     own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == CHANGE and row["table"] == spec.table]
     greatest = max((us for us in [commit_us_of(before), *own] if us is not None), default=None)
-    marker = {names.SUMMARY_BATCH: str(batch)} | decoded_marker(spec)
+    marker = {names.SUMMARY_BATCH: str(batch)} | decoded_marker(spec) | order_marker(delivery.source)
     marker |= {names.SUMMARY_REREAD: before[names.SUMMARY_REREAD]} if names.SUMMARY_REREAD in before else {}
     return marker | ({} if greatest is None else {names.SUMMARY_MAX_COMMIT: str(greatest)})
+
+
+def order_marker(source: SourceSpec) -> dict[str, str]:
+    """What a commit to `changes` says of the order that deliveries have shown."""
+    return {names.SUMMARY_BY_SCN: json.dumps(source.by_scn)} if source.by_scn else {}
 
 
 def decoded_marker(spec: TableSpec) -> dict[str, str]:

@@ -95,6 +95,7 @@ class SourceSpec:
 
     `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read;
     `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
+    `by_scn`: the sources, as changes name them, that were seen to be ordered by SCNs alone; no spec says them.
     """
 
     format: str
@@ -111,6 +112,7 @@ class SourceSpec:
     several: Several = "one_log"
     registry: RegistrySpec | None = None
     schemas: str | None = None
+    by_scn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

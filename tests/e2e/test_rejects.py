@@ -111,9 +111,9 @@ def decimals(shop: Shop, how: str = "precise", mask: str = "redact") -> TableSpe
 def older(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A siltstone that cannot read the second row yet."""
 
-    def decode(*given: Any) -> DataFrame:
+    def decode(*given: Any, **more: Any) -> DataFrame:
         reason = F.when(F.col("key.id") == 2, UNREAD).otherwise(F.col("reason"))
-        return decode_rows(*given).withColumn("reason", reason)
+        return decode_rows(*given, **more).withColumn("reason", reason)
 
     with monkeypatch.context() as patch:
         patch.setattr(take, "decode_rows", decode)

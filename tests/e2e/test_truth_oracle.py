@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport
-from engine.run import catch_up
+from engine.report import REBUILT, RunReport
+from engine.run import catch_up, reread
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.truth_runs import needs_recordings
@@ -143,3 +143,63 @@ def test_a_key_change_of_sql_server_is_a_delete_and_an_insert_at_one_pair_of_lsn
     spec = spec_of(project, "dbo.people", path, {"ID": "int"})
     ran(spark, project, spec)
     assert versions(spark, spec, "ID") == [(1, "read", 1), (1, "delete", 1), (2, "insert", 2)]
+
+
+LOWER = (
+    oracle("c", 1, 1, 10, 100, 100, "2.1.0.Final"),
+    oracle("u", 2, 1, 11, 120, 100, "2.1.0.Final"),  # of the transaction before
+    oracle("u", 3, 2, 20, 118, 130, "2.1.0.Final"),
+    oracle("r", 200, 3, 30, 115, None, "2.1.0.Final", snapshot="last"),
+)
+LATER = (
+    oracle("u", 4, 1, 12, 119, 140, "2.1.0.Final"),
+    oracle("u", 5, 2, 21, 125, 150, "2.1.0.Final"),
+    oracle("u", 6, 2, 22, 122, None, "2.1.0.Final"),
+)
+BY_SCN = [
+    (1, "insert", 10), (1, "update", 12), (1, "update", 11), (2, "update", 20), (2, "update", 22), (2, "update", 21),
+    (3, "read", 30),
+]  # fmt: skip
+
+
+def deliver(spark: SparkSession, project: ProjectSpec, *deliveries: Iterable[str], **source: Any) -> TableSpec:
+    """Runs over files that come one after the other."""
+    landing = project.root / "landing"
+    landing.mkdir(exist_ok=True)
+    spec = spec_of(project, "HR.JOBS", landing, {"ID": "int", "N": "int"}, source=source)
+    for lines in deliveries:
+        (landing / f"{len(list(landing.iterdir()))}.jsonl").write_text("".join(lines), encoding="utf-8")
+        ran(spark, project, spec)
+    return spec
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "deliveries", [(LOWER + LATER,), (LATER[::-1] + LOWER,), (LOWER, LATER), (LOWER[1:], LATER, LOWER)]
+)
+def test_one_commit_scn_below_its_change_puts_all_of_the_source_in_the_order_of_scns(
+    spark: SparkSession, project: ProjectSpec, deliveries: tuple[tuple[str, ...], ...]
+) -> None:
+    """Also what comes in later runs, of which none says so."""
+    spec = deliver(spark, project, *deliveries)
+    assert versions(spark, spec, "N") == BY_SCN
+    assert reread(project, [spec], spark).tables[0].status == REBUILT
+    assert versions(spark, spec, "N") == BY_SCN
+
+
+@pytest.mark.slow
+def test_what_commit_scns_ordered_before_is_not_mixed_with_what_scns_alone_order(
+    spark: SparkSession, project: ProjectSpec
+) -> None:
+    spec = deliver(spark, project, LATER[:2])
+    (project.root / "landing" / "1.jsonl").write_text("".join(LOWER), encoding="utf-8")
+    (refused,) = catch_up(project, [spec], spark).tables
+    assert (refused.exit_code, refused.changes) == (3, 0)
+    assert "a commit SCN of oracle:hr is lower than the SCN of its change" in str(refused.error)
+    assert [found[2] for found in versions(spark, spec, "N")] == [12, 21]
+    spec = deliver(spark, project, order="scn")
+    assert reread(project, [spec], spark).tables[0].status == REBUILT
+    ran(spark, project, spec)
+    (project.root / "landing" / "2.jsonl").write_text(LATER[2], encoding="utf-8")
+    ran(spark, project, spec)
+    assert versions(spark, spec, "N") == BY_SCN

@@ -74,6 +74,20 @@ def test_a_spec_can_put_all_of_oracle_in_the_order_of_its_scns(spark: SparkSessi
     assert all(row.position.startswith("0000-0000000000000000-") for row in rows)
 
 
+def test_one_source_of_oracle_can_be_known_to_be_in_the_order_of_its_scns(spark: SparkSession) -> None:
+    lines = [
+        oracle(scn="21", commit_scn="20"),
+        oracle("r", scn="21", commit_scn="30"),
+        oracle(scn="22", commit_scn=None),
+    ]
+    others = [oracle(scn="21", commit_scn="20", name="other"), oracle(scn="21", commit_scn="22", name="other")]
+    rows = enveloped(spark, [*lines, *others], by_scn=("oracle:srv", "oracle:x"))
+    assert told(rows[:3]) == sorted(told(rows[:3]))
+    assert all(row.position.startswith("0000-0000000000000000-") for row in rows[:3])
+    assert [row.reason is None for row in rows[3:]] == [False, True]
+    assert rows[4].position.startswith("0000-0000000000000016-")
+
+
 def test_what_cannot_be_placed_says_why(spark: SparkSession) -> None:
     hint = " (source.order: scn in the spec orders without it)"
     known = {
