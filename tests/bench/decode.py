@@ -6,7 +6,8 @@
 For JSON the measure is `from_json` with the whole schema of the lines, typed; for Avro files Spark's reader. Each
 number is the least of several runs, taken in turns, so that a busy machine falls on all of them alike; and what the
 same takes without a single record (planning, compiling, in as many tasks) is told apart: it does not grow with the
-records.
+records. Of Avro files the floor is told, too: what Spark takes for the same two steps, keeping what its reader gives
+and making a change's columns of that, where nothing is decided.
 """
 
 from __future__ import annotations
@@ -45,13 +46,15 @@ FORMATS = (
     "rows_json", "rows_avro",
 )  # fmt: skip
 SAMPLE_LINES = 2_000
+BARE = ("bare records", "bare changes")
 
 
 @dataclass(frozen=True)
 class Measured:
     """Seconds of one format: Spark's reader; envelopes; rows from envelopes.
 
-    `planning`: of envelopes and rows together, without a record; the others are without it.
+    `planning`: of envelopes and rows together, without a record; the others are without it. `floor`: of Spark's reader
+    and the bare columns of a change.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Measured:
     envelopes: float
     rows: float
     planning: float
+    floor: float | None = None
 
     @property
     def ratio(self) -> float:
@@ -120,14 +124,18 @@ class Bench:
             "no envelopes": lambda: envelopes(empty_lines, spec.source, declared),
             "no rows": lambda: decode_rows(empty, shape, spec, moves=moves),
         }
+        if not is_lines:
+            bare = with_places(reader())
+            what |= bare_steps(bare, bare.localCheckpoint(), decode_rows(empty, shape, spec, moves=moves).schema)
         best = dict.fromkeys(what, float("inf"))
         for _ in range(self.times):
             for name, make in what.items():
                 best[name] = min(best[name], self.seconds(make))
         own = {name: best[name] - best[f"no {name}"] for name in ("envelopes", "rows")}
         planning = best["no envelopes"] + best["no rows"]
+        floor = None if is_lines else round(sum(best[name] for name in BARE), 3)
         seconds = {"reader": best["reader"], **own, "planning": planning}
-        return Measured(teller.name, records, **{name: round(value, 3) for name, value in seconds.items()})
+        return Measured(teller.name, records, **{name: round(value, 3) for name, value in seconds.items()}, floor=floor)
 
     def seconds(self, make: Callable[[], DataFrame]) -> float:
         """How long it takes to compute all of a frame; and to make it, where its format looks at the lines for that."""
@@ -146,6 +154,37 @@ class Bench:
         sample = lines.select("text").limit(SAMPLE_LINES).rdd.map(lambda row: row.text)
         schema = without_schemas(self.spark.read.json(sample).schema)
         return lambda: lines.select(F.from_json("text", schema).alias("line"))
+
+
+def with_places(read: DataFrame) -> DataFrame:
+    """Records as Spark's own reader gives them, each with its file and a number."""
+    is_event = "payload" in read.columns
+    row = F.col("payload") if is_event else F.struct(*read.columns)
+    beside = [name for name in read.columns if is_event and name != "payload"]
+    return read.select(
+        F.col("_metadata.file_path").alias("file"),
+        F.monotonically_increasing_id().alias("line"),
+        *beside,
+        row.alias("_row"),
+    )
+
+
+def bare_steps(places: DataFrame, kept: DataFrame, changes: T.StructType) -> dict[str, Callable[[], DataFrame]]:
+    """Spark's records with their places; and, of such that are kept, a change's columns in which nothing is decided:
+    the row as it was read, its hash, its first column as key and position, and constants."""
+    row = kept.schema["_row"].dataType
+    assert isinstance(row, T.StructType)
+    values = [F.col("_row")[name].alias(name) for name in row.names]
+    made = {
+        "key": F.struct(values[0]),
+        "row": F.struct(*values),
+        "position": F.concat(F.lit("0000-"), values[0].cast("string")),
+        "content_hash": F.xxhash64(*values),
+        "file": F.col("file"),
+        "line": F.col("line"),
+    } | {name: F.lit("constant") for name in ("source", "table", "op", "origin")}
+    columns = [made.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in changes]
+    return dict(zip(BARE, (lambda: places, lambda: kept.select(*columns)), strict=True))
 
 
 def without_schemas(kind: T.StructType) -> T.StructType:
@@ -196,13 +235,15 @@ def _print(measured: list[Measured]) -> None:
         "rows",
         "planning",
         "ratio",
+        "floor",
         "records/s",
     ):
         table.add_column(name, justify="left" if name == "format" else "right")
     for one in measured:
         seconds = (one.reader, one.envelopes, one.rows, one.planning)
         pace = one.records / (one.envelopes + one.rows)
-        table.add_row(one.name, f"{one.records:,}", *(f"{s:.2f}" for s in seconds), f"{one.ratio:.2f}", f"{pace:,.0f}")
+        ratios = f"{one.ratio:.2f}", "" if one.floor is None else f"{one.floor / one.reader:.2f}"
+        table.add_row(one.name, f"{one.records:,}", *(f"{s:.2f}" for s in seconds), *ratios, f"{pace:,.0f}")
     Console(width=140).print(table)
 
 
