@@ -27,7 +27,7 @@ CONNECTORS: Final = (POSTGRESQL, *BINLOG_CONNECTORS, ORACLE, SQLSERVER)
 COMMIT_SCNS_SINCE: Final = 2
 """The first major version whose commit SCNs are the event's own."""
 BY_SCN: Final = "scn"
-LOWER: Final = "source.commit_scn is lower than source.scn"
+LOWER_COMMIT: Final = "source.commit_scn is lower than source.scn"
 SOURCE_FIELDS: Final = (
     "version string, connector string, name string, db string, schema string, table string, ts_ms bigint, "
     "ts_us bigint, ts_ns bigint, lsn bigint, sequence string, txId string, file string, pos bigint, row bigint, "
@@ -76,7 +76,7 @@ def seen_by_scn() -> Column:
 
     Needs: reason, source.
     """
-    return F.when(F.col("reason").startswith(LOWER), F.col("source"))
+    return F.when(F.col("reason").startswith(LOWER_COMMIT), F.col("source"))
 
 
 def place(source: Column, code: Column, spec: SourceSpec) -> Column:
@@ -130,7 +130,7 @@ def _positive(scn: Column) -> Column:
 def misplaced(source: Column, spec: SourceSpec) -> Column:
     """Why the commit SCN of a streamed change cannot order it; null where it can, or does not."""
     commit = _positive(source["commit_scn"])
-    why = F.when(commit.isNull(), "source.commit_scn is missing").when(commit < _positive(source["scn"]), LOWER)
+    why = F.when(commit.isNull(), "source.commit_scn is missing").when(commit < _positive(source["scn"]), LOWER_COMMIT)
     judged = (connector(source) == ORACLE) & ~by_scn(source, spec) & _positive(source["scn"]).isNotNull()
     return F.when(judged & why.isNotNull(), F.concat(why, F.lit(" (source.order: scn in the spec orders without it)")))
 

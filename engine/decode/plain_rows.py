@@ -263,7 +263,8 @@ def _counted(number: Column, unit: str) -> Column:
     last, first = F.lit(_LAST_MICROS), F.lit(_FIRST_MICROS)
     beyond = F.when(number.startswith("-"), first).otherwise(last)
     bounded = F.greatest(F.least(F.floor(micros), last), first).cast("bigint")
-    return own_method(F.when(number.isNotNull(), F.timestamp_micros(F.coalesce(bounded, beyond))))
+    counts = ~number.endswith("Infinity")  # that orders rows, but dates none
+    return own_method(F.when(counts, F.timestamp_micros(F.coalesce(bounded, beyond))))
 
 
 def _problem(text: Column, name: str, kind: SequenceKind, index: int) -> Column:

@@ -24,7 +24,7 @@ from engine.inputs.lines import UNREADABLE, place, record_of, unreadable
 from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
 from engine.inputs.parquet import parquet_schema
 from engine.inputs.quotes import with_open_quotes
-from engine.inputs.tables import files_by_columns, table_rows
+from engine.inputs.tables import table_parts
 from engine.names import apart, quoted
 from engine.spec.model import SourceSpec
 
@@ -83,8 +83,8 @@ def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSp
     """
     if source.table is not None and files:
         return [
-            Part("table", str(columns.json()), paths, partial(table_rows, spark, source, catalog, columns.names, paths))
-            for columns, paths in files_by_columns(spark, source, catalog, [file.path for file in files])
+            Part("table", str(part.columns.json()), part.paths, partial(part.rows, spark))
+            for part in table_parts(spark, source, catalog, [file.path for file in files])
         ]
     groups: dict[tuple[Kind, str], list[str]] = {}
     for file in files:

@@ -1,23 +1,29 @@
 """The data files of Iceberg tables: which there are, which columns each holds, and their rows."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.errors import SourceError
+from engine.frames import local_frame
 from engine.inputs.lines import record_of
-from engine.inputs.listing import InputFile
+from engine.inputs.listing import InputFile, first_line
 from engine.names import quoted
 from engine.spec.model import SourceSpec
 from engine.table.catalog import load, plain
 
 ALL_COUNTS: Final = {"write.metadata.metrics.default": "counts"}
+COUNTS: Final = ("column_sizes", "value_counts")
+DELETES: Final = ("total-delete-files", "total-position-deletes", "total-equality-deletes")
 NAME_MAPPING: Final = "schema.name-mapping.default"
+UNCOUNTED: Final = ("unknown", "variant")
 AT_ONCE: Final = 8
 """How many files are asked for their columns beside each other: each waits for its storage."""
 
@@ -70,124 +76,163 @@ def rows_by_file(spark: SparkSession, source: SourceSpec, catalog: str) -> dict[
     return {row["_file"]: row["count"] for row in spark.table(name).groupBy(F.col("_file")).count().collect()}
 
 
-# --- rows -----------------------------------------------------------------------------------------------------------
+# --- parts ----------------------------------------------------------------------------------------------------------
 
 
-def table_rows(
-    spark: SparkSession, source: SourceSpec, catalog: str, columns: Sequence[str], paths: Sequence[str]
-) -> DataFrame:
-    """The rows of some data files of a table; a row keeps its number in its file. Rows that were deleted before the
-    file was taken were never counted, and have none."""
-    name = table_name(source, catalog)
-    has_deletes = not spark.table(f"{name}.delete_files").isEmpty()
-    rows = spark.table(name) if has_deletes else rows_since(spark, name, paths)
-    start = F.lit(0).cast("bigint").alias("start")
-    mine = rows.where(F.col("_file").isin(*paths))
-    found = mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record_of(columns))
-    if not has_deletes:
-        return found
-    number = F.row_number().over(Window.partitionBy("file").orderBy("row")).cast("bigint").alias("row")
-    return found.select("file", "start", number, "record")
+@dataclass(frozen=True)
+class TablePart:
+    """Data files of a table that hold the same of its columns. `since`: Spark's bounds of the commits that brought
+    them, where there are any."""
+
+    name: str
+    columns: T.StructType
+    paths: Sequence[str]
+    since: Mapping[str, str]
+    has_deletes: bool
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """Their rows. A row keeps its number in its file. Rows that were deleted before the file was taken were never
+        counted, and have none.
+
+        Gives: file, start, row, record.
+        """
+        mine = spark.read.options(**self.since).table(self.name).where(F.col("_file").isin(*self.paths))
+        start, record = F.lit(0).cast("bigint").alias("start"), record_of(self.columns.names)
+        found = mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record)
+        if not self.has_deletes:
+            return found
+        number = F.row_number().over(Window.partitionBy("file").orderBy("row")).cast("bigint").alias("row")
+        return found.select("file", "start", number, "record")
 
 
-def rows_since(spark: SparkSession, name: str, paths: Sequence[str]) -> DataFrame:
-    """The rows of a table without deletes of which only some files are asked for: those since the first commit that
-    brought one of them, where all since then only appended. Spark opens every file that is not left out so, and a feed
-    of years would be read each night."""
-    wanted = set(paths)
-    asked = spark.sql(f"SELECT snapshot_id, data_file.file_path AS path FROM {name}.entries WHERE status < 2")
-    brought = {row["snapshot_id"] for row in asked.collect() if row["path"] in wanted}
-    snapshots = {
-        row["snapshot_id"]: row
-        for row in spark.sql(f"SELECT snapshot_id, parent_id, operation FROM {name}.snapshots").collect()
-    }
-    newest = spark.sql(f"SELECT snapshot_id FROM {name}.refs WHERE name = 'main'").first()
-    last = newest and newest["snapshot_id"]
-    at = snapshots.get(last)
-    while at is not None and at["operation"] == "append":
-        brought.discard(at["snapshot_id"])
-        if not brought and at["parent_id"] is not None:
-            bounds = {"start-snapshot-id": at["parent_id"], "end-snapshot-id": last}
-            return spark.read.options(**bounds).table(name)
-        at = snapshots.get(at["parent_id"])
-    return spark.table(name)
+def table_parts(spark: SparkSession, source: SourceSpec, catalog: str, paths: Sequence[str]) -> list[TablePart]:
+    """Data files of a table by the columns that they hold.
+
+    A row from before an `ADD COLUMN` says nothing of that column: the null that the table shows there would be there or
+    not as one looks at it after or before.
+
+    Raises: SourceError: a file cannot be asked for its columns.
+    """
+    assert source.table is not None
+    name, table = table_name(source, catalog), load(spark, catalog, source.table)
+    listed = _entries(spark, name, paths)
+    columns = _columns(spark, table)
+    newest = max((column.number for column in columns if column.is_counted), default=0)
+    asked = [path for path in paths if path in listed and (listed[path]["last"] or 0) < newest]
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="columns") as pool:
+        told = dict(zip(asked, pool.map(lambda path: _last_in(spark, table, listed[path]), asked), strict=True))
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for path in paths:  # of a file that was taken out of the table meanwhile there is nothing to read
+        last = told.get(path, listed[path]["last"]) if path in listed else None
+        held = tuple(c.number for c in columns if last is None or c.number <= last or not c.is_counted)
+        groups.setdefault(held, []).append(path)
+    commits, has_deletes = _commits(spark, name, table), _has_deletes(spark, name, table)
+    parts = []
+    for held, mine in groups.items():
+        brought = {listed[path]["snapshot_id"] for path in mine if path in listed}
+        fields = T.StructType([column.field for column in columns if column.number in held])
+        parts.append(TablePart(name, fields, mine, {} if has_deletes else _since(commits, brought), has_deletes))
+    return parts
+
+
+def _entries(spark: SparkSession, name: str, paths: Sequence[str]) -> dict[str, Row]:
+    """Data files by their paths: path, form, snapshot_id (of the commit that brought it), last (the greatest number of
+    a column of which the metadata tell something)."""
+    wanted = F.broadcast(local_frame(spark, [{"path": path} for path in paths], "path string"))
+    numbers = [F.coalesce(F.map_keys(f"data_file.{told}"), F.array().cast("array<int>")) for told in COUNTS]
+    found = spark.table(f"{name}.entries").where("status < 2 AND data_file.content = 0")
+    told = found.select(
+        F.col("data_file.file_path").alias("path"),
+        F.col("data_file.file_format").alias("form"),
+        "snapshot_id",
+        F.array_max(F.concat(*numbers)).alias("last"),
+    )
+    return {row["path"]: row for row in told.join(wanted, on="path", how="left_semi").collect()}
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
 
 
-def files_by_columns(
-    spark: SparkSession, source: SourceSpec, catalog: str, paths: Sequence[str]
-) -> list[tuple[T.StructType, list[str]]]:
-    """Data files by the columns of the table, as it is now, that they hold.
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table. Numbers grow: one that was added later has the greater. `is_counted`: files tell of it."""
 
-    A row from before an `ADD COLUMN` says nothing of that column: the null that the table shows there is there or not
-    as one looks at it after or before. So the files themselves are asked. In one of Avro, which only Iceberg's reader
-    can ask, all columns are taken to be.
-    """
-    assert source.table is not None
-    table, whole = load(spark, catalog, source.table), spark.table(table_name(source, catalog)).schema
-    ids = _ids_of(spark, table.schema())
-    if all(_ids_of(spark, schema).keys() >= ids.keys() for schema in table.schemas().values()):
-        return [(whole, list(paths))]
-    groups: dict[frozenset[int], list[str]] = {}
-    for path, held in _held(spark, table, table_name(source, catalog), paths, ids):
-        groups.setdefault(held, []).append(path)
-    fields = list(zip(ids, whole, strict=True))  # Spark has the columns in the order in which the table has them
-    return [(T.StructType([field for own, field in fields if own in held]), each) for held, each in groups.items()]
+    number: int
+    field: T.StructField
+    is_counted: bool
 
 
-def _ids_of(spark: SparkSession, schema: Any) -> dict[int, frozenset[int]]:
-    """The ids of a schema's columns, each with those of all that is in the column."""
+def _columns(spark: SparkSession, table: Any) -> list[_Column]:
     jvm: Any = spark._jvm
-    written = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))
-    return {field["id"]: frozenset([field["id"], *_ids_in(field["type"])]) for field in written["fields"]}
+    schema = table.schema()
+    written = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))["fields"]
+    fields = T.StructType.fromJson(json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(schema).json()))
+    return [_Column(told["id"], field, _is_counted(told["type"])) for told, field in zip(written, fields, strict=True)]
 
 
-def _ids_in(kind: Any) -> Iterator[int]:
+def _is_counted(kind: Any) -> bool:
+    """Whether there is a value somewhere in a type of which files tell the size."""
     if not isinstance(kind, Mapping):
-        return
-    for field in kind.get("fields", ()):
-        yield field["id"]
-        yield from _ids_in(field["type"])
-    for part in ("element", "key", "value"):
-        if part in kind:
-            yield kind[f"{part}-id"]
-            yield from _ids_in(kind[part])
+        return kind not in UNCOUNTED
+    parts = [kind[part] for part in ("element", "key", "value") if part in kind]
+    return any(_is_counted(part) for part in [*parts, *(field["type"] for field in kind.get("fields", ()))])
 
 
-def _held(
-    spark: SparkSession, table: Any, name: str, paths: Sequence[str], ids: Mapping[int, frozenset[int]]
-) -> list[tuple[str, frozenset[int]]]:
-    """Each file with the columns that it holds. Where the table's metadata count values of all of them, it does; else
-    they may only not have been counted, and the file's own end says it."""
-    wanted = set(paths)
-    asked = spark.sql(f"SELECT file_path, file_format, map_keys(value_counts) AS counted FROM {name}.data_files")
-    files = [row for row in asked.collect() if row["file_path"] in wanted]
+def _last_in(spark: SparkSession, table: Any, file: Row) -> int | None:
+    """The greatest number of a column that a file itself tells of, or the metadata did; None where nobody tells. The
+    metadata can have left columns out.
 
-    def holds(counted: Sequence[int] | None) -> frozenset[int]:
-        return frozenset(own for own, inside in ids.items() if not inside.isdisjoint(counted or ()))
-
-    def held(row: T.Row) -> tuple[str, frozenset[int]]:
-        found = holds(row["counted"])
-        if len(found) < len(ids):
-            counted = _counted_in(spark, table, row["file_path"], row["file_format"])
-            found = frozenset(ids) if counted is None else holds(counted)
-        return row["file_path"], found
-
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="columns") as pool:
-        return list(pool.map(held, files))
-
-
-def _counted_in(spark: SparkSession, table: Any, path: str, form: str) -> list[int] | None:
-    """The ids of the columns that a file has values of; None where its format does not say."""
+    Raises: SourceError: the file cannot be read.
+    """
     jvm: Any = spark._jvm
     iceberg = jvm.org.apache.iceberg
-    config = iceberg.MetricsConfig.fromProperties(ALL_COUNTS)
+    read = {"PARQUET": iceberg.parquet.ParquetUtil.fileMetrics, "ORC": iceberg.orc.OrcMetrics.fromInputFile}
+    if file["form"].upper() not in read:
+        return None
     mapping = table.properties().get(NAME_MAPPING)
     names = None if mapping is None else iceberg.mapping.NameMappingParser.fromJson(mapping)
-    readers = {"PARQUET": iceberg.parquet.ParquetUtil.fileMetrics, "ORC": iceberg.orc.OrcMetrics.fromInputFile}
-    if form.upper() not in readers:
-        return None
-    counted = readers[form.upper()](table.io().newInputFile(path), config, names).valueCounts()
-    return [int(number) for number in plain(spark, counted)]
+    config = getattr(iceberg.MetricsConfig, "from")(ALL_COUNTS, None, None)
+    try:
+        metrics = read[file["form"].upper()](table.io().newInputFile(file["path"]), config, names)
+        counts = [told for told in (metrics.columnSizes(), metrics.valueCounts()) if told is not None]
+        numbers = [int(number) for told in counts for number in plain(spark, told)]
+    except Py4JJavaError as error:
+        raise SourceError(
+            f"Cannot read {file['path']}: {first_line(error)}. Nothing of this batch was taken.",
+            "run again; if the table has the file still, look at it",
+        ) from error
+    return max([*numbers, file["last"] or 0]) or None
+
+
+# --- commits --------------------------------------------------------------------------------------------------------
+
+
+def _commits(spark: SparkSession, name: str, table: Any) -> list[Row]:
+    """The commits that only appended, from the newest of the table back to the first that did something else."""
+    newest = table.currentSnapshot()
+    rows = spark.sql(f"SELECT snapshot_id, parent_id, operation FROM {name}.snapshots").collect()
+    known, found = {row["snapshot_id"]: row for row in rows}, []
+    at = None if newest is None else known.get(newest.snapshotId())
+    while at is not None and at["operation"] == "append":
+        found.append(at)
+        at = known.get(at["parent_id"])
+    return found
+
+
+def _since(commits: Sequence[Row], brought: Collection[int]) -> dict[str, str]:
+    """Spark's bounds of the commits that brought some files; none where others than appending ones are among them, or
+    they begin with the table. Spark opens every file that is not left out so: a feed of years would be read each night.
+    """
+    places = [place for place, commit in enumerate(commits) if commit["snapshot_id"] in brought]
+    if not places or len(places) < len(brought) or commits[places[-1]]["parent_id"] is None:
+        return {}
+    before, last = commits[places[-1]]["parent_id"], commits[places[0]]["snapshot_id"]
+    return {"start-snapshot-id": str(before), "end-snapshot-id": str(last)}
+
+
+def _has_deletes(spark: SparkSession, name: str, table: Any) -> bool:
+    newest = table.currentSnapshot()
+    told = {} if newest is None else plain(spark, newest.summary())
+    if all(told.get(total) == "0" for total in DELETES):
+        return False
+    return not spark.table(f"{name}.delete_files").isEmpty()

@@ -21,8 +21,8 @@ from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.names import PLACE
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
-from engine.run.marker import newest_batch
-from engine.run.order import settled, turned
+from engine.run.marker import batch_of, newest_batch, newest_marker, scn_sources
+from engine.run.order import settled, turned_to_scns
 from engine.run.records import context_of, read_beside, source_files
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.collisions import ONE, placed_otherwise
@@ -39,7 +39,8 @@ LAST_LINES: Final = "file string, line bigint"
 class Consumer:
     """Somebody who takes a source's files: a table, or the source itself for its control events.
 
-    `masked`: its records hold values that must not be stored.
+    `masked`: its records hold values that must not be stored. `by_scn`: the sources of which its newest batch says that
+    SCNs alone order them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Consumer:
     newest_batch: int
     pending: Mapping[str, PendingFile]
     masked: bool = False
+    by_scn: Collection[str] = ()
 
 
 @dataclass
@@ -93,7 +95,8 @@ def find_consumers(
 ) -> dict[str, Consumer]:
     """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
     removed."""
-    newest = newest_batches(spark, project, targets)
+    markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
+    newest = {name: batch_of(marker) for name, marker in markers.items()}
     taken = {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
         for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
@@ -106,7 +109,8 @@ def find_consumers(
         refused = touched(files, taken[name]) - of_tables if name.startswith(names.CONTROL_OF) else set()
         replaceable = refused - taken_by_others(spark, project, targets, refused)
         pending = pending_files(look, files, taken[name], name, replaceable)
-        consumers[name] = Consumer(name, target, newest[name], {entry.file.path: entry for entry in pending})
+        by_path, by_scn = {entry.file.path: entry for entry in pending}, scn_sources(markers[name])
+        consumers[name] = Consumer(name, target, newest[name], by_path, by_scn=by_scn)
     return consumers
 
 
@@ -154,7 +158,13 @@ def list_delivery(
     targets = targets_of(project, source, specs)
     declared = {spec.table: spec.keys for spec in tables}
     consumers = with_masks(find_consumers(spark, project, targets, files, tidy), project, source)
-    return Delivery(settled(spark, project.catalog.name, source, tables), files, consumers, declared)
+    ordered = settled(spark, project.catalog.name, source, specs, by_scn_of(consumers))
+    return Delivery(ordered, files, consumers, declared)
+
+
+def by_scn_of(consumers: Mapping[str, Consumer]) -> set[str]:
+    """The sources that any of the consumers knows to be ordered by SCNs alone."""
+    return {source for taker in consumers.values() for source in taker.by_scn}
 
 
 def sharing(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> list[TableSpec]:
@@ -211,8 +221,8 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     of_new = [entry for entry in counted if entry.pending not in context]
     delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, delivery.records, of_new)}
     delivery.classes = classes_of(delivery.records, delivery)
-    other = turned(delivery.source, delivery.classes)
-    if other is not None:
+    other = turned_to_scns(delivery.source, delivery.classes)
+    if other != delivery.source:
         delivery.source = other
         read_delivery(spark, delivery, catalog)
 

@@ -1,5 +1,8 @@
 """What the newest markers of `history` and `latest` say, and whether they speak of the `changes` that there are."""
 
+import json
+from collections.abc import Mapping
+
 from pyspark.sql import SparkSession
 
 from engine import names
@@ -22,9 +25,23 @@ def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, st
 
 def newest_batch(spark: SparkSession, project: ProjectSpec, table: str) -> int:
     """The newest batch that is real: the one in the table's newest marker. 0 before the first."""
-    if not exists(spark, project.catalog.name, table):
-        return 0
-    return int(newest_summary(spark, project.catalog.name, table).get(names.SUMMARY_BATCH, "0"))
+    return batch_of(newest_marker(spark, project, table))
+
+
+def newest_marker(spark: SparkSession, project: ProjectSpec, table: str) -> Mapping[str, str]:
+    """The table's newest marker; empty before the first."""
+    is_there = exists(spark, project.catalog.name, table)
+    return newest_summary(spark, project.catalog.name, table) if is_there else {}
+
+
+def batch_of(marker: Mapping[str, str]) -> int:
+    """The batch that a marker names; 0 where it is none."""
+    return int(marker.get(names.SUMMARY_BATCH, "0"))
+
+
+def scn_sources(marker: Mapping[str, str]) -> set[str]:
+    """The sources that a marker of `changes` says were seen to be ordered by SCNs alone."""
+    return set(json.loads(marker.get(names.SUMMARY_BY_SCN, "[]")))
 
 
 def refuse_other_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> None:

@@ -4,15 +4,13 @@ SharePlex's SCNs order as long as all changes have one, else coordinates do. Ora
 Debezium, as long as none is lower than the SCN of its change, else SCNs alone do. A source turns once.
 """
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from engine import names
 from engine.decode import FORMATS
 from engine.decode.epochs import declared_epoch, is_second
 from engine.decode.position import SECOND_EPOCH
@@ -20,7 +18,6 @@ from engine.errors import SourceError
 from engine.ordering.windows import says_no_commit
 from engine.spec.model import SourceSpec, TableSpec
 from engine.table.catalog import exists, read
-from engine.table.commit import newest_summary
 
 _HINT: Final = (
     "say source.order: coordinates in the spec, and run `siltstone rebuild --reread`: it orders what was taken by"
@@ -32,15 +29,16 @@ _HINT_OF_SCNS: Final = (
 )
 
 
-def settled(spark: SparkSession, catalog: str, source: SourceSpec, specs: Iterable[TableSpec]) -> SourceSpec:
+def settled(
+    spark: SparkSession, catalog: str, source: SourceSpec, specs: Iterable[TableSpec], by_scn: Collection[str]
+) -> SourceSpec:
     """The source with the order that its tables have come to: once coordinates placed a change, they place all later
     ones. By its SCN, which sorts before all coordinates, one of those would stand before what it came after. Likewise
-    once SCNs alone did, which sort before all commit SCNs."""
-    tables = [spec.target.changes for spec in specs]
+    once SCNs alone did, which sort before all commit SCNs. `by_scn`: the sources of which the tables say so."""
     if can_turn_to_scns(source):
-        seen = {name for table in tables for name in scn_sources(spark, catalog, table)}
-        return replace(source, by_scn=tuple(sorted(seen)))
-    if can_turn(source) and any(has_turned(spark, catalog, table) for table in tables):
+        return replace(source, by_scn=tuple(sorted(by_scn)))
+    tables = (spec.target.changes for spec in specs)
+    if can_turn_to_coordinates(source) and any(are_at_coordinates(spark, catalog, table) for table in tables):
         return replace(source, order="coordinates")
     return source
 
@@ -50,30 +48,26 @@ def can_turn_to_scns(source: SourceSpec) -> bool:
     return FORMATS[source.format].seen_by_scn is not None and source.order == "auto"
 
 
-def turned(source: SourceSpec, classes: Sequence[Row]) -> SourceSpec | None:
-    """The source with those that records show to be ordered by SCNs alone; None where they show nothing new.
+def turned_to_scns(source: SourceSpec, classes: Sequence[Row]) -> SourceSpec:
+    """The source with those in mind that records show to be ordered by SCNs alone.
 
     Needs: classes: by_scn (names).
     """
-    seen = {name for row in classes for name in row["by_scn"]} if can_turn_to_scns(source) else set()
-    return replace(source, by_scn=tuple(sorted(seen.union(source.by_scn)))) if seen else None
+    if not can_turn_to_scns(source):
+        return source
+    seen = {name for row in classes for name in row["by_scn"]}
+    return replace(source, by_scn=tuple(sorted(seen.union(source.by_scn))))
 
 
-def scn_sources(spark: SparkSession, catalog: str, changes: str) -> list[str]:
-    """The sources of stored changes that were seen to be ordered by SCNs alone."""
-    if not exists(spark, catalog, changes):
-        return []
-    found: list[str] = json.loads(newest_summary(spark, catalog, changes).get(names.SUMMARY_BY_SCN, "[]"))
-    return found
-
-
-def refuse_commit_scns(spark: SparkSession, catalog: str, spec: TableSpec, source: SourceSpec) -> None:
-    """See that commit SCNs ordered no stored change of a source that SCNs alone order, as was not known before.
+def refuse_commit_scns(
+    spark: SparkSession, catalog: str, spec: TableSpec, source: SourceSpec, known: Collection[str]
+) -> None:
+    """See that commit SCNs ordered no stored change of a source that SCNs alone order. `known`: the sources of which
+    the table says so itself: they were looked at.
 
     Raises: SourceError: they did; then nothing puts the two in one order.
     """
-    name = spec.target.changes
-    new = set(source.by_scn).difference(scn_sources(spark, catalog, name) if source.by_scn else ())
+    name, new = spec.target.changes, set(source.by_scn).difference(known)
     if not new or not exists(spark, catalog, name):
         return
     placed = F.col("source").isin(*new) & F.col("position").isNotNull() & ~says_no_commit()
@@ -87,12 +81,12 @@ def refuse_commit_scns(spark: SparkSession, catalog: str, spec: TableSpec, sourc
         )
 
 
-def can_turn(source: SourceSpec) -> bool:
+def can_turn_to_coordinates(source: SourceSpec) -> bool:
     """Whether deliveries decide what orders the source."""
     return FORMATS[source.format].by_coordinates is not None and source.order == "auto"
 
 
-def has_turned(spark: SparkSession, catalog: str, changes: str) -> bool:
+def are_at_coordinates(spark: SparkSession, catalog: str, changes: str) -> bool:
     """Whether coordinates placed some stored change."""
     if not exists(spark, catalog, changes):
         return False
@@ -109,13 +103,13 @@ def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFr
     Raises: SourceError: they do not; then nothing puts the two in one order.
     """
     name = spec.target.changes
-    if not can_turn(spec.source) or not exists(spark, catalog, name):
+    if not can_turn_to_coordinates(spec.source) or not exists(spark, catalog, name):
         return
     first = ends(new.where(is_second(F.col("position"))), spec.source, is_last=False)
     if not first:
         return
     stored = read(spark, catalog, name).where(~is_second(F.col("position")))
-    other = None if has_turned(spark, catalog, name) else placed_otherwise(stored, spec.source)
+    other = None if are_at_coordinates(spark, catalog, name) else placed_otherwise(stored, spec.source)
     if other is not None:
         raise SourceError(
             f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has an SCN, and so"

@@ -29,7 +29,7 @@ from engine.run.folding import (
     refuse_other_axis,
 )
 from engine.run.marker import newest_batch
-from engine.run.order import refuse_mixed
+from engine.run.order import refuse_commit_scns, refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
 from engine.run.reports import Progress, failed, silent
@@ -168,6 +168,7 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
         good = without(good, read(spark, catalog, name), delivery.waiting)
     good = good.transform(checkpointed)
     refuse_mixed(spark, catalog, spec, good)
+    refuse_commit_scns(spark, catalog, spec, delivery.source, delivery.consumers[spec.table].by_scn)
     moved = moved_lines(delivery.waiting, good, bad)
     if moved.isEmpty():
         return Taking(newest, 0, bad.count())

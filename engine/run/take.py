@@ -155,7 +155,8 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spark, spec, delivery, project.catalog.name)
     refuse_mixed(spark, project.catalog.name, spec, mine)
-    refuse_commit_scns(spark, project.catalog.name, spec, delivery.source)
+    by_scn = delivery.consumers[spec.table].by_scn
+    refuse_commit_scns(spark, project.catalog.name, spec, delivery.source, by_scn)
     again = partial(texts_again, spark, delivery, project.catalog.name) if TEXT_HASH in records.columns else None
     told = [row for row in delivery.classes if row["table"] == spec.table]
     tell_types, moves = (any(row[name] for row in told) for name in ("tell_types", "moves"))

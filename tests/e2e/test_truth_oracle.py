@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.report import REBUILT, RunReport
-from engine.run import catch_up, reread
+from engine.run import catch_up, replay, reread
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.truth_runs import needs_recordings
@@ -203,3 +203,23 @@ def test_what_commit_scns_ordered_before_is_not_mixed_with_what_scns_alone_order
     (project.root / "landing" / "2.jsonl").write_text(LATER[2], encoding="utf-8")
     ran(spark, project, spec)
     assert versions(spark, spec, "N") == BY_SCN
+
+
+@pytest.mark.slow
+def test_nor_does_a_replay_mix_them(spark: SparkSession, project: ProjectSpec) -> None:
+    """Another table of the source took the batch that this one refused, and knows the order since."""
+    landing, columns = project.root / "landing", {"ID": "int", "N": "int"}
+    rejects = {"rejects": {"max_fraction": 0.9}}
+    jobs = spec_of(project, "HR.JOBS", landing, columns, **rejects)
+    other = spec_of(project, "HR.OTHER", landing, columns)
+    landing.mkdir()
+    unfit = LATER[1].replace('"N": 21', f'"N": {2**40}')
+    (landing / "0.jsonl").write_text(LATER[0] + unfit, encoding="utf-8")
+    ran(spark, project, jobs)
+    of_other = [line.replace('"JOBS"', '"OTHER"') for line in LOWER]
+    (landing / "1.jsonl").write_text("".join([*LOWER, *of_other]), encoding="utf-8")
+    refused, taken = catch_up(project, [jobs, other], spark).tables
+    assert (refused.exit_code, taken.changes) == (3, 4)
+    mended = spec_of(project, "HR.JOBS", landing, columns | {"N": "bigint"}, **rejects)
+    replayed, *_ = replay(project, [mended, other], spark).tables
+    assert "SCNs alone order this source" in str(replayed.error)
