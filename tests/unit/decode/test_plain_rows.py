@@ -168,6 +168,18 @@ def test_numbers_in_scientific_form_are_the_numbers_that_their_digits_written_ou
     assert {row.reason for row in unfit} == {'sequence column "n": the value is not a number'}
 
 
+def test_infinity_orders_rows_but_dates_none(spark: SparkSession) -> None:
+    rows: list[Any] = [{"n": "-Infinity", "t": 7}, {"n": "1", "t": 8}, {"n": "Infinity", "t": 9}]
+    dated = found(spark, rows, time_by="t")
+    assert [(row.reason, row.commit_us) for row in dated] == [(None, 7), (None, 8), (None, 9)]
+    assert [row.position for row in dated] == sorted({row.position for row in dated})
+    undated = "no sequence column tells a time or a number; name a column with the time under source.time_by"
+    assert [row.reason for row in found(spark, rows)] == [undated, None, undated]
+    assert [row.reason for row in found(spark, rows, time_by="n")] == [
+        'time column "n": the value is no time', None, 'time column "n": the value is no time'
+    ]  # fmt: skip
+
+
 def test_a_plain_number_is_what_its_writing_says(spark: SparkSession) -> None:
     """Against the same in Spark's own functions, of which most are regular expressions."""
     parts = (["", "-", "+"], ["", "0", "7", "007", "12", "120", "9" * 260], ["", ".", ".0", ".5", ".050"],
