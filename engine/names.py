@@ -18,6 +18,7 @@ ORIGIN_STREAM: Final = "stream"
 ORIGIN_SNAPSHOT: Final = "snapshot"
 
 # Sources (as `source` begins) whose positions are those of statements, not of commits.
+DATASTREAM: Final = "datastream-"
 STATEMENT_POSITIONS: Final = ("datastream-oracle:",)
 # Those of Debezium's Oracle connector have no commit SCN behind their epoch where they are those of statements.
 ORACLE: Final = "oracle:"

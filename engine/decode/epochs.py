@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from engine.decode.envelope import CHANGE, REJECT
 from engine.decode.position import SECOND_EPOCH
-from engine.names import OP_READ
+from engine.names import DATASTREAM, OP_READ
 from engine.spec.model import EpochSpec
 
 _DIGITS: Final = len(SECOND_EPOCH)
@@ -25,7 +25,6 @@ UNTOLD: Final = (
     " give the epoch an until, or a path, beside server_id and gtid"
 )
 _PLACES: Final = ("$.value.payload.source.", "$.value.source.", "$.payload.source.", "$.source.")
-_DATASTREAM: Final = "datastream-"  # how the names of its sources begin
 _IN_DATASTREAM: Final = {"server_id": "datastream_master_server_id", "gtid": "gtid"}
 
 
@@ -91,7 +90,7 @@ def holds(epoch: EpochSpec) -> Column:
         return held
     server, gtid = from_source("server_id").try_cast("bigint"), from_source("gtid")
     is_silent = (F.coalesce(server, F.lit(0)) == 0) & (F.coalesce(gtid, F.lit("")) == "")
-    is_silent = is_silent & F.coalesce((F.col("op") == OP_READ) | F.col("source").startswith(_DATASTREAM), F.lit(False))
+    is_silent = is_silent & F.coalesce((F.col("op") == OP_READ) | F.col("source").startswith(DATASTREAM), F.lit(False))
     told = F.coalesce(reduce(and_, others), F.lit(False)) if others else F.lit(None).cast("boolean")
     return F.when(is_silent, told).otherwise(held)
 

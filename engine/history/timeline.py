@@ -60,6 +60,9 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     number = F.coalesce("kafka_offset", F.when(is_numbered_anew, F.col("tx_order")))
     is_offset = ~is_read & tx_order.isNull() & number.isNotNull()
     offset = F.when(is_offset, F.struct("kafka_partition", number.alias("number")))
+    # Datastream's events need not name their transaction. It is asked for where a row's image before shows that another
+    # row took its key: which did so in the same statement, where all came at one time.
+    at_once = F.col("commit_ts").cast("string")
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
@@ -76,7 +79,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "ingest_ts",
         ts.alias("ts"),
         "commit_ts",
-        "tx_id",
+        F.coalesce("tx_id", F.when(F.col("source").startswith(names.DATASTREAM), at_once)).alias("tx_id"),
         "low_position",
         F.when(is_read, low_ts).alias("low_ts"),
         whole_row("row", rules.columns).alias("row"),

@@ -52,7 +52,7 @@ from engine.table.commit import drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger, read_ledger
 
 APPLIED, CONTROL, OTHER_TABLE, REJECTED, READ_AGAIN = "applied", "control", "other table", "rejected", "read again"
-IDENTITY = (*PLACE, "position", "op")
+IDENTITY = (*PLACE, "position", "op", "_key")
 
 
 def replay(
@@ -241,11 +241,16 @@ def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame,
 
 
 def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFrame:
-    """The rows that are no changes yet: of a record with several changes some may have been good from the start."""
+    """The rows that are no changes yet: of a record with several changes some may have been good from the start.
+
+    READs of one record have no position that would tell them apart, but keys; as text, for a column can be wider now.
+    """
+    key = F.to_json("key").alias("_key")
     places = F.broadcast(waiting.select(*PLACE).distinct())
-    there = changes.join(places, on=PLACE, how="left_semi").select(*IDENTITY).distinct().alias("there")
+    mine = changes.join(places, on=PLACE, how="left_semi").select("*", key)
+    there = mine.select(*IDENTITY).distinct().alias("there")
     same = [F.col(f"there.{column}").eqNullSafe(F.col(f"new.{column}")) for column in IDENTITY]
-    return rows.alias("new").join(F.broadcast(there), on=same, how="left_anti")
+    return rows.select("*", key).alias("new").join(F.broadcast(there), on=same, how="left_anti").drop("_key")
 
 
 def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected, run_id: str) -> None:

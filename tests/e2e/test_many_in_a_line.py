@@ -1,13 +1,14 @@
 """A line that is many changes: its text is kept once, and a change of it that is rejected is kept with all of it."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from engine import names
-from engine.run import catch_up
+from engine.run import catch_up, replay
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec
 from engine.table.ledger import read_ledger
@@ -65,3 +66,42 @@ def test_a_change_that_is_rejected_is_kept_with_its_line(
     kept = {found["reason"]: found["record"] for found in ledger.where(f"table = '{table}'").collect()}
     assert sorted(kept) == [f'column "id": the value does not fit {misfit}', 'key column "id" is missing']
     assert set(kept.values()) == {line}
+
+
+def loaded(kind: str, number: int, rows: Mapping[int, int]) -> str:
+    """A message of a first load, or of inserts: keys and values."""
+    told = {"database": "shop", "table": "items", "type": kind, "isDdl": False, "pkNames": ["id"], "mysqlType": None}
+    data = [{"id": str(key), "n": str(value)} for key, value in rows.items()]
+    return json.dumps(told | {"id": number, "es": number, "ts": number, "data": data, "old": None}) + "\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("narrow", ["n", "id"])
+def test_a_replay_applies_what_is_left_of_a_line_some_of_whose_changes_were_good(
+    spark: SparkSession, project: ProjectSpec, narrow: str
+) -> None:
+    """READs of one message have no position to tell them apart by."""
+    long, at = 3_000_000_000, 1_772_323_200_000
+    values = {1: 1, 2: long, 3: 2, 4: long, 5: 1, 6: long}
+    pairs = values if narrow == "n" else {value * 10 + key: key for key, value in values.items()}
+    listed = list(pairs.items())
+    (project.root / "events").mkdir()
+    lines = [
+        loaded("INIT", at, dict(listed[:3])),
+        loaded("INIT", at + 1_000, dict(listed[3:4])),
+        loaded("INSERT", at + 2_000_000, dict(listed[4:])),
+    ]
+    (project.root / "events" / "a.jsonl").write_text("".join(lines))
+    target = {"latest": f"{project.namespace}.items", "history": f"{project.namespace}.items_history"}
+    source, rejects = {"format": "canal-json", "path": "events"}, {"max_fraction": 0.9}
+    told = {"table": "shop.items", "source": source, "target": target, "rejects": rejects, "keys": ["id"]}
+    wide = {"id": "bigint", "n": "bigint"}
+    report = catch_up(project, [table_spec(told | {"columns": wide | {narrow: "int"}}, project)], spark)
+    assert (report.tables[0].error, report.tables[0].changes, report.tables[0].rejected) == (None, 3, 3)
+    mended = table_spec(told | {"columns": wide}, project)
+    first, second = (replay(project, [mended], spark) for _ in range(2))
+    assert [table.error for table in (*first.tables, *second.tables) if table.error] == []
+    found = spark.table(f"lake.{target['latest']}").select("id", "n").collect()
+    assert {row["id"]: row["n"] for row in found} == pairs
+    assert spark.table(f"lake.{target['history']}").count() == len(pairs)
+    assert spark.table(f"lake.{mended.target.changes}").count() == len(pairs)
