@@ -13,11 +13,11 @@ from pyspark.sql import types as T
 
 from engine.errors import SourceError
 from engine.frames import local_frame
+from engine.iceberg import iceberg_table, plain
 from engine.inputs.lines import record_of
 from engine.inputs.listing import InputFile, first_line
 from engine.names import quoted
 from engine.spec.model import SourceSpec
-from engine.table.catalog import load, plain
 
 ALL_COUNTS: Final = {"write.metadata.metrics.default": "counts"}
 COUNTS: Final = ("column_sizes", "value_counts")
@@ -113,8 +113,8 @@ def table_parts(spark: SparkSession, source: SourceSpec, catalog: str, paths: Se
 
     Raises: SourceError: a file cannot be asked for its columns.
     """
-    assert source.table is not None
-    name, table = table_name(source, catalog), load(spark, catalog, source.table)
+    name = table_name(source, catalog)
+    table = iceberg_table(spark, name)
     listed = _entries(spark, name, paths)
     columns = _columns(spark, table)
     newest = max((column.number for column in columns if column.is_counted), default=0)

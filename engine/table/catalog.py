@@ -1,6 +1,5 @@
 """Tables by name: create, widen, load. Everything here goes through Iceberg's own API."""
 
-import json
 from collections.abc import Mapping
 from threading import Lock
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from engine.iceberg import iceberg_table, plain
 from engine.names import quoted
 from engine.table.layout import PLAIN, Layout, stored_names
 
@@ -47,20 +47,12 @@ def exists(spark: SparkSession, catalog: str, name: str) -> bool:
 
 def load(spark: SparkSession, catalog: str, name: str) -> Any:
     """Iceberg's own Table object (Java), read afresh."""
-    jvm: Any = spark._jvm
-    session: Any = spark._jsparkSession
-    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, identifier(catalog, name))
+    return iceberg_table(spark, identifier(catalog, name))
 
 
 def uuid_of(spark: SparkSession, catalog: str, name: str) -> str:
     """What tells a table from all others: it stays when the table is renamed or replaced, not when it is dropped."""
     return str(load(spark, catalog, name).uuid())
-
-
-def plain(spark: SparkSession, texts: Any) -> Any:
-    """A map or a collection of texts of the JVM as Python's own, in one question instead of three for each text."""
-    jvm: Any = spark._jvm
-    return json.loads(jvm.org.apache.iceberg.util.JsonUtil.mapper().writeValueAsString(texts))
 
 
 def properties_of(spark: SparkSession, catalog: str, name: str) -> dict[str, str]:

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
-from engine.table.catalog import MAIN, identifier, load, plain, read, snapshot_id
+from engine.iceberg import plain
+from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
 from engine.table.layout import PLAIN, Layout
 from engine.table.merge import all_recorded
 

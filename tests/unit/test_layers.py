@@ -14,6 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (
         "engine.frames",
         "engine.gateway",
+        "engine.iceberg",
         "engine.java",
         "engine.jars",
         "engine.moments",
