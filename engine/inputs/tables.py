@@ -126,12 +126,13 @@ def table_parts(spark: SparkSession, source: SourceSpec, catalog: str, paths: Se
         last = told.get(path, listed[path]["last"]) if path in listed else None
         held = tuple(c.number for c in columns if last is None or c.number <= last or not c.is_counted)
         groups.setdefault(held, []).append(path)
-    commits, has_deletes = _commits(spark, name, table), _has_deletes(spark, name, table)
+    has_deletes = _has_deletes(spark, name, table)
+    commits = [] if has_deletes else _commits(spark, name, table)
     parts = []
     for held, mine in groups.items():
         brought = {listed[path]["snapshot_id"] for path in mine if path in listed}
         fields = T.StructType([column.field for column in columns if column.number in held])
-        parts.append(TablePart(name, fields, mine, {} if has_deletes else _since(commits, brought), has_deletes))
+        parts.append(TablePart(name, fields, mine, _since(commits, brought), has_deletes))
     return parts
 
 

@@ -1,7 +1,7 @@
 """What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.names import PLACE
 from engine.report import SourceReport
 from engine.run.evidence import evidence_counts
-from engine.run.marker import batch_of, newest_batch, newest_marker, scn_sources
+from engine.run.marker import batch_of, newest_marker, scn_sources
 from engine.run.order import settled, turned_to_scns
 from engine.run.records import context_of, read_beside, source_files
 from engine.schema.control_kinds import REDELIVERY
@@ -87,7 +87,16 @@ def targets_of(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSp
 
 def newest_batches(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, int]:
     """Each consumer's newest real batch. `targets`: the tables they write."""
-    return {name: newest_batch(spark, project, target) for name, target in targets.items()}
+    return {name: taker.newest_batch for name, taker in idle_consumers(spark, project, targets).items()}
+
+
+def idle_consumers(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, Consumer]:
+    """The consumers as their newest markers tell, with nothing to take. `targets`: the tables they write."""
+    markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
+    return {
+        name: Consumer(name, targets[name], batch_of(marker), {}, by_scn=scn_sources(marker))
+        for name, marker in markers.items()
+    }
 
 
 def find_consumers(
@@ -95,8 +104,8 @@ def find_consumers(
 ) -> dict[str, Consumer]:
     """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
     removed."""
-    markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
-    newest = {name: batch_of(marker) for name, marker in markers.items()}
+    idle = idle_consumers(spark, project, targets)
+    newest = {name: taker.newest_batch for name, taker in idle.items()}
     taken = {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
         for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
@@ -104,13 +113,12 @@ def find_consumers(
     look = Look(spark)
     consumers = {}
     of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
-    for name, target in targets.items():
+    for name, taker in idle.items():
         # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
         refused = touched(files, taken[name]) - of_tables if name.startswith(names.CONTROL_OF) else set()
         replaceable = refused - taken_by_others(spark, project, targets, refused)
         pending = pending_files(look, files, taken[name], name, replaceable)
-        by_path, by_scn = {entry.file.path: entry for entry in pending}, scn_sources(markers[name])
-        consumers[name] = Consumer(name, target, newest[name], by_path, by_scn=by_scn)
+        consumers[name] = replace(taker, pending={entry.file.path: entry for entry in pending})
     return consumers
 
 
@@ -207,24 +215,34 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
     lines, counted = read_beside(spark, delivery.source, delivery.files, wanted, catalog)
-    # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
-    records = envelopes(lines, delivery.source, delivery.declared)
     is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.withdraws else F.lit(False)
-    records = records.where(after(union) | is_again) if whole else records
     # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
     # become others while its rows are taken.
     is_told_alone = not form.reads_whole and delivery.source.table is None
-    kept = records.transform(without_texts) if is_told_alone else records
-    found = computed(spark, kept, wanted)
-    delivery.records = found.where(after(union)) if whole else found
-    delivery.known_again = found.where(is_again) if form.withdraws else None
+
+    def read() -> DataFrame:
+        # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
+        records = envelopes(lines, delivery.source, delivery.declared)
+        records = records.where(after(union) | is_again) if whole else records
+        found = computed(spark, records.transform(without_texts) if is_told_alone else records, wanted)
+        delivery.known_again = found.where(is_again) if form.withdraws else None
+        return found.where(after(union)) if whole else found
+
+    records = classified(delivery, read)
     of_new = [entry for entry in counted if entry.pending not in context]
-    delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, delivery.records, of_new)}
+    delivery.counted = {entry.pending.file.path: entry for entry in finished(spark, records, of_new)}
+
+
+def classified(delivery: Delivery, read: Callable[[], DataFrame]) -> DataFrame:
+    """The records of a delivery, which it gets with their classes. Read once more where they show that something else
+    orders its source. `read`: as the delivery's source says then."""
+    delivery.records = read()
     delivery.classes = classes_of(delivery.records, delivery)
-    other = turned_to_scns(delivery.source, delivery.classes)
-    if other != delivery.source:
-        delivery.source = other
-        read_delivery(spark, delivery, catalog)
+    ordered = turned_to_scns(delivery.source, delivery.classes)
+    if ordered == delivery.source:
+        return delivery.records
+    delivery.source = ordered
+    return classified(delivery, read)
 
 
 def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedFile]) -> list[CountedFile]:

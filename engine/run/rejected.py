@@ -15,8 +15,7 @@ from engine.inputs.listing import InputFile, Look, file_system
 from engine.inputs.pending import PendingFile, Taken
 from engine.inputs.tables import rows_by_file
 from engine.names import PLACE
-from engine.run.delivery import Consumer, Delivery, by_scn_of, classes_of, sharing, targets_of, with_masks
-from engine.run.marker import batch_of, newest_marker, scn_sources
+from engine.run.delivery import Delivery, by_scn_of, classes_of, idle_consumers, sharing, targets_of, with_masks
 from engine.run.order import settled
 from engine.run.records import context_of, read_beside, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -43,16 +42,12 @@ def rejected_delivery(
 ) -> Rejected | None:
     """The rejects of a source as a delivery of their own; None when there are none. What unfinished runs left goes."""
     targets = targets_of(project, source, specs)
-    markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
-    newest = {name: batch_of(marker) for name, marker in markers.items()}
+    consumers = idle_consumers(spark, project, targets)
+    newest = {name: taker.newest_batch for name, taker in consumers.items()}
     taken_inputs(spark, project, targets, newest)
     waiting = waiting_rejects(spark, project, newest)
     if waiting is None or waiting.isEmpty():
         return None
-    consumers = {
-        name: Consumer(name, target, newest[name], {}, by_scn=scn_sources(markers[name]))
-        for name, target in targets.items()
-    }
     declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
     source = settled(spark, project.catalog.name, source, specs, by_scn_of(consumers))
     found = Rejected(source, (), with_masks(consumers, project, source), declared, waiting=waiting)

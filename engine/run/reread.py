@@ -24,7 +24,7 @@ from engine.run.arrival import arrivals, reached_before
 from engine.run.begun import begun_run
 from engine.run.delivery import (
     Consumer,
-    classes_of,
+    classified,
     control_consumer,
     newest_batches,
     of_table,
@@ -36,7 +36,6 @@ from engine.run.delivery import (
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_other_axis
-from engine.run.order import turned_to_scns
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
@@ -155,15 +154,12 @@ class Rereading:
         masked = with_masks(consumers, self.project, source)
         delivery = Rejected(source, [entry.file for entry in files], masked, declared)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
-        while True:
-            lines = read_in_context(self.spark, self.project, delivery.source, files)
-            records = envelopes(lines, delivery.source, declared).transform(within, taken)
-            delivery.records = computed(self.spark, records, files)
-            delivery.classes = classes_of(delivery.records, delivery)
-            ordered = turned_to_scns(delivery.source, delivery.classes)
-            if ordered == delivery.source:
-                break
-            delivery.source = ordered  # once more: what was read shows that something else orders it
+        lines = read_in_context(self.spark, self.project, source, files)
+
+        def read() -> DataFrame:
+            return computed(self.spark, envelopes(lines, delivery.source, declared).transform(within, taken), files)
+
+        classified(delivery, read)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)
         self.sources.append(source_report(delivery, specs))
         # What was taken was accepted, by settings that may have been others: only what is new is judged.

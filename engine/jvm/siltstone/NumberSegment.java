@@ -38,7 +38,7 @@ public final class NumberSegment extends Scalar {
     if (text == null) {
       return null;
     }
-    return isPlain(text) ? ofDigits(text.getBytes()) : infinite(text);
+    return isPlain(text) ? ofDigits(text) : infinite(text);
   }
 
   private static UTF8String infinite(UTF8String text) {
@@ -48,13 +48,11 @@ public final class NumberSegment extends Scalar {
     return text.equals(BELOW_ALL) ? SEGMENT_BELOW_ALL : null;
   }
 
-  private static UTF8String ofDigits(byte[] told) {
+  private static UTF8String ofDigits(UTF8String text) {
+    byte[] told = text.getBytes();
     int end = told.length;
     int start = told[0] == '-' || told[0] == '+' ? 1 : 0;
-    int point = start;
-    while (point < end && told[point] != '.') {
-      point++;
-    }
+    int point = Written.behindDigits(text, start);
     while (point < end && told[end - 1] == '0') {
       end--;
     }

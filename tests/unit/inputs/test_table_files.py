@@ -191,15 +191,13 @@ def test_files_of_another_writer_hold_what_their_numbers_say(
     """Files that were added as they are have no numbers; the table maps their names, or the order of their columns."""
     name = f"lake.{feed.table}"
     spark.sql(f"ALTER TABLE {name} ADD COLUMNS (at timestamp, tags array<string>)")
-    with_old_times = {"spark.sql.parquet.outputTimestampType": "INT96"}
-    for key, value in with_old_times.items():
-        spark.conf.set(key, value)
+    kind_of_times = "spark.sql.parquet.outputTimestampType"
+    spark.conf.set(kind_of_times, "INT96")
     try:
         rows = spark.sql("SELECT 51 AS id, timestamp'2024-01-01 00:00:00' AS at, array('a') AS tags").coalesce(1)
         rows.write.parquet(str(tmp_path / "added"))
     finally:
-        for key in with_old_times:
-            spark.conf.unset(key)
+        spark.conf.unset(kind_of_times)
     spark.sql(f"CALL lake.system.add_files('{feed.table}', '`parquet`.`{tmp_path}/added`')").collect()
     spark.sql(f"ALTER TABLE {name} ADD COLUMN other string")
     *_, added = by_age(spark, feed)
