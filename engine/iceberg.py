@@ -1,13 +1,23 @@
-"""Iceberg's own objects, in the JVM."""
+"""Iceberg's own objects, in the driver's JVM: what has no face in SQL or in Python.
+
+With `engine.session`, which starts a local session, the only module that reaches into the JVM.
+"""
 
 import json
-from typing import Any
+from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+JAVA_ERRORS: Final = (Py4JJavaError, PySparkException)
+"""What a statement, or one of Iceberg's objects, ends in where it fails."""
+NAME_MAPPING: Final = "schema.name-mapping.default"
+ALL_COUNTS: Final = {"write.metadata.metrics.default": "counts"}
 
 
 def iceberg_table(spark: SparkSession, identifier: str) -> Any:
-    """Iceberg's Table object of a table, read afresh. `identifier`: as SQL takes it."""
+    """Iceberg's Table object of a table, loaded now. `identifier`: as SQL takes it."""
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(session, identifier)
@@ -17,3 +27,41 @@ def plain(spark: SparkSession, texts: Any) -> Any:
     """A map or a collection of texts of the JVM as Python's own, in one question instead of three for each text."""
     jvm: Any = spark._jvm
     return json.loads(jvm.org.apache.iceberg.util.JsonUtil.mapper().writeValueAsString(texts))
+
+
+def written_columns(spark: SparkSession, table: Any) -> list[dict[str, Any]]:
+    """The columns of a table as Iceberg's JSON has them: id, name, type."""
+    jvm: Any = spark._jvm
+    found: list[dict[str, Any]] = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema()))["fields"]
+    return found
+
+
+def spark_columns(spark: SparkSession, table: Any) -> dict[str, Any]:
+    """The columns of a table as the JSON of Spark's type."""
+    jvm: Any = spark._jvm
+    found: dict[str, Any] = json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(table.schema()).json())
+    return found
+
+
+def counted_columns(spark: SparkSession, table: Any, path: str, form: str) -> list[int] | None:
+    """The ids of the columns of which a data file itself says something. None for a form that cannot be asked.
+
+    Raises: one of JAVA_ERRORS: the file cannot be read.
+    """
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
+    read = {"PARQUET": iceberg.parquet.ParquetUtil.fileMetrics, "ORC": iceberg.orc.OrcMetrics.fromInputFile}
+    if form not in read:
+        return None
+    mapping = table.properties().get(NAME_MAPPING)
+    names = None if mapping is None else iceberg.mapping.NameMappingParser.fromJson(mapping)
+    config = getattr(iceberg.MetricsConfig, "from")(ALL_COUNTS, None, None)
+    metrics = read[form](table.io().newInputFile(path), config, names)
+    found = [counts for counts in (metrics.columnSizes(), metrics.valueCounts()) if counts is not None]
+    return [int(number) for counts in found for number in plain(spark, counts)]
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the stack that a Java error brings."""
+    text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
+    return text.splitlines()[0] if text else type(error).__name__

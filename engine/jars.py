@@ -50,12 +50,6 @@ ICEBERG_SPARK = Jar(
 SQLITE_JDBC = Jar(
     "org.xerial", "sqlite-jdbc", "3.54.1.0", "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639"
 )
-SPARK_AVRO = Jar(
-    "org.apache.spark",
-    "spark-avro_2.13",
-    "4.1.1",
-    "6a19d90bc3b6e88d8db0fa36a19273aa10fea2dbd7a62bb60e4cedd73051b32d",
-)
 ICEBERG_AWS = Jar(
     "org.apache.iceberg",
     "iceberg-aws-bundle",

@@ -7,29 +7,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.jvm import BETWEEN_WORDS, CATALOG
-
-FROM_JSON: Final = f"{CATALOG}.from_json"
 KEEP_NULLS: Final = {"ignoreNullFields": "false"}
 """Absent is not null."""
 INSTANT: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 LOCAL: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 MICROS: Final = {"timestampFormat": INSTANT, "timestampNTZFormat": LOCAL}
 """Times with all their digits."""
-
-
-def from_json(text: Column | str, kind: str | T.DataType, options: Mapping[str, str] | None = None) -> Column:
-    """What Spark's `from_json` gives, by Spark's own reader, but from generated code: Spark generates none for its own
-    function, and none for whatever stands in the same projection.
-
-    `kind`: a struct, an array or a map; of no type that hangs on the session's time zone.
-    """
-    return F.call_function(FROM_JSON, text, F.lit(None).cast(kind), F.lit(options_text(options or {})))
-
-
-def options_text(options: Mapping[str, str]) -> str:
-    """Options of Spark's reader, as siltstone's functions take them."""
-    return "\n".join(BETWEEN_WORDS.join(option) for option in options.items())
 
 
 def exact_json(value: Column, kind: T.DataType, options: Mapping[str, str] | None = None) -> Column:

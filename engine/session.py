@@ -12,9 +12,8 @@ from urllib.parse import urlparse
 
 from engine.errors import SpecError
 from engine.gateway import remember_names
-from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SPARK_AVRO, SQLITE_JDBC, Jar, cache_folder, jar_paths
+from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC, Jar, cache_folder, jar_paths
 from engine.java import require_java
-from engine.jvm import add_functions, loaded_class
 from engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
@@ -31,14 +30,6 @@ PARALLEL_COLLECTOR = "-XX:+UseParallelGC"
 # option passes over it.
 SHORT_INLINING = ("-XX:+IgnoreUnrecognizedVMOptions", "-XX:FreqInlineSize=100")
 GIGABYTE = 1 << 30
-MAX_ARRAY = (1 << 31) - 9
-# Of the heap: bytes of one value, and items (references) of one array.
-AVRO_LIMITS = {
-    "org.apache.avro.limits.bytes.maxLength": 8,
-    "org.apache.avro.limits.string.maxLength": 8,
-    "org.apache.avro.limits.collectionItems.maxLength": 64,
-}
-
 # What every fold relies on, whoever made the session: times are UTC, of a field that stands twice in an object the
 # second counts, and texts are read in any character set that Java knows, with a sign in place of what is none of it.
 # Base64 is one line, as in JSON. A stage whose code would need a method of more than 8000 bytes, which HotSpot never
@@ -155,7 +146,7 @@ def sqlite_file(catalog: CatalogSpec) -> Path | None:
 
 def needed_jars(catalog: CatalogSpec) -> list[Jar]:
     """What Spark needs to reach this catalog and its warehouse."""
-    jars = [ICEBERG_SPARK, SPARK_AVRO]
+    jars = [ICEBERG_SPARK]
     if sqlite_file(catalog):
         jars.append(SQLITE_JDBC)
     on_s3 = urlparse(catalog.warehouse or "").scheme in ("s3", "s3a", "s3n")
@@ -251,14 +242,12 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
         raise SpecError("Cannot work in a session of Spark Connect: siltstone needs the driver's JVM.")
-    if loaded_class(jvm, ICEBERG_EXTENSIONS) is None:  # Spark itself only warns of it
+    if not _has_class(jvm, ICEBERG_EXTENSIONS):  # Spark itself only warns of it
         raise SpecError(
             "Cannot use the Spark session that is there: Iceberg's classes are missing.",
             hint=f"Start it with {ICEBERG_SPARK.file} (spark-submit --jars, or spark.jars).",
         )
     remember_names(spark)
-    add_functions(spark)
-    _bound_avro(jvm)
     set_fold_conf(spark)
     if spark.conf.get(f"spark.sql.catalog.{project.catalog.name}", None) is None:
         for name, value in catalog_conf(project.catalog).items():
@@ -266,13 +255,12 @@ def _fit(spark: "SparkSession", project: ProjectSpec) -> "SparkSession":
     return spark
 
 
-def _bound_avro(jvm: Any) -> None:
-    """Bound what Avro's reader makes room for before it reads: the length in a damaged record can be gigabytes.
+def _has_class(jvm: Any, name: str) -> bool:
+    """Whether the JVM has a class of this name."""
+    from py4j.protocol import Py4JJavaError
 
-    That ends the JVM, where it should end in one rejected record. The reader looks at these when it is first used.
-    Executors of a cluster need the same among their Java options.
-    """
-    room = int(jvm.java.lang.Runtime.getRuntime().maxMemory())
-    for name, share in AVRO_LIMITS.items():
-        if jvm.java.lang.System.getProperty(name) is None:
-            jvm.java.lang.System.setProperty(name, str(min(room // share, MAX_ARRAY)))
+    try:
+        jvm.java.lang.Thread.currentThread().getContextClassLoader().loadClass(name)
+    except Py4JJavaError:
+        return False
+    return True

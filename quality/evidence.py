@@ -8,9 +8,9 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.control import named_source
 from engine.moments import collectable
 from engine.schema import control_kinds
+from engine.steps.control import named_source
 from quality import catalogue
 from quality.clocks import Moments, as_one, earliest, known_at, latest
 from quality.lost import is_numbered

@@ -5,13 +5,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from itertools import groupby
+from operator import or_
 from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.outcome import some
 from engine.moments import collectable
 from engine.schema import control_kinds
 from quality.progress import Progress
@@ -46,7 +47,7 @@ def scans(control: DataFrame, progress: Progress, table: str, with_reads: bool) 
 
     Needs: control rows of the table's sources. Each source's notices and requests are about its own scans.
     """
-    is_told = some(F.col("payload").contains(word) for word in (SCAN_ENDED, SCAN_BEGAN, SCAN_SKIPPED))
+    is_told = reduce(or_, [F.col("payload").contains(word) for word in (SCAN_ENDED, SCAN_BEGAN, SCAN_SKIPPED)])
     is_notice = (F.col("kind") == control_kinds.NOTIFICATION) & is_told
     is_ddl = (F.col("kind") == control_kinds.DDL) & F.col("ingest_ts").isNotNull()
     rows = (

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FORMATS
+from engine.decode.registry import format_of
 from engine.errors import QualityError
 from engine.moments import moment_of
 from engine.report import CheckReport
@@ -176,7 +176,7 @@ def read_tables(
     layout = Layout(spec.history.renamed, spec.history.recorded)
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     control = read_ledger(spark, project, names.CONTROL)
-    withdrawn = withdrawn_places(control) if FORMATS[spec.source.format].withdraws else None
+    withdrawn = withdrawn_places(control) if format_of(spec.source.format).resends else None
     return Tables(
         changes=without_withdrawn(read_changes(spark, catalog, target.changes), withdrawn),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),

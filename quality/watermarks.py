@@ -7,8 +7,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.spanner_partitions import children
 from engine.schema.control_kinds import CHILD_PARTITIONS, HEARTBEAT, PARTITION_END, WATERMARK
+from engine.steps.spanner_partitions import children
 from quality import catalogue
 
 ENDS: Final = (CHILD_PARTITIONS, PARTITION_END)

@@ -1,22 +1,27 @@
 """One Spark session a test run, on a catalog of its own; a project with a namespace of its own a test."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
-from engine.run.effort import LIGHT
-from engine.session import spark_session
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Small and quick to start; the first two JVM flags trade peak speed for start-up, the third makes room
 # for the code of a long run; they are for tests only.
 TEST_CONF = {
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "2",
-    **LIGHT,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "2",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m",
 }
@@ -33,6 +38,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> CatalogSpec:
 @pytest.fixture(scope="session")
 def spark(catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of the whole run."""
+    from engine.session import spark_session
+
     root = tmp_path_factory.mktemp("session")
     session = spark_session(_project(root, catalog, "silt"))
     yield session

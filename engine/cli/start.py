@@ -14,7 +14,7 @@ from engine.cli.output import console, grid, note, number, print_json, write_lin
 from engine.errors import SpecError
 
 if TYPE_CHECKING:
-    from engine.recognise import SchemaPlace, WrittenSpec
+    from engine.init import SchemaPlace, WrittenSpec
     from engine.spec.model import RegistrySpec
 
 _REFERENCE = re.compile(r"(?:\$\{)?(env:[A-Za-z_][A-Za-z0-9_]*)\}?")
@@ -50,7 +50,7 @@ def init(
     json: JsonOption = False,
 ) -> None:
     """Look into events and write specs for their tables, and a project file where there is none."""
-    from engine.recognise import find_tables, project_root, write_specs, written_specs
+    from engine.init import find_tables, project_root, write_specs, written_specs
     from engine.spec.load import PROJECT_FILE, SPECS_FOLDER
 
     folder = output or Path(os.path.relpath(_root_here() / SPECS_FOLDER))
@@ -103,7 +103,7 @@ def _root_here() -> Path:
 
 def _schema_place(schemas: Path | None, registry: Mapping[str, str], root: Path | None) -> "SchemaPlace | None":
     """Where the schemas of messages are: as the options say, else as the project in `root` says."""
-    from engine.recognise import SchemaPlace
+    from engine.init import SchemaPlace
     from engine.spec import load_project
 
     if schemas is not None and registry:

@@ -10,8 +10,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode.connect import Typed
@@ -35,16 +33,6 @@ def carried_columns(schema_json: str) -> dict[str, Typed]:
 def carried_keys(names: Iterable[str]) -> str:
     """The JSON text of a key's columns, which says no more of them than their names."""
     return json.dumps({"keys": list(names)}, separators=(",", ":"))
-
-
-def says_time(schema_json: Column, name: str) -> Column:
-    """Whether a row's schema in this form says of a column that it is one of dates or times."""
-    return F.coalesce(schema_json.rlike(rf'\[\Q{json.dumps(name)}\E,"(?:date|timestamp|timestamp_ntz)",'), F.lit(False))
-
-
-def says_bytes(schema_json: Column, name: str) -> Column:
-    """Whether a row's schema in this form says of a column that it is one of bytes, which rows carry in base64."""
-    return F.coalesce(schema_json.contains(f'[{json.dumps(name)},"binary",'), F.lit(False))
 
 
 def _written(encoding: Encoding) -> list[Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import types as T
 
 from engine.decode import written_types
-from engine.decode.conversion import unit_of
 from engine.decode.natural import NATURAL_FORMATS, binary_encoding, clock_encoding, natural_encoding
 from engine.decode.shape import Encoding, EncodingKind
+from engine.decode.types.times import unit_of
 from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from engine.decode.wire import end_field
-
 SOURCES: Final = (
     "MySQL", "Oracle", "SQLServer", "PostgreSQL", "MongoDB", "Redis", "DB2", "PPAS", "DRDS", "HBASE", "HDFS", "FILE",
     "OTHER",
@@ -71,14 +69,3 @@ def message_schema(born: bool) -> dict[str, Any]:
         "afterImages": _images(first=False),
     }
     return _record("Record", fields | ({"bornTimestamp": "long"} if born else {}))
-
-
-def record_schema() -> dict[str, Any]:
-    """The schema of a message with END behind it, whichever of the two generations it is.
-
-    A message without `bornTimestamp` takes END's first byte for it, a zero; what follows tells which it was, and that
-    the message was used up to its last byte: `end` is END from its first byte on, or from its second.
-    """
-    whole = message_schema(born=True)
-    whole["fields"].append(end_field())
-    return whole

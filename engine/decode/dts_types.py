@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
+from itertools import zip_longest
 from typing import Any, Final
 
 from pyspark.sql import types as T
@@ -69,6 +70,17 @@ def row_columns(schemas: Collection[str]) -> dict[str, Typed]:
         if typed is not None:
             columns[field["name"]] = typed
     return columns
+
+
+def merged(one: str, other: str) -> str:
+    """One schema with what the values of both say. Both have the same list of fields."""
+    schema = json.loads(one)
+    facts = [json.loads(text)["told"].split(";") for text in (one, other)]
+    both = [
+        {fact for listed in pair for fact in listed.split(EITHER)} - {""} for pair in zip_longest(*facts, fillvalue="")
+    ]
+    schema["told"] = ";".join(EITHER.join(sorted(found)) for found in both)
+    return json.dumps(schema, separators=(",", ":"))
 
 
 def key_columns(key_schema: Any) -> tuple[str, ...]:

@@ -15,12 +15,16 @@ _TYPE: Final = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?(.*)", re.DOTALL | re.IGN
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _INTEGERS: Final = ("tinyint", "smallint", "mediumint", "int", "integer", "bigint", "year")
 _LONG_WHEN_UNSIGNED: Final = ("int", "integer")
+_SPATIAL: Final = (
+    *("geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon"),
+    *("geometrycollection", "geomcollection"),
+)
 _SINGLE_DIGITS: Final = 24
 _MOST_DIGITS: Final = 3  # of a length: 64 bits, 255 bytes
 
 
 def row_columns(types: Mapping[str, object]) -> dict[str, Typed]:
-    """The columns of a row image, in their order; text where what stands there is no type."""
+    """The columns of a row image, in their order; text where a type is no text."""
     return {name: typed(text if isinstance(text, str) else "") for name, text in types.items()}
 
 
@@ -29,9 +33,9 @@ def typed(text: str) -> Typed:
     match = _TYPE.fullmatch(text)
     if match is None:
         return T.StringType(), Encoding("written_text")
-    word, inside, behind = match[1].lower(), match[2] or "", match[3].lower()
+    word, inside, rest = match[1].lower(), match[2] or "", match[3].lower()
     if word in _INTEGERS:
-        return _integer(word, "unsigned" in behind or "zerofill" in behind)
+        return _integer(word, "unsigned" in rest or "zerofill" in rest)
     made = _MADE.get(word)
     return (T.StringType(), Encoding("written_text")) if made is None else made(inside)
 
@@ -80,7 +84,7 @@ def _fixed_bytes(inside: str) -> Typed:
 
 
 def _labelled(kind: EncodingKind, inside: str) -> Typed:
-    """Where a type does not say its labels, nothing stands behind a number: it is kept."""
+    """A type without its labels gives no meaning to a number: the number is kept."""
     labels = tuple(re.sub(r"''|\\(.)", lambda at: at[1] or "'", label) for label in _LABEL.findall(inside))
     return T.StringType(), Encoding(kind, labels=labels) if labels else Encoding("written_text")
 
@@ -89,6 +93,7 @@ _MADE: Final[dict[str, Callable[[str], Typed]]] = {
     **dict.fromkeys(("decimal", "numeric", "dec", "fixed"), _decimal),
     "float": _float,
     **dict.fromkeys(("double", "real"), lambda _: (T.DoubleType(), Encoding("written_floating"))),
+    "serial": lambda _: _integer("bigint", unsigned=True),
     **dict.fromkeys(("bool", "boolean"), lambda _: (T.BooleanType(), Encoding("written_boolean"))),
     "bit": _bits,
     "date": lambda _: (T.DateType(), Encoding("date")),
@@ -99,7 +104,7 @@ _MADE: Final[dict[str, Callable[[str], Typed]]] = {
     "set": lambda inside: _labelled("written_set", inside),
     "binary": _fixed_bytes,
     **dict.fromkeys(
-        ("varbinary", "blob", "tinyblob", "mediumblob", "longblob"),
+        ("varbinary", "blob", "tinyblob", "mediumblob", "longblob", *_SPATIAL),  # spatial: SRID and WKB
         lambda _: (T.BinaryType(), Encoding("written_bytes")),
     ),
 }

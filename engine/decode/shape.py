@@ -90,7 +90,8 @@ class ColumnShape:
 
     `encodings` pairs schema hashes with encodings; the hash None stands for events without a schema of their own, and
     for every hash that is not listed. `value_type` is the type before the mask. `guessed` says that neither the spec
-    nor all events tell the type: the values of the first batch did.
+    nor all events tell the type: the values of the first batch did. `spellings`: the other names, which differ only in
+    upper and lower case, under which events carry the column; no event has two of them.
     """
 
     name: str
@@ -99,6 +100,7 @@ class ColumnShape:
     mask: Mask | None = None
     salt: str = field(default="", repr=False)
     guessed: bool = False
+    spellings: frozenset[str] = frozenset()
 
     @property
     def type(self) -> T.DataType:
@@ -121,6 +123,11 @@ class TableShape:
     closed: bool = False
     silent_nulls: frozenset[str] = frozenset()
     images: bool = True
+
+    @property
+    def other_spellings(self) -> dict[str, str]:
+        """The columns by the other spellings that events have for their names: upper and lower case differ."""
+        return {name: column.name for column in self.columns for name in column.spellings if name != column.name}
 
     @property
     def row_type(self) -> T.StructType:

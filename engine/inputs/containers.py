@@ -17,20 +17,19 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.errors import SourceError
-from engine.frames import checkpointed
-from engine.inputs.avro import HEAD_BYTES, avro_rows, avro_schema
+from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.globs import exactly
-from engine.inputs.lines import UNREADABLE, place, record_of, unreadable
-from engine.inputs.listing import NO_FILE, InputFile, is_compressed, read_bytes
-from engine.inputs.parquet import parquet_schema
+from engine.inputs.lines import place, record_of
+from engine.inputs.listing import NO_FILE, InputFile, is_compressed
 from engine.inputs.quotes import with_open_quotes
+from engine.inputs.store import read_bytes, store_of
 from engine.inputs.tables import table_parts
 from engine.names import apart, quoted
 from engine.spec.model import SourceSpec
 
 Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
-CASES = "spark.sql.caseSensitive"
+HEAD_BYTES = 1 << 16
 MALFORMED = "__siltstone_malformed"
 EMPTY = "\x00siltstone empty"
 LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, where it is this one:
@@ -46,16 +45,14 @@ ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
 
 @dataclass(frozen=True)
 class Part:
-    """Files of one description. `schema`: the Avro writer's, or Spark's, as JSON. `make`: of `rows`."""
+    """Files of one description. `columns`: their names, as files have them. `make`: of `rows`."""
 
-    kind: Kind
-    schema: str
-    paths: Sequence[str]
+    columns: Sequence[str]
     make: Callable[[], DataFrame]
 
     @property
     def rows(self) -> DataFrame:
-        """Their records: file, start, row, record."""
+        """Their records: file, start, row, record; ends_open, where a quote can be open at the end."""
         return self.make()
 
 
@@ -77,61 +74,27 @@ def kind_by_name(path: str) -> Kind:
 
 
 def read_parts(spark: SparkSession, files: Sequence[InputFile], source: SourceSpec, catalog: str) -> list[Part]:
-    """The records of the files, a part for each description.
+    """The records of the files that Spark reads, a part for each description.
 
     Raises: SourceError: a file is not what it should be.
     """
     if source.table is not None and files:
         return [
-            Part("table", str(part.columns.json()), part.paths, partial(part.rows, spark))
+            Part(part.columns.names, partial(part.rows, spark))
             for part in table_parts(spark, source, catalog, [file.path for file in files])
         ]
-    groups: dict[tuple[Kind, str], list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for file in files:
-        kind = kind_of(file.path, source)
-        groups.setdefault((kind, described(spark, file, kind, source)), []).append(file.path)
+        groups.setdefault(csv_schema(file, source), []).append(file.path)
     return [
-        Part(kind, schema, paths, partial(file_rows, spark, kind, schema, paths, source))
-        for (kind, schema), paths in groups.items()
+        Part(names_in(schema), partial(csv_records, spark, schema, [exactly(path) for path in paths], source))
+        for schema, paths in groups.items()
     ]
 
 
-def described(spark: SparkSession, file: InputFile, kind: Kind, source: SourceSpec) -> str:
-    """What a file says of its records."""
-    if kind == "avro":
-        return avro_schema(spark, file)
-    if kind == "csv":
-        return csv_schema(spark, file, source)
-    return parquet_schema(spark, file)
-
-
-def file_rows(spark: SparkSession, kind: Kind, schema: str, paths: Sequence[str], source: SourceSpec) -> DataFrame:
-    """The records of files with the places Spark read them at."""
-    places = [exactly(path) for path in paths]
-    if kind == "avro":
-        return placed(avro_rows(spark, schema, places, names_apart=source.rows is not None))
-    if kind == "csv":
-        return csv_records(spark, schema, places, source)
-    return parquet_rows(spark, T.StructType.fromJson(json.loads(schema)), places)
-
-
-def parquet_rows(spark: SparkSession, columns: T.StructType, paths: Sequence[str]) -> DataFrame:
-    """The records of Parquet files with their places; computed at once where names of columns differ only in upper and
-    lower case, for Spark can read such only as long as it tells them apart.
-
-    Raises: SourceError: such a file cannot be read.
-    """
-    reader = spark.read.schema(columns)
-    if apart(columns.names) == columns.names:
-        return placed(reader.parquet(*paths))
-    usual = str(spark.conf.get(CASES))
-    spark.conf.set(CASES, "true")
-    try:
-        return placed(reader.parquet(*paths)).transform(checkpointed)
-    except UNREADABLE as error:
-        raise unreadable(spark, [], error) from error
-    finally:
-        spark.conf.set(CASES, usual)
+def names_in(schema: str) -> list[str]:
+    """The names of the columns that `csv_schema` gives."""
+    return [field["name"] for field in json.loads(schema)["fields"]]
 
 
 def placed(rows: DataFrame) -> DataFrame:
@@ -139,13 +102,13 @@ def placed(rows: DataFrame) -> DataFrame:
     return rows.select(*place(), record_of(name for name in rows.columns if name != "_metadata"))
 
 
-def csv_schema(spark: SparkSession, file: InputFile, source: SourceSpec) -> str:
+def csv_schema(file: InputFile, source: SourceSpec) -> str:
     """The columns that the first line names, all text; the last one has in its metadata that lines end in CRLF.
 
     Raises: SourceError: it names none, or one twice.
     """
     assert source.rows is not None
-    lines = io.StringIO(head(spark, file).decode("utf-8-sig", "replace"))
+    lines = io.StringIO(head(file).decode("utf-8-sig", "replace"))
     try:
         names = next(csv.reader(lines, delimiter=source.rows.delimiter), [])
     except csv.Error:  # a carriage return alone
@@ -200,15 +163,16 @@ def text_of(value: Column) -> Column:
     return F.when(is_ascii, value).otherwise(F.encode(value, BYTES).cast("string"))
 
 
-def head(spark: SparkSession, file: InputFile) -> bytes:
-    """The beginning of a file; the first line of one that is compressed.
+def head(file: InputFile) -> bytes:
+    """The beginning of a file, unpacked.
 
     Raises: SourceError: it cannot be unpacked.
     """
     if not is_compressed(file.path):
-        return read_bytes(spark, file.path, 0, min(file.size, HEAD_BYTES))
+        return read_bytes(file.path, 0, min(file.size, HEAD_BYTES))
     try:
-        line = spark.read.option("lineSep", "\n").text(exactly(file.path)).first()
-    except UNREADABLE as error:
+        with store_of(file.path).open(file.path) as packed:
+            begin = plain_stream(file.path, packed).read(HEAD_BYTES)
+    except DAMAGED as error:
         raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error
-    return b"" if line is None else f"{line['value']}\n".encode()
+    return begin

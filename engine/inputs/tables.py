@@ -1,28 +1,32 @@
 """The data files of Iceberg tables: which there are, which columns each holds, and their rows."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.errors import SourceError
 from engine.frames import local_frame
-from engine.iceberg import iceberg_table, plain
+from engine.iceberg import (
+    JAVA_ERRORS,
+    counted_columns,
+    first_line,
+    iceberg_table,
+    plain,
+    spark_columns,
+    written_columns,
+)
 from engine.inputs.lines import record_of
-from engine.inputs.listing import InputFile, first_line
+from engine.inputs.listing import InputFile
 from engine.names import quoted
 from engine.spec.model import SourceSpec
 
-ALL_COUNTS: Final = {"write.metadata.metrics.default": "counts"}
 COUNTS: Final = ("column_sizes", "value_counts")
 DELETES: Final = ("total-delete-files", "total-position-deletes", "total-equality-deletes")
-NAME_MAPPING: Final = "schema.name-mapping.default"
 UNCOUNTED: Final = ("unknown", "variant")
 AT_ONCE: Final = 8
 """How many files are asked for their columns beside each other: each waits for its storage."""
@@ -164,11 +168,8 @@ class _Column:
 
 
 def _columns(spark: SparkSession, table: Any) -> list[_Column]:
-    jvm: Any = spark._jvm
-    schema = table.schema()
-    written = json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(schema))["fields"]
-    fields = T.StructType.fromJson(json.loads(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(schema).json()))
-    return [_Column(told["id"], field, _is_counted(told["type"])) for told, field in zip(written, fields, strict=True)]
+    written, fields = written_columns(spark, table), T.StructType.fromJson(spark_columns(spark, table))
+    return [_Column(one["id"], field, _is_counted(one["type"])) for one, field in zip(written, fields, strict=True)]
 
 
 def _is_counted(kind: Any) -> bool:
@@ -185,24 +186,14 @@ def _last_in(spark: SparkSession, table: Any, file: Row) -> int | None:
 
     Raises: SourceError: the file cannot be read.
     """
-    jvm: Any = spark._jvm
-    iceberg = jvm.org.apache.iceberg
-    read = {"PARQUET": iceberg.parquet.ParquetUtil.fileMetrics, "ORC": iceberg.orc.OrcMetrics.fromInputFile}
-    if file["form"].upper() not in read:
-        return None
-    mapping = table.properties().get(NAME_MAPPING)
-    names = None if mapping is None else iceberg.mapping.NameMappingParser.fromJson(mapping)
-    config = getattr(iceberg.MetricsConfig, "from")(ALL_COUNTS, None, None)
     try:
-        metrics = read[file["form"].upper()](table.io().newInputFile(file["path"]), config, names)
-        counts = [told for told in (metrics.columnSizes(), metrics.valueCounts()) if told is not None]
-        numbers = [int(number) for told in counts for number in plain(spark, told)]
-    except Py4JJavaError as error:
+        numbers = counted_columns(spark, table, file["path"], file["form"].upper())
+    except JAVA_ERRORS as error:
         raise SourceError(
             f"Cannot read {file['path']}: {first_line(error)}. Nothing of this batch was taken.",
             "run again; if the table has the file still, look at it",
         ) from error
-    return max([*numbers, file["last"] or 0]) or None
+    return None if numbers is None else max([*numbers, file["last"] or 0]) or None
 
 
 # --- commits --------------------------------------------------------------------------------------------------------

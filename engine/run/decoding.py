@@ -8,11 +8,11 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode.declared import stored_type
-from engine.decode.shards import SHARDS
 from engine.schema.evolve import promotes
 from engine.spec.columns import parse_column_type
 from engine.spec.fingerprint import EPOCHS, SOURCE, decode_fingerprints, mask_fingerprints
 from engine.spec.model import TableSpec
+from engine.steps.shards import SHARDS
 from engine.table.changes import has_begun, known_columns
 from engine.table.commit import newest_summary
 

@@ -9,17 +9,18 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CHANGE, CONTROL, FORMATS, REJECT, envelopes, tell_moves
-from engine.decode.look import tell_types
-from engine.decode.outcome import some
+from engine.decode.event import CHANGE, CONTROL, REJECT
+from engine.decode.registry import format_of
 from engine.errors import SpecError
 from engine.frames import local_frame
+from engine.inputs.counting import CountedFile
 from engine.inputs.globs import plain_start
-from engine.inputs.lines import CountedFile, computed
+from engine.inputs.lines import computed
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
 from engine.names import PLACE
 from engine.report import SourceReport
+from engine.run.events import changes_key, has_own_types, is_shown_by_scn, some
 from engine.run.evidence import evidence_counts
 from engine.run.marker import batch_of, newest_marker, scn_sources
 from engine.run.order import settled, turned_to_scns
@@ -110,7 +111,7 @@ def find_consumers(
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
         for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
     }
-    look = Look(spark)
+    look = Look()
     consumers = {}
     of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
     for name, taker in idle.items():
@@ -210,23 +211,23 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     union = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
     if not union:
         return
-    form = FORMATS[delivery.source.format]
+    form = format_of(delivery.source.format)
     context = context_of(spark, delivery.source, delivery.files, union)
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
     wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
-    lines, counted = read_beside(spark, delivery.source, delivery.files, wanted, catalog)
-    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.withdraws else F.lit(False)
+    found, counted = read_beside(spark, delivery.source, delivery.files, wanted, catalog)
+    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.resends else F.lit(False)
     # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
     # become others while its rows are taken.
     is_told_alone = not form.reads_whole and delivery.source.table is None
 
     def read() -> DataFrame:
         # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
-        records = envelopes(lines, delivery.source, delivery.declared)
+        records = found.events(delivery.source, delivery.declared)
         records = records.where(after(union) | is_again) if whole else records
-        found = computed(spark, records.transform(without_texts) if is_told_alone else records, wanted)
-        delivery.known_again = found.where(is_again) if form.withdraws else None
-        return found.where(after(union)) if whole else found
+        kept = computed(records.transform(without_texts) if is_told_alone else records, wanted)
+        delivery.known_again = kept.where(is_again) if form.resends else None
+        return kept.where(after(union)) if whole else kept
 
     records = classified(delivery, read)
     of_new = [entry for entry in counted if entry.pending not in context]
@@ -280,13 +281,13 @@ def without_texts(records: DataFrame) -> DataFrame:
 def classes_of(records: DataFrame, delivery: Delivery, fans_out: bool | None = None) -> list[Row]:
     """The records of a delivery counted by kind, table and file, with their greatest commit time, whether any tells its
     types or a move, whose order they show, and what `evidence` asks of them. `fans_out`: what is said of the format."""
-    form = FORMATS[delivery.source.format]
+    form = format_of(delivery.source.format)
     several = form.fans_out if fans_out is None else fans_out
     number = F.count_distinct("line") if several else F.count("*")
     greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
-    types = F.max(tell_types()).alias("tell_types")
-    moves = F.max(tell_moves(delivery.source.format, delivery.declared)).alias("moves")
-    by_scn = [] if form.seen_by_scn is None else [F.collect_set(form.seen_by_scn()).alias("by_scn")]
+    types = F.max(has_own_types()).alias("tell_types")
+    moves = F.max(changes_key(delivery.source.format, delivery.declared)).alias("moves")
+    by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]
     told = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
     return records.groupBy("kind", "table", "file").agg(*told).collect()
 
@@ -326,7 +327,7 @@ def number_new_to(delivery: Delivery, taker: Consumer, table: str, records: Data
 
     They were counted when they were classified, unless a line can be several of them.
     """
-    if FORMATS[delivery.source.format].fans_out or not is_all_new_to(delivery, taker):
+    if format_of(delivery.source.format).fans_out or not is_all_new_to(delivery, taker):
         return records.count()
     return sum(row["records"] for row in delivery.classes if row["table"] == table and row["kind"] != CONTROL)
 
@@ -390,6 +391,6 @@ def unclassified(delivery: Delivery) -> int:
     for row in delivery.classes:
         classified[row["file"]] += row["records"]
     begun = earliest(entry for each in delivery.consumers.values() for entry in each.pending.values())
-    counted = {entry.file.path: delivery.counted[entry.file.path].said for entry in begun if not entry.after_line}
+    counted = {entry.file.path: delivery.counted[entry.file.path].filled for entry in begun if not entry.after_line}
     missing = [said - classified[path] for path, said in counted.items() if said is not None]
-    return sum(max(number, 0) for number in missing) if FORMATS[delivery.source.format].fans_out else sum(missing)
+    return sum(max(number, 0) for number in missing) if format_of(delivery.source.format).fans_out else sum(missing)

@@ -7,10 +7,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CONTROL, control_rows, transaction_rows, watermark_rows
-from engine.decode.ledgers import in_ledger
+from engine.decode.event import CONTROL
 from engine.frames import local_frame
 from engine.schema.control_kinds import LOG_FILE
+from engine.steps.control import control_rows
+from engine.steps.ledgers import in_ledger, transaction_rows, watermark_rows
 from engine.table.ledger import ledger_schema
 
 NUMBERED_LOGS: Final = ("mysql:", "mariadb:", "datastream-mysql:")

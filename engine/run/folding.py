@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import FORMATS
+from engine.decode.registry import format_of
 from engine.errors import CommitConflictError, InvariantViolation, SpecError
 from engine.frames import local_frame
 from engine.history.rules import Folded
@@ -110,7 +110,7 @@ class Folding:
     @cached_property
     def withdrawn_places(self) -> DataFrame | None:
         """Where the changes stand that were withdrawn, as far as this fold may know; None where there are none."""
-        if not FORMATS[self.spec.source.format].withdraws:
+        if not format_of(self.spec.source.format).resends:
             return None
         return withdrawn_places(self.rows.control, self.target.control_batch)
 

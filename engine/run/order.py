@@ -11,12 +11,13 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from engine.decode import FORMATS
-from engine.decode.epochs import declared_epoch, is_second
-from engine.decode.position import SECOND_EPOCH
+from engine.decode.position_text import SECOND_EPOCH
+from engine.decode.registry import format_of
 from engine.errors import SourceError
+from engine.neighbours.shareplex_step import by_coordinates
 from engine.ordering.windows import says_no_commit
 from engine.spec.model import SourceSpec, TableSpec
+from engine.steps.epochs import declared_epoch, is_second
 from engine.table.catalog import exists, read
 
 _HINT: Final = (
@@ -45,7 +46,7 @@ def settled(
 
 def can_turn_to_scns(source: SourceSpec) -> bool:
     """Whether deliveries decide whether SCNs alone order the source."""
-    return FORMATS[source.format].seen_by_scn is not None and source.order == "auto"
+    return format_of(source.format).can_turn_to_scns and source.order == "auto"
 
 
 def turned_to_scns(source: SourceSpec, classes: Sequence[Row]) -> SourceSpec:
@@ -83,7 +84,7 @@ def refuse_commit_scns(
 
 def can_turn_to_coordinates(source: SourceSpec) -> bool:
     """Whether deliveries decide what orders the source."""
-    return FORMATS[source.format].by_coordinates is not None and source.order == "auto"
+    return format_of(source.format).can_turn_to_coordinates and source.order == "auto"
 
 
 def are_at_coordinates(spark: SparkSession, catalog: str, changes: str) -> bool:
@@ -132,8 +133,6 @@ def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFr
 def placed_otherwise(changes: DataFrame, source: SourceSpec) -> Row | None:
     """The first change of some key that coordinates would put before one of its key that its position puts it behind:
     file, line, and before (the other one's file and line). None where there is none."""
-    by_coordinates = FORMATS[source.format].by_coordinates
-    assert by_coordinates is not None
     of_key = Window.partitionBy("key", declared_epoch(F.col("position")))
     placed = changes.where(F.col("position").isNotNull()).select(
         "key", "position", "file", "line", by_coordinates(source).alias("place")
@@ -144,8 +143,6 @@ def placed_otherwise(changes: DataFrame, source: SourceSpec) -> Row | None:
 
 def ends(changes: DataFrame, source: SourceSpec, is_last: bool) -> dict[int, Any]:
     """The first change of each declared epoch by coordinates, or the last: place, file, line."""
-    by_coordinates = FORMATS[source.format].by_coordinates
-    assert by_coordinates is not None
     end = F.struct(by_coordinates(source).alias("place"), "file", "line")
     found = changes.where(F.col("position").isNotNull()).groupBy(declared_epoch(F.col("position")).alias("epoch"))
     rows = found.agg((F.max(end) if is_last else F.min(end)).alias("end")).collect()

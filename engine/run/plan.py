@@ -11,7 +11,6 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode import control_rows
 from engine.frames import checkpointed, local_frame
 from engine.history.diff import DELETE, INSERT, same_version
 from engine.history.judge import REDELIVERED
@@ -43,6 +42,7 @@ from engine.schema.history import history_schema, latest_schema, numbered
 from engine.session import set_fold_conf
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.steps.control import control_rows
 from engine.table.catalog import exists, identifier, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
 from engine.table.ledger import ledger_name, ledger_schema, read_ledger

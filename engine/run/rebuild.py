@@ -5,8 +5,6 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -17,6 +15,7 @@ from engine.frames import checkpointed, temporary_view
 from engine.history.diff import version_rows
 from engine.history.rules import Folded
 from engine.history.timeline import key_of, truncate_rows
+from engine.iceberg import JAVA_ERRORS
 from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
 from engine.run.begun import begun_run
@@ -170,7 +169,7 @@ def versions_before(history: DataFrame) -> dict[str, int]:
     """
     try:
         return {"before": history.count()}
-    except (Py4JJavaError, PySparkException):
+    except JAVA_ERRORS:
         return {}
 
 

@@ -1,25 +1,33 @@
-"""The records of a source, whatever they are written in: lines of text as they are, everything else as JSON text."""
+"""The records of a source, whatever they are written in, and the events in them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from engine.decode import FORMATS
-from engine.decode.avro_texts import Texts, texts_of_events, texts_of_rows
-from engine.decode.records import all_parts, datastream_records, message_records, row_records
+from engine.decode.formats.base import Declared
+from engine.decode.record_files import (
+    NO_MESSAGES,
+    AvroToRead,
+    LinesToRead,
+    ParquetToRead,
+    Reading,
+    avro_pieces,
+    parquet_groups,
+)
+from engine.decode.registry import format_of
+from engine.decode.spark import events_of, events_of_files, records_frame
 from engine.errors import SourceError
-from engine.inputs.avro import avro_lines, avro_places, is_told
-from engine.inputs.containers import MALFORMED, OF_MESSAGES, Part, head, kind_of, read_parts
-from engine.inputs.lines import IS_SAID, CountedFile, counted_pieces, is_said, numbered, read_lines, scan
+from engine.init import looks_like, other_than
+from engine.inputs.containers import OF_MESSAGES, head, kind_of
+from engine.inputs.counting import CountedFile, counted_lines
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
-from engine.inputs.quotes import ENDS_OPEN, OPEN_QUOTE
 from engine.inputs.tables import data_files
-from engine.json_text import KEEP_NULLS
-from engine.recognise import looks_like, other_than
+from engine.neighbours import canal_step
+from engine.run.events import in_context
+from engine.run.spark_records import read_by_spark
 from engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
@@ -27,6 +35,43 @@ WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
 SAMPLE_RECORDS = 50
 BESIDE = (1, 8, 64)
 """How many files on each side of a new one are looked at: the first is most often enough."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """New records of a source: files that tasks read themselves, and records that Spark reads as a frame.
+
+    `frame_of_spark`: file, line, is_last, text, row_schema, problem.
+    """
+
+    spark: SparkSession
+    files: Sequence[Reading] = ()
+    frame_of_spark: DataFrame | None = None
+
+    def events(self, source: SourceSpec, declared: Declared, kept: DataFrame | None = None) -> DataFrame:
+        """The events in them. `kept`: more records, as a frame (file, line, text).
+
+        Gives: the frame of events.
+        """
+        found = [events_of_files(self.spark, read, source, declared) for read in self.files]
+        found += [events_of(frame, source, declared) for frame in (self.frame_of_spark, kept) if frame is not None]
+        return in_context(all_of(found), source)
+
+    def frame(self) -> DataFrame:
+        """The records as they are.
+
+        Gives: file, line, is_last, text, row_schema; problem, where Spark reads some.
+        """
+        found = [records_frame(self.spark, read) for read in self.files]
+        return all_of([*found, *([] if self.frame_of_spark is None else [self.frame_of_spark])])
+
+
+def all_of(frames: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all frames."""
+    first, *others = frames
+    for other in others:
+        first = first.unionByName(other, allowMissingColumns=True)
+    return first
 
 
 def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
@@ -38,104 +83,111 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
     """
     if source.table is not None:
         return data_files(spark, source, catalog, until_ms)
-    files = list_files(spark, source.path, until_ms)
-    told = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
-    return [file for file in told if file.size or file.can_grow()]
+    files = list_files(source.path, until_ms)
+    known = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
+    return [file for file in known if file.size or file.can_grow()]
 
 
 def read_beside(
     spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], read: Sequence[PendingFile], catalog: str
-) -> tuple[DataFrame, list[CountedFile]]:
-    """The records of files that stand among `files`.
+) -> tuple[Records, list[CountedFile]]:
+    """The records of some of the source's `files`. Where the format's meaning goes on over files, they know whether a
+    file follows one that is not read.
 
-    Gives: what `read_records` gives; for a format that reads on after_gap, too: whether a file follows one that was not
-        read.
+    Gives, Raises: as `read_records`.
     """
-    lines, counted = read_records(spark, source, read, catalog)
-    if FORMATS[source.format].reads_on is None:
-        return lines, counted
+    if not format_of(source.format).resends:
+        return read_records(spark, source, read, catalog)
     paths = {entry.file.path for entry in read}
-    pairs = pairwise(sorted(files, key=by_path))
-    after = [file.path for before, file in pairs if file.path in paths and before.path not in paths]
-    return lines.withColumn("after_gap", F.col("file").isin(after)), counted
+    neighbours = pairwise(sorted(files, key=by_path))
+    after_gap = {file.path for before, file in neighbours if file.path in paths and before.path not in paths}
+    return read_records(spark, source, read, catalog, after_gap)
 
 
 def read_records(
-    spark: SparkSession, source: SourceSpec, pending: Sequence[PendingFile], catalog: str
-) -> tuple[DataFrame, list[CountedFile]]:
-    """The new records of the files.
+    spark: SparkSession,
+    source: SourceSpec,
+    pending: Sequence[PendingFile],
+    catalog: str,
+    after_gap: Collection[str] = (),
+) -> tuple[Records, list[CountedFile]]:
+    """The new records of the files, and how many records each file has.
 
-    Gives: file, line (1-based), is_last, text; row_schema where a file describes its columns; for plain rows of such
-        files problem, too: what is wrong with a record that its text does not tell.
-    Rows: one a record.
     Raises: SourceError: a file cannot be read to its end.
     """
-    texts = [entry for entry in pending if kind_of(entry.file.path, source) == "json"]
-    others = [entry for entry in pending if kind_of(entry.file.path, source) != "json"]
-    if not others:
-        return read_lines(spark, pending)
-    try:
-        found = read_parts(spark, [entry.file for entry in others], source, catalog)
-    except SourceError as error:
-        raise with_likeness(spark, error, source, [entry.file for entry in others]) from error
-    told = [(part, texts_of) for part in found if (texts_of := told_texts(spark, part, source)) is not None]
-    own = {path for part, _ in told for path in part.paths}
-    made = [as_records(part, source) for part in found if own.isdisjoint(part.paths)]
-    read = []
-    if texts:
-        made.append(text_records(spark, texts, source))
-    if made:
-        read.append(read_made(spark, made, [entry for entry in pending if entry.file.path not in own], source))
-    if told:
-        read.append(read_told(spark, told, [entry for entry in pending if entry.file.path in own], source))
-    return all_parts([lines for lines, _ in read]), [file for _, counted in read for file in counted]
+    kinds: dict[str, list[PendingFile]] = {}
+    for entry in pending:
+        kinds.setdefault(kind_of(entry.file.path, source), []).append(entry)
+    files: list[Reading] = []
+    counted: list[CountedFile] = []
+    frame = None
+    for kind, entries in kinds.items():
+        if kind in ("csv", "table"):
+            frame, found = read_by_spark(spark, entries, source, catalog)
+        else:
+            read, found = read_files(spark, kind, entries, source, after_gap)
+            files.append(read)
+        counted += found
+    return Records(spark, files, frame), counted
 
 
-def text_records(spark: SparkSession, texts: Sequence[PendingFile], source: SourceSpec) -> DataFrame:
-    """The lines of text files that stand beside typed ones, with the columns of what `as_records` gives."""
-    beside = {"row_schema": F.lit(None).cast("string"), IS_SAID: is_said(F.col("text"))}
-    of_rows = {} if source.rows is None else {ENDS_OPEN: F.lit(False)}
-    return scan(spark, [entry.file.path for entry in texts]).withColumns(beside | of_rows)
+def read_files(
+    spark: SparkSession, kind: str, pending: Sequence[PendingFile], source: SourceSpec, after_gap: Collection[str]
+) -> tuple[Reading, list[CountedFile]]:
+    """The new records of files of one kind that tasks read themselves.
 
-
-def read_made(
-    spark: SparkSession, parts: Sequence[DataFrame], pending: Sequence[PendingFile], source: SourceSpec
-) -> tuple[DataFrame, list[CountedFile]]:
-    """The new records of texts that are made of what Spark reads. `parts`: what `as_records` gives.
-
-    Gives, Rows, Raises: as `read_records`.
+    Raises: SourceError: a file cannot be read to its end.
     """
-    lines, counted = numbered(spark, all_parts(parts), pending)
-    if source.rows is None:
-        return lines, counted
-    problem = F.when(F.col("is_last") & F.col(ENDS_OPEN), OPEN_QUOTE).alias("problem")
-    return lines.select("file", "line", "is_last", "text", "row_schema", problem), counted
+    if kind == "json":
+        return read_lines(spark, pending, after_gap)
+    files = [entry.file for entry in pending]
+    try:
+        return read_avro(pending, source) if kind == "avro" else read_parquet(pending, source)
+    except SourceError as error:
+        if not error.message.startswith(NO_MESSAGES):
+            raise with_likeness(error, source, files) from error
+        form = typed_likeness(source, files)
+        raise SourceError(f"{error.message} They look like {form}." if form else error.message, error.hint) from error
 
 
-def read_told(
-    spark: SparkSession, told: Sequence[tuple[Part, Texts]], pending: Sequence[PendingFile], source: SourceSpec
-) -> tuple[DataFrame, list[CountedFile]]:
-    """The same of Avro files by siltstone's own reader."""
-    places = [avro_places(spark, texts.schema, part.paths) for part, texts in told]
-    pieces, counted = counted_pieces(spark, all_parts(places), pending)
-    nothing = {} if source.rows is None else {"problem": F.lit(None).cast("string")}
-    lines = [
-        avro_lines(spark, texts.schema, part.paths, pieces).withColumns(
-            {"row_schema": F.lit(texts.row_schema)} | nothing
-        )
-        for part, texts in told
-    ]
-    return all_parts(lines), counted
+def read_avro(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[AvroToRead, list[CountedFile]]:
+    """The new records of Avro files."""
+    holds = "messages" if source.format in OF_MESSAGES else "events" if source.rows is None else "rows"
+    pieces = {e.file.path: avro_pieces(e.file, e.after_line, holds == "messages") for e in pending}
+    counted = [CountedFile(entry, sum(piece.records for piece in pieces[entry.file.path])) for entry in pending]
+    listed = [piece for of_file in pieces.values() for piece in of_file if piece.records]
+    return AvroToRead(listed, holds), counted
 
 
-def with_likeness(
-    spark: SparkSession, error: SourceError, source: SourceSpec, files: Sequence[InputFile]
-) -> SourceError:
+def read_parquet(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[ParquetToRead, list[CountedFile]]:
+    """The new records of Parquet files."""
+    holds_messages = source.format in OF_MESSAGES
+    groups = {e.file.path: parquet_groups(e.file, e.after_line, holds_messages) for e in pending}
+    counted = [CountedFile(entry, sum(group.records for group in groups[entry.file.path])) for entry in pending]
+    listed = [group for of_file in groups.values() for group in of_file if group.records]
+    return ParquetToRead(listed, holds_messages), counted
+
+
+def read_lines(
+    spark: SparkSession, pending: Sequence[PendingFile], after_gap: Collection[str] = ()
+) -> tuple[LinesToRead, list[CountedFile]]:
+    """The new lines of text files; blank lines are passed over but counted.
+
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    pieces, counted = counted_lines(spark, pending)
+    after = {entry.pending.file.path: entry.pending.after_line for entry in counted}
+    total = {entry.pending.file.path: entry.lines for entry in counted}
+    new = [piece for piece in pieces if piece.first + piece.lines - 1 > after[piece.path]]
+    return LinesToRead(new, after, total, after_gap), counted
+
+
+def with_likeness(error: SourceError, source: SourceSpec, files: Sequence[InputFile]) -> SourceError:
     """The error of a file that is not what it should be, with what it looks like, where that is known."""
     file = next((file for file in files if source.table is None and f" {file.path}:" in error.message), None)
     if file is None:
         return error
-    form = looks_like(head(spark, file).decode("utf-8", "replace").splitlines())
+    form = looks_like(head(file).decode("utf-8", "replace").splitlines())
     if form is None or form == WRITTEN_AS.get(kind_of(file.path, source)):
         return error
     return SourceError(f"{error.message} It looks like {form}.", error.hint)
@@ -144,14 +196,13 @@ def with_likeness(
 def context_of(
     spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], new: Sequence[PendingFile]
 ) -> list[PendingFile]:
-    """The files beside new ones of which the meaning of either can depend on the other's: as many on each side as their
-    format needs, up to BESIDE."""
-    reads_on = FORMATS[source.format].reads_on
-    if reads_on is None:
+    """The files next to new ones of which the meaning of either can depend on the other's: as many on each side as
+    their format needs, up to BESIDE."""
+    if not format_of(source.format).resends:
         return []
 
     def are_enough(lines: DataFrame) -> bool:
-        return reads_on(lines, scanned(spark, [entry.file for entry in new]))
+        return canal_step.are_enough(lines, scanned(spark, [entry.file for entry in new]))
 
     found: dict[str, InputFile] = {}
     for stretch, is_after, is_before in between_new(files, new):
@@ -172,40 +223,24 @@ def nearest(
 
 
 def scanned(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
-    """The lines of files, in their order: numbers of one piece of a file grow, and that is all that is asked here."""
-    return scan(spark, [file.path for file in files]).select("file", F.col("row").alias("line"), "text")
+    """All lines of files: file, line, text."""
+    read, _ = read_lines(spark, [PendingFile(file, "", 0, False) for file in files])
+    return records_frame(spark, read).select("file", "line", "text")
 
 
-def typed_likeness(spark: SparkSession, source: SourceSpec, files: Sequence[InputFile], catalog: str) -> str | None:
+def typed_likeness(source: SourceSpec, files: Sequence[InputFile]) -> str | None:
     """The format that the records of a source's typed files look like; None where it is the source's, or not known."""
     typed = [file for file in files if kind_of(file.path, source) in WRITTEN_AS][:1]
-    return next((part_likeness(part, source) for part in read_parts(spark, typed, source, catalog)), None)
-
-
-def part_likeness(part: Part, source: SourceSpec) -> str | None:
-    """The same of records of one description."""
-    texts = part.rows.select(F.to_json("record", KEEP_NULLS).alias("text")).head(SAMPLE_RECORDS)
-    return other_than(source, [row["text"] for row in texts], "avro" if part.kind == "avro" else "json")
-
-
-def as_records(part: Part, source: SourceSpec) -> DataFrame:
-    """Records of one description as JSON text."""
-    if source.format in OF_MESSAGES:
-        try:
-            return message_records(part.rows)
-        except SourceError as error:
-            form = part_likeness(part, source)
-            raise SourceError(
-                f"{error.message} They look like {form}." if form else error.message, error.hint
-            ) from error
-    if source.rows is None:
-        return datastream_records(part.rows, part.schema)
-    return row_records(part.rows, part.schema, avro=part.kind == "avro", malformed=MALFORMED)
-
-
-def told_texts(spark: SparkSession, part: Part, source: SourceSpec) -> Texts | None:
-    """What siltstone's own reader is told of Avro files; None where Spark's reads them."""
-    if part.kind != "avro" or source.format in OF_MESSAGES:
+    if not typed:
         return None
-    told = texts_of_events(part.schema) if source.rows is None else texts_of_rows(part.schema)
-    return told if told is not None and is_told(spark, told.schema) else None
+    kind = kind_of(typed[0].path, source)
+    pending = [PendingFile(typed[0], "", 0, False)]
+    as_rows = replace(source, format="rows")
+    read = (
+        AvroToRead(read_avro(pending, as_rows)[0].files, "rows")
+        if kind == "avro"
+        else read_parquet(pending, as_rows)[0]
+    )
+    first = read.messages(0) if read.sizes else iter(())
+    texts = [message.text.decode("utf-8", "replace") for some in islice(first, 1) for message in some]
+    return other_than(source, texts[:SAMPLE_RECORDS], "avro" if kind == "avro" else "json")

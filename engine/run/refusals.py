@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode import CHANGE, REJECT
+from engine.decode.event import CHANGE, REJECT
 from engine.errors import SiltstoneError, SourceError, SpecError
+from engine.init import other_than
 from engine.names import PLACE
-from engine.recognise import other_than
 from engine.run.delivery import Delivery
 from engine.run.records import typed_likeness
 from engine.run.texts import texts_of
@@ -126,7 +126,7 @@ def too_many_rejects(
     )
 
 
-def no_events(spark: SparkSession, spec: TableSpec, delivery: Delivery, catalog: str) -> SourceError:
+def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
     """The error for a table that appears in no event."""
     there = sorted({str(row["table"]) for row in delivery.classes if row["table"] and row["kind"] == CHANGE})
     near = get_close_matches(spec.table, there, n=1)
@@ -137,7 +137,7 @@ def no_events(spark: SparkSession, spec: TableSpec, delivery: Delivery, catalog:
         tables += f": {listed(told)}{alike(other_format(rejects, delivery.source))}"
     elif not there:  # what is in a column of bytes can be short enough for messages that say nothing
         read = [entry.pending.file for entry in delivery.counted.values()]
-        tables += alike(typed_likeness(spark, delivery.source, read, catalog))
+        tables += alike(typed_likeness(delivery.source, read))
     hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
     return SourceError(
         f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {tables}.", hint

@@ -8,16 +8,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import FORMATS, envelopes
+from engine.decode.registry import format_of
+from engine.decode.spark import events_of
 from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
-from engine.inputs.listing import InputFile, Look, file_system
+from engine.inputs.listing import InputFile, Look, listed
 from engine.inputs.pending import PendingFile, Taken
 from engine.inputs.tables import rows_by_file
 from engine.names import PLACE
 from engine.run.delivery import Delivery, by_scn_of, classes_of, idle_consumers, sharing, targets_of, with_masks
+from engine.run.events import in_context
 from engine.run.order import settled
-from engine.run.records import context_of, read_beside, source_files
+from engine.run.records import Records, context_of, read_beside, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.claims import taken_inputs
 from engine.table.ledger import open_rejects, read_ledger
@@ -95,7 +97,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     counted = found.waiting.groupBy("file").agg(
         F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
     )
-    whole = FORMATS[found.source.format].reads_whole
+    whole = format_of(found.source.format).reads_whole
     rows = counted.collect()
     is_line = {row["file"]: row["kept"] and kind_of(row["file"], found.source) == "json" for row in rows}
     kept = [path for path, is_kept in is_line.items() if is_kept and not whole]
@@ -106,9 +108,9 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     places = found.waiting.select(*PLACE).distinct()
     if reread:
         again = read_in_context(spark, project, found.source, list(reread.values()))
-        again = again if whole else again.join(F.broadcast(places), on=PLACE, how="left_semi")
-        lines = again.unionByName(lines, allowMissingColumns=True) if kept else again
-    records = envelopes(lines, found.source, found.declared)
+        records = again.events(found.source, found.declared, lines if kept else None)
+    else:
+        records = in_context(events_of(lines, found.source, found.declared), found.source)
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
     found.files = [InputFile(path, 0, 0) for path in [*kept, *reread]]
     found.out_of_reach = out_of_reach
@@ -117,13 +119,10 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
 
 def read_in_context(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, files: Sequence[PendingFile]
-) -> DataFrame:
-    """The records of files, and of those beside them that their meaning can depend on.
-
-    Gives: what `read_beside` gives.
-    """
+) -> Records:
+    """The records of files, and of the files next to them that their meaning can depend on."""
     catalog = project.catalog.name
-    listed = source_files(spark, source, catalog, None) if FORMATS[source.format].reads_on else ()
+    listed = source_files(spark, source, catalog, None) if format_of(source.format).resends else ()
     return read_beside(spark, source, listed, [*context_of(spark, source, listed, files), *files], catalog)[0]
 
 
@@ -153,19 +152,15 @@ def as_taken(
     """
     rows = None if source.table is None else rows_by_file(spark, source, catalog)
     whole = {path: one for path, one in taken.items() if rows is None or rows.get(path, 0) == one.to_line}
-    found = {path: unchanged(spark, path, one) for path, one in whole.items()}
+    found = {path: unchanged(path, one) for path, one in whole.items()}
     return {path: entry for path, entry in found.items() if entry is not None}
 
 
-def unchanged(spark: SparkSession, path: str, taken: Taken) -> PendingFile | None:
+def unchanged(path: str, taken: Taken) -> PendingFile | None:
     """A file to be read again from its first line; None where it is gone, or is not what was taken."""
-    system, root = file_system(spark, path)
-    if not system.exists(root):
+    file = listed(path)
+    if file is None or file.size < taken.size or Look().fingerprint(path, taken.size) != taken.fingerprint:
         return None
-    status = system.getFileStatus(root)
-    if int(status.getLen()) < taken.size or Look(spark).fingerprint(path, taken.size) != taken.fingerprint:
-        return None
-    file = InputFile(path, int(status.getLen()), int(status.getModificationTime()))
     return PendingFile(file, taken.fingerprint, 0, False)
 
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import CHANGE, REJECT, envelopes
+from engine.decode.event import CHANGE, REJECT
 from engine.errors import SpecError
 from engine.frames import checkpointed
 from engine.inputs.lines import computed
@@ -154,10 +154,10 @@ class Rereading:
         masked = with_masks(consumers, self.project, source)
         delivery = Rejected(source, [entry.file for entry in files], masked, declared)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
-        lines = read_in_context(self.spark, self.project, source, files)
+        found = read_in_context(self.spark, self.project, source, files)
 
         def read() -> DataFrame:
-            return computed(self.spark, envelopes(lines, delivery.source, declared).transform(within, taken), files)
+            return computed(found.events(delivery.source, declared).transform(within, taken), files)
 
         classified(delivery, read)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)

@@ -138,7 +138,8 @@ class Run:
                 return list(pool.map(run, specs))
             except BaseException:  # interrupted: nothing is waited for that is not committed
                 pool.shutdown(wait=False, cancel_futures=True)
-                self.spark.sparkContext.cancelAllJobs()
+                for session in sessions:
+                    session.interruptAll()
                 raise
 
     def run_table(

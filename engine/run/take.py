@@ -12,11 +12,8 @@ from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
 from engine import names
-from engine.decode import CHANGE, REJECT, decode_rows, discover, key_changes
-from engine.decode.keyless import keyless_changes, refuse_new_columns
-from engine.decode.methods import held
+from engine.decode.event import CHANGE, REJECT
 from engine.decode.shape import TableShape
-from engine.decode.shards import SHARDS, sharded, with_source
 from engine.errors import InvariantViolation, SpecError
 from engine.frames import checkpointed
 from engine.names import PLACE
@@ -30,6 +27,7 @@ from engine.run.delivery import (
     number_new_to,
     of_table,
 )
+from engine.run.events import decode_rows, discover
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_taken_names
 from engine.run.order import refuse_commit_scns, refuse_mixed
@@ -39,6 +37,8 @@ from engine.run.withdrawals import withdrawals
 from engine.spec.fields import DEBEZIUM
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.steps.keyless import keyless_changes, refuse_new_columns
+from engine.steps.shards import SHARDS, sharded, with_source
 from engine.table.changes import ensure_changes, known_keys, known_row
 from engine.table.commit import drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
@@ -153,7 +153,7 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     mine = of_table(records, spec.table)
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
-        raise no_events(spark, spec, delivery, project.catalog.name)
+        raise no_events(spec, delivery)
     refuse_mixed(spark, project.catalog.name, spec, mine)
     by_scn = delivery.consumers[spec.table].by_scn
     refuse_commit_scns(spark, project.catalog.name, spec, delivery.source, by_scn)
@@ -190,13 +190,10 @@ def decode_records(
     shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
     refuse_taken_names(spec, shape.row_type)
     splits = moves and bool(spec.keys) and spec.source.format in DEBEZIUM
-    told = key_changes.with_old_keys(events, shape.keys) if splits else events
-    rows = decode_rows(told, shape, spec, moves=moves).transform(hold_filters)
+    rows = decode_rows(events, shape, spec, has_key_changes=moves, splits_keys=splits)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)
         rows = keyless_changes(rows, shape, spec)
-    if splits:
-        rows = key_changes.split_key_changes(rows, shape)
     fans_out = splits or spec.keys == ()
     if spec.source.several != SHARDS:
         return Decoded(shape, records, rows, shape.key_type, shape.row_type, fans_out)
@@ -257,15 +254,6 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     finally:
         branch.drop()
     return Taking(batch, appended, missing)
-
-
-def hold_filters(decoded: DataFrame) -> DataFrame:
-    """Keep the optimizer from pushing a filter on `reason` below the decoding.
-
-    `reason` stands on several levels of expressions over every column; pushed down, it is written out in full, and
-    planning takes minutes.
-    """
-    return decoded.withColumn("reason", held(F.col("reason")))
 
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:

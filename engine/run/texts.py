@@ -6,7 +6,6 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import envelopes
 from engine.errors import SourceError
 from engine.frames import checkpointed
 from engine.inputs.lines import UNREADABLE, computed, unreadable
@@ -40,13 +39,11 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
     files = [replace(entry.pending, after_line=0) for path, entry in delivery.counted.items() if path in paths]
     try:
         lines, _ = read_records(spark, delivery.source, files, catalog)
-        mine = lines.join(asked.select(*PLACE), on=PLACE, how="left_semi")
-        read = envelopes(mine, delivery.source, delivery.declared).where(F.col("text").isNotNull())
-        records = read.select(*PLACE, "text").dropDuplicates(PLACE)
+        records = lines.frame().join(asked.select(*PLACE), on=PLACE, how="left_semi").select(*PLACE, "text")
         same = records.withColumn(TEXT_HASH, F.xxhash64("text")).join(asked, on=[*PLACE, TEXT_HASH], how="left_semi")
-        found = computed(spark, same.select(*PLACE, "text"), files)
+        found = computed(same.select(*PLACE, "text"), files)
     except UNREADABLE as error:
-        raise unreadable(spark, files, error) from error
+        raise unreadable(files, error) from error
     other = asked.join(found, on=PLACE, how="left_anti").first()
     if other is not None:
         raise SourceError(

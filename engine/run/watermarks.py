@@ -12,10 +12,10 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import spanner_partitions
 from engine.run.delivery import control_consumer
 from engine.run.folding import Folding
 from engine.schema.control_kinds import CHILD_PARTITIONS, PARTITION_END, PARTITION_START, WATERMARK
+from engine.steps import spanner_partitions
 from engine.table.ledger import read_ledger
 
 LINEAGE: Final = (CHILD_PARTITIONS, PARTITION_START, PARTITION_END)

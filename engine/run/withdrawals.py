@@ -4,11 +4,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode import control_rows
 from engine.names import PLACE
 from engine.run.delivery import Consumer, Delivery, after
 from engine.schema.control_kinds import WITHDRAWAL
 from engine.spec.model import ProjectSpec
+from engine.steps.control import control_rows
 from engine.table.ledger import read_ledger
 from engine.table.withdrawn import withdrawn_places, without_withdrawn
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.sql import types as T
 
 MAX_DIGITS = 38
@@ -25,6 +27,14 @@ def widened(one: T.DataType, other: T.DataType) -> T.DataType | None:
     if kinds == {T.FloatType, T.DoubleType}:
         return T.DoubleType()
     return _decimal(one, other)
+
+
+def widest(kinds: Iterable[T.DataType]) -> T.DataType | None:
+    """The narrowest type that holds every value of these types; None where there is none."""
+    wide: T.DataType | None = None
+    for number, kind in enumerate(kinds):
+        wide = kind if number == 0 else None if wide is None else widened(wide, kind)
+    return wide
 
 
 def promotes(stored: T.DataType, wanted: T.DataType) -> bool:

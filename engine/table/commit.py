@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
-from engine.iceberg import plain
+from engine.iceberg import JAVA_ERRORS, plain
 from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
 from engine.table.layout import PLAIN, Layout
 from engine.table.merge import all_recorded
@@ -220,7 +218,7 @@ def one_boundary(table: str) -> Iterator[None]:
     """Iceberg's exceptions become siltstone's here, and nowhere else."""
     try:
         yield
-    except (Py4JJavaError, PySparkException) as error:
+    except JAVA_ERRORS as error:
         text = str(error)
         if "CommitStateUnknownException" in text:
             raise CommitStateUnknownError(

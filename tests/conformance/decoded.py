@@ -16,7 +16,6 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode import decode_rows, discover, envelopes
 from engine.inputs.lines import computed
 from engine.inputs.listing import Look
 from engine.inputs.pending import pending_files
@@ -26,6 +25,7 @@ from engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance import wire
 from tests.conformance.story import Key, Row, Story, Table
 from tests.conformance.teller import Teller
+from tests.decoding import decode_rows, discover
 
 _KEPT = ("op", "present", "position", "tx_id", "tx_order", "content_hash", "rescued", "reason", "file", "line")
 
@@ -88,9 +88,9 @@ def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: St
 def enveloped(spark: SparkSession, project: ProjectSpec, spec: TableSpec, declared: Mapping[str, Any]) -> DataFrame:
     """The records of a source, computed once."""
     files = source_files(spark, spec.source, project.catalog.name, None)
-    pending = pending_files(Look(spark), files, {}, "kit")
+    pending = pending_files(Look(), files, {}, "kit")
     lines, _ = read_records(spark, spec.source, pending, project.catalog.name)
-    return computed(spark, envelopes(lines, spec.source, declared), pending)
+    return computed(lines.events(spec.source, declared), pending)
 
 
 def comparable(rows: DataFrame) -> DataFrame:

@@ -11,10 +11,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import FORMATS, decode_rows, discover
+from engine.decode.registry import format_of
 from engine.errors import SchemaEvolutionError, SiltstoneError
-from engine.inputs.lines import BLANKS
-from engine.recognise import SchemaPlace, find_tables, looks_like, written_specs
+from engine.init import SchemaPlace, find_tables, looks_like, written_specs
+from engine.inputs.line_files import BLANKS
 from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance.decoded import enveloped, spec_of
@@ -26,6 +26,7 @@ from tests.conformance.story import Story
 from tests.conformance.story import a_story as a_long_story
 from tests.conformance.tell_rows import Rows
 from tests.conformance.teller import LineTeller, Teller
+from tests.decoding import decode_rows, discover
 
 SEED = int(os.environ.get("SILTSTONE_SEED", "1"))
 DAMAGED = int(os.environ.get("SILTSTONE_DAMAGED", "12"))
@@ -45,7 +46,7 @@ def hostile(teller: Teller, folder: Path, seed: int = SEED, many: int = MANY) ->
     place = folder / THINGS.name if isinstance(teller, Rows) else folder
     place.mkdir(parents=True, exist_ok=True)
     (place / "events.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-    return [line for line in lines if line.strip(BLANKS.encode())]
+    return [line for line in lines if line.strip(BLANKS)]
 
 
 def told_lines(teller: Teller, story: Story, folder: Path) -> list[str]:
@@ -144,7 +145,7 @@ def test_nothing_is_lost_in_whole_runs(spark: SparkSession, project: ProjectSpec
     foreign = [(table.table, table.error) for table in report.tables if table.error and not is_own(table.error)]
     assert foreign == []
     read = {source.path: source.read for source in report.sources}
-    fans_out = {spec.source.path for spec in specs if FORMATS[spec.source.format].fans_out}
+    fans_out = {spec.source.path for spec in specs if format_of(spec.source.format).fans_out}
     assert {path: read[path] for path in wanted if path not in fans_out} == {
         path: lines for path, lines in wanted.items() if path not in fans_out
     }

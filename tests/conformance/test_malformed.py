@@ -4,15 +4,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import decode_rows, discover, envelopes
 from engine.errors import SourceError
-from engine.recognise import looks_like
+from engine.init import looks_like
 from engine.run import catch_up
 from engine.spec.model import ProjectSpec
 from tests.conformance.decoded import spec_of, told
 from tests.conformance.formats import BY_NAME
 from tests.conformance.malformed import FAMILIES, GOOD, THINGS, a_story, broken_lines
 from tests.conformance.teller import LineTeller
+from tests.decoding import decode_rows, discover, envelopes
 
 LINE_TELLERS = (
     "postgresql_bare",

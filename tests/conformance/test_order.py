@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import envelopes
 from engine.spec.model import SourceSpec
 from tests import dts_records
+from tests.decoding import envelopes
 from tests.recordings import DATA
 
 PAIRS = DATA / "ordering/pairs.jsonl"

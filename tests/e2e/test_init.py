@@ -11,17 +11,17 @@ import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import discover, envelopes
+from engine.decode.formats.datastream import ROW_ID
+from engine.init import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
+from engine.init.paths import Surroundings, common_path, named_folders
 from engine.inputs.listing import list_files
 from engine.inputs.pending import PendingFile
-from engine.recognise import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
-from engine.recognise.datastream import ROW_ID
-from engine.recognise.paths import Surroundings, common_path, named_folders
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_project, load_specs, table_spec
 from engine.spec.model import ProjectSpec, TableSpec
 from tests import dts_records as dts
+from tests.decoding import discover
 from tests.framed import envelope, frame, message, record, schemas_file
 from tests.recordings import DATA
 from tests.unit.decode.given import SOURCE
@@ -67,7 +67,7 @@ def engine_types(
     source = next(iter(specs.values())).source
     files = source_files(spark, source, "lake", None)
     lines, _ = read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")
-    events = envelopes(lines, source, {spec.table: spec.keys for spec in specs.values()}).localCheckpoint()
+    events = lines.events(source, {spec.table: spec.keys for spec in specs.values()}).localCheckpoint()
     found: dict[str | None, dict[str, str]] = {}
     for name, spec in specs.items():
         mine = events.where((F.col("kind") == "change") & (F.col("table") == name))
@@ -188,7 +188,7 @@ def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: Spa
     whole = made("whole/x/a.jsonl", "whole/b.json")
     for files, folder in ((nested, "nested"), (flat, "flat"), (mixed, "mixed"), (whole, "whole")):
         path = common_path(files, tmp_path, Surroundings(named_folders([tmp_path / folder])))
-        found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
+        found = [Path(file.path.removeprefix("file:")) for file in list_files(str(tmp_path / path))]
         assert found == sorted(files), path
     assert common_path(flat, tmp_path, Surroundings(named_folders([tmp_path / "flat"]))) == "flat/*.jsonl.gz"
     own = made("apart/t/1.jsonl")
@@ -196,7 +196,7 @@ def test_the_paths_of_specs_name_exactly_the_files_they_were_found_in(spark: Spa
     made("apart/no.jsonl")
     path = common_path(own, tmp_path, Surroundings(named_folders([tmp_path / "apart"]), controls))
     assert path == "apart/{t/*.jsonl,h.jsonl,c}"
-    found = [Path(file.path.removeprefix("file:")) for file in list_files(spark, str(tmp_path / path))]
+    found = [Path(file.path.removeprefix("file:")) for file in list_files(str(tmp_path / path))]
     assert found == sorted([*own, *controls])
     assert common_path(whole, tmp_path, Surroundings(named_folders([tmp_path / "whole"]))) == "whole"
 
@@ -262,5 +262,5 @@ def test_the_paths_of_names_that_read_as_patterns_name_no_other_files(spark: Spa
             specs = written_specs(find_tables([root / "ev"]), root / "specs", root, [root / "ev"])
             write_specs(specs, root / "siltstone.yaml", force=False)
             (spec,) = load_specs(None, load_project(root))
-            found = {Path(file.path.removeprefix("file:")) for file in list_files(spark, spec.source.path)}
+            found = {Path(file.path.removeprefix("file:")) for file in list_files(spec.source.path)}
             assert found == {root / "ev" / name for name in names}, spec.source.path

@@ -4,16 +4,15 @@ import datetime as dt
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.decode.record_files import parquet_groups
 from engine.errors import SourceError
-from engine.inputs.listing import InputFile, list_files
-from engine.inputs.parquet import parquet_schema
-from engine.recognise import find_tables
+from engine.init import find_tables
+from engine.inputs.listing import list_files
 from engine.run import catch_up
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec, TableSpec
@@ -128,26 +127,12 @@ def test_where_no_file_says_a_type_nulls_are_those_of_a_text(spark: SparkSession
     assert "column b changes its type (string, bigint)" in str(refused.error)
 
 
-def in_file(spark: SparkSession, folder: Path, table: pa.Table) -> InputFile:
-    pq.write_table(table, folder / "a.parquet")
-    (file,) = list_files(spark, str(folder))
-    return file
-
-
-def test_a_column_that_spark_has_no_type_for_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    halves = pa.array(np.array([1, 2], "float16"))
-    file = in_file(spark, tmp_path, pa.table({"id": [1, 2], "t": pa.array([1, 2], pa.time32("ms")), "half": halves}))
-    with pytest.raises(SourceError, match=r'Spark has no type for its column "half" \(.*FLOAT16.*\)') as refused:
-        parquet_schema(spark, file)
-    assert "damaged" not in str(refused.value)
-
-
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"id,name\n1,a\n"])
-def test_what_is_no_parquet_file_is_told_so(spark: SparkSession, tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_parquet_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
-    (file,) = list_files(spark, str(tmp_path))
+    (file,) = list_files(str(tmp_path))
     with pytest.raises(SourceError, match="it is no Parquet file, or is damaged"):
-        parquet_schema(spark, file)
+        parquet_groups(file, 0)
 
 
 def test_the_old_times_of_96_bits_stay_instants(spark: SparkSession, project: ProjectSpec) -> None:

@@ -11,8 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import decode_rows
-from engine.decode.outcome import WRITTEN_OUT_HINT
+from engine.decode.row_reasons import WRITTEN_OUT_HINT
 from engine.look import open_catalog
 from engine.look.dismissals import Choice, Dismissal, dismiss
 from engine.look.rejects import Reject, RejectGroup, grouped, rejects
@@ -22,6 +21,7 @@ from engine.spec import table_spec
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from engine.table.commit import Branch
 from quality.validate import run_checks
+from tests.decoding import decode_rows
 from tests.e2e.streams import COLUMNS, THINGS, Shop, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before, everything, stored
 

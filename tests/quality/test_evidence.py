@@ -8,15 +8,15 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.decode import control_rows, envelopes, watermark_rows
 from engine.spec.model import SourceSpec
 from engine.table.ledger import ledger_schema
 from quality.evidence import evidence_of
 from quality.logs import skipped_logs
 from quality.watermarks import silent_heartbeats, stalled_partitions
+from tests.decoding import control_rows, envelopes, watermark_rows
 from tests.quality.stage import NOON, SECOND, at
+from tests.unit.decode.formats.test_spanner import record
 from tests.unit.decode.given import lines
-from tests.unit.decode.test_spanner import record
 
 GRACE = timedelta(seconds=10)
 

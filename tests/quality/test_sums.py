@@ -1,6 +1,6 @@
 import pytest
 
-from engine.inputs.lines import CountedFile
+from engine.inputs.counting import CountedFile
 from engine.inputs.listing import InputFile
 from engine.inputs.pending import PendingFile
 from engine.run.delivery import Consumer, Delivery, source_report

@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode import envelopes, transaction_rows
 from engine.spec.model import SourceSpec
 from quality.evidence import evidence_of
 from quality.transactions import incomplete_transactions, transaction_states
+from tests.decoding import envelopes, transaction_rows
+from tests.unit.decode.formats.test_spanner import record
 from tests.unit.decode.given import lines
-from tests.unit.decode.test_spanner import record
 
 NOON_MS = 1_790_000_000_000
 NOON = datetime.fromtimestamp(NOON_MS / 1000, UTC)

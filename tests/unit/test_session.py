@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.errors import SpecError
-from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SPARK_AVRO, SQLITE_JDBC
+from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC
 from engine.java import parse_java_version, require_java
 from engine.session import (
     GIGABYTE,
@@ -74,9 +74,9 @@ def test_the_driver_takes_half_the_machine_up_to_eight_gigabytes(machine: int, d
 
 
 def test_only_the_jars_a_catalog_needs_are_asked_for(catalog: CatalogSpec) -> None:
-    assert needed_jars(catalog) == [ICEBERG_SPARK, SPARK_AVRO, SQLITE_JDBC]
-    assert needed_jars(REST) == [ICEBERG_SPARK, SPARK_AVRO, ICEBERG_AWS]
-    assert needed_jars(replace(REST, warehouse="gs://lake")) == [ICEBERG_SPARK, SPARK_AVRO]
+    assert needed_jars(catalog) == [ICEBERG_SPARK, SQLITE_JDBC]
+    assert needed_jars(REST) == [ICEBERG_SPARK, ICEBERG_AWS]
+    assert needed_jars(replace(REST, warehouse="gs://lake")) == [ICEBERG_SPARK]
 
 
 @pytest.mark.parametrize("uri", ["jdbc:sqlite:/data/c.db", "jdbc:sqlite:file:/data/c.db?cache=shared"])

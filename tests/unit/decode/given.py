@@ -7,7 +7,6 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import decode_rows, discover, envelopes
 from engine.spec.model import (
     ChecksSpec,
     ColumnSpec,
@@ -17,6 +16,7 @@ from engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
+from tests.decoding import decode_rows, discover, envelopes
 
 TABLE = "shop.items"
 SOURCE = {

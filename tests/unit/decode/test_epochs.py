@@ -8,11 +8,12 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode import envelopes
-from engine.decode.epochs import UNTOLD, declared_epoch, is_second
+from engine.decode.epoch_rules import UNKNOWN
 from engine.errors import SpecError
 from engine.spec import table_spec
 from engine.spec.model import EpochSpec, ProjectSpec, SourceSpec
+from engine.steps.epochs import declared_epoch, is_second
+from tests.decoding import envelopes
 from tests.unit.decode.given import event, lines
 
 UNTIL = datetime(2026, 3, 1, 4, tzinfo=UTC)
@@ -82,7 +83,7 @@ def test_streams_of_datastream_with_gtids_tell_the_server_and_those_without_need
 
     of_time = ["0000-00000009", "0002-00000001", "0000-00000008", "0002-00000002"]
     assert told(EpochSpec(server_id=1, until=UNTIL)) == told(EpochSpec(gtid=uuid, until=UNTIL)) == of_time
-    assert told(EpochSpec(server_id=1)) == [*of_time[:2], UNTOLD, UNTOLD]
+    assert told(EpochSpec(server_id=1)) == [*of_time[:2], UNKNOWN, UNKNOWN]
 
 
 def test_without_rules_positions_are_as_the_source_gives_them(spark: SparkSession) -> None:

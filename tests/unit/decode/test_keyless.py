@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.decode import decode_rows, discover, envelopes
-from engine.decode.keyless import keyless_changes
 from engine.spec.model import SourceSpec
+from engine.steps.keyless import keyless_changes
+from tests.decoding import decode_rows, discover, envelopes
 from tests.unit.decode.given import SOURCE, TABLE, changes_of, event, spec
 
 A = {"id": 1, "v": "x"}

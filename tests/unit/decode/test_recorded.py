@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from engine.decode import TableShape, decode_rows, discover
 from tests import recordings
+from tests.decoding import TableShape, decode_rows, discover
 from tests.recorded_tables import MARIADB, POSTGRESQL, Table, micros
 from tests.unit.decode.given import changes_of, parsed, spec
 

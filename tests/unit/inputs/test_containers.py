@@ -1,40 +1,11 @@
-"""What files say of themselves: the header of an Avro file, and its schema as values are encoded."""
+"""What files say of themselves: how they are written, and the schema of an Avro file as values are encoded."""
 
-import json
 from typing import Any
 
-import pytest
-
-from engine.inputs.avro import avro_header, without_logical_types
+from engine.inputs.avro import without_logical_types
 from engine.inputs.containers import kind_of
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
-
-
-def varint(number: int) -> bytes:
-    number <<= 1
-    found = b""
-    while number > 0x7F:
-        found += bytes([number & 0x7F | 0x80])
-        number >>= 7
-    return found + bytes([number])
-
-
-def header(entries: dict[str, bytes]) -> bytes:
-    pairs = b"".join(varint(len(k)) + k.encode() + varint(len(v)) + v for k, v in entries.items())
-    return b"Obj\x01" + varint(len(entries)) + pairs + varint(0)
-
-
-def test_the_schema_is_found_wherever_it_stands_in_the_header() -> None:
-    schema = json.dumps({"type": "record", "name": "r", "fields": [], "doc": "x" * 1000}).encode()
-    assert avro_header(header({"avro.codec": b"null", "avro.schema": schema}) + b"rest") == schema
-
-
-@pytest.mark.parametrize("size", [0, 3, 4, 5, 30, 200])
-def test_what_is_cut_short_or_no_avro_file_has_none(size: int) -> None:
-    whole = header({"avro.schema": b"x" * 300})
-    assert avro_header(whole[:size]) is None
-    assert avro_header(b"PAR1" + whole) is None
 
 
 def test_values_are_read_as_they_are_encoded_whatever_they_mean() -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.decode import envelopes
 from engine.errors import SourceError
 from engine.inputs.pending import PendingFile
 from engine.run.records import read_records, source_files
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
+from tests.decoding import envelopes
 
 VALUES = [
     "plain",
@@ -39,7 +39,7 @@ def quoted(value: str | None) -> str:
 def records(spark: SparkSession, source: SourceSpec) -> DataFrame:
     """Every record of a source."""
     files = source_files(spark, source, "lake", None)
-    return read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")[0]
+    return read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")[0].frame()
 
 
 def rows_at(path: Path, delimiter: str = ",") -> SourceSpec:

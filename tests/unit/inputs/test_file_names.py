@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.decode import decode_rows, discover, envelopes
 from engine.inputs.pending import PendingFile
 from engine.run.records import read_records, source_files
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
+from tests.decoding import decode_rows, discover
 from tests.unit.decode.given import spec
 
 STEMS = (
@@ -57,7 +57,7 @@ def found_in(spark: SparkSession, path: Path) -> list[tuple[str, int, str]]:
     source = SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),)))
     files = source_files(spark, source, "lake", None)
     records, _ = read_records(spark, source, [PendingFile(file, "", 0, False) for file in files], "lake")
-    rows = records.select("file", "line", "text").collect()
+    rows = records.frame().select("file", "line", "text").collect()
     return sorted((Path(row.file).stem, row.line, json.loads(row.text)["stem"]) for row in rows)
 
 
@@ -78,9 +78,9 @@ def test_a_file_whose_name_matches_no_file_as_a_glob_is_read(spark: SparkSession
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "avro"])
 def test_columns_whose_names_differ_only_in_case_are_read_apart(spark: SparkSession, tmp_path: Path, kind: str) -> None:
-    row = {"id": "1", "v": "a", "V": "b", "ID": "2"}
+    row = {"id": "1", "v": "7", "V": "b", "ID": "2"}
     if kind == "csv":
-        (tmp_path / "a.csv").write_text("id,v,V,ID\n1,a,b,2\n", encoding="utf-8")
+        (tmp_path / "a.csv").write_text("id,v,V,ID\n1,7,b,2\n", encoding="utf-8")
     elif kind == "parquet":
         pq.write_table(pa.table({name: [value] for name, value in row.items()}), tmp_path / "a.parquet")
     else:
@@ -91,10 +91,10 @@ def test_columns_whose_names_differ_only_in_case_are_read_apart(spark: SparkSess
     table_spec = replace(spec(None, table="a.b"), source=source, keys=("id",))
     files = [PendingFile(file, "", 0, False) for file in source_files(spark, source, "lake", None)]
     records, _ = read_records(spark, source, files, "lake")
-    assert [json.loads(one.text) for one in records.collect()] == [row]
-    changes = envelopes(records, source)
+    assert [json.loads(one.text) for one in records.frame().collect()] == [row]
+    changes = records.events(source, {})
     (change,) = decode_rows(changes, discover(changes, table_spec), table_spec).collect()
-    assert (change.row.asDict(), json.loads(change.rescued)) == ({"id": "1", "v": "a"}, {"V": "b", "ID": "2"})
+    assert (change.row.asDict(), json.loads(change.rescued)) == ({"id": "1", "v": "7"}, {"V": "b", "ID": "2"})
 
 
 def test_a_compressed_csv_file_tells_its_columns_whatever_it_is_called(spark: SparkSession, tmp_path: Path) -> None:

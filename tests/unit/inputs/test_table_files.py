@@ -40,7 +40,7 @@ def test_files_committed_later_than_the_bound_wait(spark: SparkSession, feed: So
 
 
 def test_a_file_is_what_was_taken_while_the_table_has_all_its_rows(spark: SparkSession, feed: SourceSpec) -> None:
-    look, rows = Look(spark), rows_by_file(spark, feed, "lake")
+    look, rows = Look(), rows_by_file(spark, feed, "lake")
     files = data_files(spark, feed, "lake")
     taken = {f.path: Taken(f.size, 0, look.fingerprint(f.path, f.size), rows[f.path]) for f in files}
 
@@ -80,7 +80,7 @@ def test_a_table_is_loaded_as_often_for_many_files_as_for_one(
     (part,) = read_parts(spark, files[:1], feed, "lake")
     once = len(loaded)
     (whole,) = read_parts(spark, files, feed, "lake")
-    assert (len(files), len(loaded), whole.schema) == (2, 2 * once, part.schema)
+    assert (len(files), len(loaded), whole.columns) == (2, 2 * once, part.columns)
     assert whole.rows.count() == 6
     assert read_parts(spark, [], feed, "lake") == []
 

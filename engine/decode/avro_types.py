@@ -1,0 +1,99 @@
+"""Types of Avro: how the values of each are stored, and how their bytes carry them.
+
+The logical types are in the writer's schema. They count where they belong, inside the type; on the field instead of the
+type they mean nothing, and values stay numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.avro_names import Named
+from engine.decode.connect import Typed, decimal
+from engine.decode.shape import Encoding, EncodingKind
+
+_PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
+    "boolean": (T.BooleanType(), "boolean"),
+    "int": (T.IntegerType(), "integer"),
+    "long": (T.LongType(), "integer"),
+    "float": (T.FloatType(), "floating"),
+    "double": (T.DoubleType(), "floating"),
+    "string": (T.StringType(), "text"),
+    "enum": (T.StringType(), "text"),
+    "bytes": (T.BinaryType(), "base64"),
+    "fixed": (T.BinaryType(), "base64"),
+}
+_LOGICAL: Final[dict[tuple[str, str], tuple[T.DataType, EncodingKind]]] = {
+    ("int", "date"): (T.DateType(), "days"),
+    ("int", "time-millis"): (T.StringType(), "time_millis"),
+    ("long", "time-micros"): (T.StringType(), "time_micros"),
+    ("long", "time-interval-micros"): (T.StringType(), "time_micros"),
+    ("long", "timestamp-millis"): (T.TimestampType(), "millis"),
+    ("long", "timestamp-micros"): (T.TimestampType(), "micros"),
+    ("long", "timestamp-nanos"): (T.TimestampType(), "nanos"),
+    ("long", "local-timestamp-millis"): (T.TimestampNTZType(), "millis"),
+    ("long", "local-timestamp-micros"): (T.TimestampNTZType(), "micros"),
+    ("long", "local-timestamp-nanos"): (T.TimestampNTZType(), "nanos"),
+}
+_IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
+_ONE_VALUE: Final = (("value", "length"), ("timestamp", "offset"))
+"""The fields of records that stand for one value, that of the first one."""
+EVENT_TIMES: Final = ("read_timestamp", "source_timestamp")
+EVENT_FIELDS: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
+
+
+def clock_unit(kind: Any) -> str:
+    """What a time of an event counts."""
+    logical = kind.get("logicalType") if isinstance(kind, Mapping) else None
+    return "micros" if logical == "timestamp-micros" else "millis"
+
+
+def only_type(kind: Any) -> Any:
+    """The one type of a union with null; the union where there are more."""
+    parts = [part for part in kind if part != "null"] if isinstance(kind, list) else [kind]
+    return parts[0] if len(parts) == 1 else parts
+
+
+def type_of(written: Any, named: Named) -> Any:
+    """The same, and what a name stands for, or a type inside a type."""
+    kind = only_type(written)
+    inside = kind.get("type") if isinstance(kind, Mapping) else None
+    if isinstance(inside, list | Mapping):
+        return type_of(inside, named)
+    return named[kind] if isinstance(kind, str) and kind in named else kind
+
+
+def name_of(kind: Any) -> Any:
+    """What kind of type it is; a union stays what it is."""
+    return kind["type"] if isinstance(kind, Mapping) else kind
+
+
+def scalar(kind: Any) -> Typed | None:
+    """How a type of no parts is stored, and its encoding; None of another one. `kind`: as `type_of` gives it."""
+    name = name_of(kind)
+    logical = str(kind.get("logicalType")) if isinstance(kind, Mapping) else ""
+    if not isinstance(name, str):
+        return None
+    if logical == "decimal" and name in ("bytes", "fixed") and "precision" in kind:  # without it, Avro reads bytes
+        return decimal(int(kind.get("scale", 0)), int(kind["precision"]))
+    found = _LOGICAL.get((name, logical)) or _PLAIN.get(name)
+    return None if found is None else (found[0], Encoding.of(*found))
+
+
+def array_of_scalars(kind: Any) -> Typed | None:
+    """The same of an array of what is stored as it is; None of another type."""
+    if not (isinstance(kind, Mapping) and kind["type"] == "array" and only_type(kind["items"]) in _IN_ARRAYS):
+        return None
+    stored, encoding = _PLAIN[only_type(kind["items"])]
+    return T.ArrayType(stored), Encoding("array", items=Encoding.of(stored, encoding))
+
+
+def stands_for(kind: Any) -> str | None:
+    """The name of the field that a record stands for; None of another type."""
+    if not (isinstance(kind, Mapping) and kind["type"] == "record"):
+        return None
+    names = {field["name"] for field in kind["fields"]}
+    return next((fields[0] for fields in _ONE_VALUE if names == set(fields)), None)

@@ -1,0 +1,275 @@
+"""What the changes of a table carry about its columns: schemas, keys, and the kinds of values without a schema.
+
+A summary of some changes. Summaries of several tasks are merged; the result does not depend on how the changes were
+divided, or on the order of the tasks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.decode import dts_types
+from engine.decode.connect import Typed
+from engine.decode.event import Event
+from engine.decode.json_kinds import kind_of, type_of_kinds
+from engine.decode.json_value import MISFIT, parse_object, raw_fields
+from engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
+
+NEEDED: Final = (
+    "file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "before_json", "after_json",
+)  # fmt: skip
+"""The columns of the frame of events that a summary is made of."""
+_SCALE: Final = "scale"
+_SCALE_TEXT: Final = b'"scale"'
+T = TypeVar("T")
+_MOST_CACHED: Final = 2_000
+Place = tuple[str, int]
+Schemas = tuple[int | None, str | None, str | None]
+"""What a change carries: the hash of its row's schema, that schema, and its key's."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What changes carry about their columns.
+
+    `schemas`: the columns of each schema, by its hash. `has_schemaless`: some changes have no schema. `inferred`: the
+    types that the values of those have, for every field, in order. `any_scale`: fields with numbers that carry their
+    own scale. `keys`: the keys of changes. `variants`: names, in lower case, of which one change has two spellings.
+    """
+
+    schemas: tuple[tuple[int, dict[str, Typed]], ...]
+    has_schemaless: bool
+    inferred: dict[str, Typed]
+    any_scale: frozenset[str]
+    keys: tuple[tuple[str, ...], ...]
+    variants: frozenset[str] = frozenset()
+
+    @classmethod
+    def nothing(cls) -> Seen:
+        """Of changes without schemas whose values were not read."""
+        return cls((), True, {}, frozenset(), ())
+
+    @property
+    def has_readable_schemas(self) -> bool:
+        """Whether every schema names columns: otherwise some fields are unknown."""
+        return all(columns for _, columns in self.schemas)
+
+    @property
+    def schema_fields(self) -> tuple[str, ...]:
+        """The fields of the schemas, in order: those of the schema with the most fields first."""
+        schemas = sorted(self.schemas, key=lambda item: (-len(item[1]), item[0]))
+        return tuple(dict.fromkeys(name for _, columns in schemas for name in columns))
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """All fields whose type is known, in order: those of schemas first."""
+        return tuple(dict.fromkeys([*self.schema_fields, *self.inferred]))
+
+    def of_column(self, name: str, fields: Mapping[str, T]) -> T | None:
+        """What fields have for a column, in whatever spelling it is there."""
+        if name in fields:
+            return fields[name]
+        return next((fields[other] for other in self.spellings(name) if other in fields), None)
+
+    def typed(self, name: str) -> list[tuple[int, Typed]]:
+        """What each schema declares for a column."""
+        both = [(number, self.of_column(name, columns)) for number, columns in self.schemas]
+        return [(number, typed) for number, typed in both if typed is not None]
+
+    def spellings(self, name: str) -> frozenset[str]:
+        """The other spellings of a column in changes that have it once."""
+        folded = name.casefold()
+        alike = () if folded in self.variants else self._alike.get(folded, ())
+        return frozenset(alike) - {name}
+
+    @cached_property
+    def _alike(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for field in self.fields:
+            found.setdefault(field.casefold(), []).append(field)
+        return found
+
+
+class _State(msgspec.Struct):
+    """A summary as it is sent between processes. `first_fields`: of the first image without a schema, and its place."""
+
+    schemas: dict[int, str] = msgspec.field(default_factory=dict)
+    keys: set[tuple[str, ...]] = msgspec.field(default_factory=set)
+    has_schemaless: bool = False
+    kinds: dict[str, set[str]] = msgspec.field(default_factory=dict)
+    any_scale: set[str] = msgspec.field(default_factory=set)
+    variants: set[str] = msgspec.field(default_factory=set)
+    first_place: Place | None = None
+    first_fields: tuple[str, ...] = ()
+
+
+class ColumnsSeen:
+    """A summary of changes of one table. `infer`: types of fields without a schema are needed; `keys`: so are keys.
+
+    What is not needed is not looked for: it takes reading every image, every key.
+    """
+
+    def __init__(self, infer: bool = True, keys: bool = True) -> None:
+        self._infer, self._needs_keys = infer, keys
+        self._state = _State()
+        self._known_schemas: dict[Schemas, bool] = {}
+        self._known_fields: set[tuple[str, ...]] = set()
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add changes."""
+        for event in events:
+            schemas = event.schema_hash, event.row_schema, event.key_schema
+            image = event.before if event.after is None else event.after
+            self._add((event.file, event.line), schemas, event.key, image)
+
+    def add_batch(self, batch: pa.RecordBatch) -> None:
+        """Add changes with the columns NEEDED."""
+        hashes, images = (
+            batch.column("schema_hash"),
+            pc.coalesce(batch.column("after_json"), batch.column("before_json")),
+        )
+        images = pc.if_else(hashes.is_valid(), pa.scalar(None, images.type), images)
+        rows = zip(
+            zip(batch.column("file").to_pylist(), batch.column("line").to_pylist(), strict=True),
+            zip(hashes.to_pylist(), _texts(batch, "row_schema_json"), _texts(batch, "key_schema_json"), strict=True),
+            batch.column("key_json").cast(pa.binary()).to_pylist(),
+            images.cast(pa.binary()).to_pylist(),
+            strict=True,
+        )
+        for row in rows:
+            self._add(*row)
+
+    def merge(self, other: ColumnsSeen) -> None:
+        """Add the changes of another summary."""
+        mine, new = self._state, other._state
+        for number, schema in new.schemas.items():
+            self._add_row_schema(number, schema)
+        mine.keys |= new.keys
+        mine.has_schemaless |= new.has_schemaless
+        for name, kinds in new.kinds.items():
+            mine.kinds.setdefault(name, set()).update(kinds)
+        mine.any_scale |= new.any_scale
+        mine.variants |= new.variants
+        if new.first_place is not None:
+            self._add_first(new.first_place, new.first_fields)
+
+    def to_json(self) -> str:
+        """The summary as text."""
+        return msgspec.json.encode(self._state).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> ColumnsSeen:
+        """The summary that a text holds."""
+        found = cls()
+        found._state = msgspec.json.decode(text, type=_State)
+        return found
+
+    def seen(self) -> Seen:
+        """What the changes carry."""
+        state = self._state
+        schemas = tuple((number, row_columns(schema)) for number, schema in sorted(state.schemas.items()))
+        variants = state.variants.union(*(_variants(columns) for _, columns in schemas))
+        order = dict.fromkeys([*(name for name in state.first_fields if name in state.kinds), *sorted(state.kinds)])
+        return Seen(
+            schemas,
+            state.has_schemaless,
+            {name: type_of_kinds(state.kinds[name]) for name in order},
+            frozenset(state.any_scale),
+            tuple(sorted(state.keys)),
+            frozenset(variants),
+        )
+
+    # --- one change -------------------------------------------------------------------------------------------------
+
+    def _add(self, place: Place, schemas: Schemas, key: bytes | None, image: bytes | None) -> None:
+        names_key = self._known_schemas.get(schemas)
+        if names_key is None:
+            if len(self._known_schemas) >= _MOST_CACHED:
+                self._known_schemas.clear()
+            names_key = self._known_schemas[schemas] = self._add_schemas(*schemas)
+        if key is not None and self._needs_keys and not names_key:
+            self._add_key(key)
+        if image is not None and schemas[0] is None and (self._infer or _SCALE_TEXT in image):
+            self._add_image(place, image)
+
+    def _add_schemas(self, number: int | None, row_schema: str | None, key_schema: str | None) -> bool:
+        """Add what schemas declare. Gives whether they name the key."""
+        if number is None:
+            self._state.has_schemaless = True
+        else:
+            self._add_row_schema(number, row_schema or "")
+        key = key_columns(key_schema) if key_schema is not None and self._needs_keys else ()
+        self._add_key_columns(key)
+        return bool(key)
+
+    def _add_row_schema(self, number: int, schema: str) -> None:
+        """Add a schema. What values say of it differs between changes, and all of it counts."""
+        known = self._state.schemas.setdefault(number, schema)
+        if known != schema and schema.startswith(TOLD_BY_VALUES):
+            self._state.schemas[number] = dts_types.merged(known, schema)
+
+    def _add_key(self, key: bytes) -> None:
+        try:
+            self._add_key_columns(raw_fields(key))
+        except MISFIT:
+            return
+
+    def _add_key_columns(self, names: Iterable[str]) -> None:
+        key = tuple(names)
+        if key:
+            self._state.keys.add(key)
+
+    def _add_image(self, place: Place, image: bytes) -> None:
+        try:
+            fields = parse_object(image)
+        except MISFIT:
+            return
+        if self._infer:
+            self._add_fields(place, fields)
+        if _SCALE_TEXT in image:
+            self._state.any_scale.update(name for name, value in fields.items() if _has_scale(value))
+
+    def _add_fields(self, place: Place, fields: dict[str, Any]) -> None:
+        names, kinds = tuple(fields), self._state.kinds
+        if names not in self._known_fields:
+            if len(self._known_fields) >= _MOST_CACHED:
+                self._known_fields.clear()
+            self._known_fields.add(names)
+            self._state.variants |= _variants(names)
+            for name in names:
+                kinds.setdefault(name, set())
+        self._add_first(place, names)
+        for name, value in fields.items():
+            kinds[name].add(kind_of(value))
+
+    def _add_first(self, place: Place, names: tuple[str, ...]) -> None:
+        first = self._state.first_place
+        if first is None or place < first:
+            self._state.first_place, self._state.first_fields = place, names
+
+
+def _texts(batch: pa.RecordBatch, name: str) -> list[str | None]:
+    """The values of a column whose texts are long, and few: each is made once."""
+    column = batch.column(name).dictionary_encode()
+    texts = column.dictionary.to_pylist()
+    return [None if at is None else texts[at] for at in column.indices.to_pylist()]
+
+
+def _variants(names: Iterable[str]) -> set[str]:
+    """The names, in lower case, that are there in more than one spelling."""
+    return {name for name, number in Counter(name.casefold() for name in names).items() if number > 1}
+
+
+def _has_scale(value: Any) -> bool:
+    """Whether a value is a number that carries its own scale, or a list of such."""
+    if isinstance(value, list):
+        return any(map(_has_scale, value))
+    return isinstance(value, dict) and next(iter(value), None) == _SCALE

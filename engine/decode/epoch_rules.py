@@ -1,0 +1,151 @@
+"""Epochs: where a log began anew, its positions start again. Rules over the event itself say which epoch it is in.
+
+So an event has the same epoch whenever it arrives. The epoch is the first segment of every position.
+
+    epoch: [{until: 2026-03-01T04:00:00Z}]   position as read     position
+    committed on 28 February                 0000-0000000A-...    0000-0000000A-...
+    committed on 1 March at noon             0000-00000001-...    0002-00000001-...    a new log, after the old one
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from engine.decode.event import CHANGE, Event, Reject
+from engine.decode.json_value import MISFIT, parse
+from engine.decode.position_text import SECOND_EPOCH
+from engine.names import DATASTREAM, OP_READ
+from engine.spec.model import EpochSpec
+
+_WIDTH: Final = len(SECOND_EPOCH)
+_OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by itself, inside each declared one
+_PLACES: Final = (("value", "payload", "source"), ("value", "source"), ("payload", "source"), ("source",))
+_SERVER: Final = ("server_id", "gtid")
+_EPOCH_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+SourceBlock = Callable[[bytes], Mapping[str, Any] | None]
+UNKNOWN: Final = (
+    "an event that names no server (a READ, a stream of Datastream without GTIDs) does not say of which epoch it is:"
+    " give the epoch an until, or a path, beside server_id and gtid"
+)
+
+
+class EpochRules:
+    """The declared epochs of one source. `source_block`: what a message says about its source, as JSON has it."""
+
+    def __init__(self, epochs: Sequence[EpochSpec], source_block: SourceBlock | None = None) -> None:
+        self._source_block = source_block or source_block_of
+        self._epochs = [_Rule(epoch) for epoch in epochs]
+        self._asks_source = any(epoch.server_id is not None or epoch.gtid is not None for epoch in epochs)
+
+    def applied(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events with their positions in the epochs they are in: the first rule that holds, else the one after the
+        last. A change of which the rules do not tell it is rejected."""
+        for event in events:
+            if event.position is None:
+                yield event
+                continue
+            number = self._number(event)
+            if number is None:
+                yield _rejected(event) if event.kind == CHANGE else event
+                continue
+            own = int(event.position[:_WIDTH], 16)
+            event.position = f"{number * _OWN + own:0{_WIDTH}X}{event.position[_WIDTH:]}"
+            yield event
+
+    def _number(self, event: Event) -> int | None:
+        source = _server_of(self._source_block(event.text or b"null")) if self._asks_source else {}
+        for index, rule in enumerate(self._epochs):
+            holds = rule.holds(event, source)
+            if holds is None:
+                return None
+            if holds:
+                return index
+        return len(self._epochs)
+
+
+class _Rule:
+    def __init__(self, epoch: EpochSpec) -> None:
+        self._epoch = epoch
+        self._path = None if epoch.path is None else re.compile(ending(epoch.path))
+        self._until = None if epoch.until is None else _micros(epoch.until)
+
+    def holds(self, event: Event, source: Mapping[str, Any]) -> bool | None:
+        """Whether all conditions hold; None where the event does not say, and no condition but the server's is there.
+
+        A READ of MySQL names no server and no GTID, nor does a stream of Datastream that was made without GTIDs: only
+        the other conditions decide for it.
+        """
+        epoch = self._epoch
+        others = [self._path.search(event.file) is not None] if self._path is not None else []
+        if self._until is not None:
+            others.append(event.commit_us is not None and event.commit_us < self._until)
+        server, gtid = source.get("server_id"), source.get("gtid") or ""
+        if epoch.server_id is None and epoch.gtid is None:
+            return all(others)
+        is_silent = not server and not gtid and (event.op == OP_READ or (event.source or "").startswith(DATASTREAM))
+        if is_silent:
+            return all(others) if others else None
+        if epoch.server_id is not None and server != epoch.server_id:
+            return False
+        if epoch.gtid is not None and gtid.partition(":")[0].lower() != epoch.gtid.lower():
+            return False
+        return all(others)
+
+
+def _rejected(event: Event) -> Reject:
+    made = {
+        name: getattr(event, name) for name in event.__struct_fields__ if name not in ("kind", "reason", "position")
+    }
+    return Reject(**made, reason=UNKNOWN)
+
+
+def source_block_of(text: bytes) -> Mapping[str, Any]:
+    """What a message of JSON says about its source: Debezium's source block, or Datastream's metadata by the same
+    names; nothing where it has neither."""
+    try:
+        record = parse(text)
+    except MISFIT:
+        return {}
+    if not isinstance(record, dict):
+        return {}
+    found: dict[str, Any] = {}
+    for place in _PLACES:
+        block: Any = record
+        for name in place:
+            block = block.get(name) if isinstance(block, dict) else None
+        if isinstance(block, dict):
+            found = {name: block[name] for name in _SERVER if block.get(name) is not None} | found
+    metadata = record.get("source_metadata")
+    if isinstance(metadata, dict):
+        found.setdefault("server_id", metadata.get("datastream_master_server_id"))
+        found.setdefault("gtid", metadata.get("gtid"))
+    return found
+
+
+def _server_of(block: Mapping[str, Any] | None) -> dict[str, Any]:
+    """`server_id` as a number and `gtid` as text; None for what is neither."""
+    server, gtid = ((block or {}).get(name) for name in _SERVER)
+    is_text = isinstance(server, str) and server.isascii() and server.isdigit()
+    number = int(server) if is_text else server if isinstance(server, int) else None  # type: ignore[arg-type]
+    return {"server_id": number, "gtid": gtid if isinstance(gtid, str) else None}
+
+
+def _micros(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = aware - _EPOCH_START
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def ending(pattern: str) -> str:
+    """The regular expression of names that end so: `*` is any text inside a folder, `**` across folders, `?` a
+    character."""
+    words = {"**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pieces, rest = [], pattern
+    while rest:
+        word = next((word for word in words if rest.startswith(word)), None)
+        pieces.append(words[word] if word else re.escape(rest[0]))
+        rest = rest[len(word or rest[0]) :]
+    return ("" if pattern.startswith("/") else "(?:^|/)") + "".join(pieces) + r"\Z"

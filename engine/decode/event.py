@@ -1,0 +1,115 @@
+"""What goes into a decoder and what comes out: messages in; changes, control events and rejects out.
+
+Times are microseconds since 1970-01-01T00:00:00Z. Images and keys are JSON text (bytes, UTF-8), exactly as the
+message carries them; their values are converted later, for all changes of a table at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+CHANGE: Final = "change"
+CONTROL: Final = "control"
+REJECT: Final = "reject"
+Kind = Literal["change", "control", "reject"]
+
+
+class Message(msgspec.Struct, gc=False):
+    """One record of a source, where it stands, and what its file says about it.
+
+    `text` is the record: a line of a text file, or the JSON text of a typed record. `row_schema` describes the columns
+    of a typed file, as JSON text. `problem` says what is wrong with the record that its text does not show. `is_last`:
+    no record follows it in its file. `after_gap`: the file before this one was not read.
+    """
+
+    file: str
+    line: int
+    text: bytes
+    row_schema: str | None = None
+    problem: str | None = None
+    is_last: bool = False
+    after_gap: bool = False
+
+
+class Announced(msgspec.Struct, gc=False):
+    """What a change says about its transaction: how many records it has, over how many partitions, and where it is."""
+
+    size: int | None = None
+    partitions: int | None = None
+    partition: str | None = None
+    is_last: bool | None = None
+
+
+class Batch(msgspec.Struct, gc=False):
+    """What a step after decoding needs to find the messages that a source sent again; it is at a message's first event.
+
+    `id` is the batch that the message is in; None: it is in none. `content` is a hash of what stays the same when it is
+    sent again. `es` is its time in milliseconds; None where it orders nothing. `after_gap`: as in `Message`.
+    """
+
+    id: str | None = None
+    es: int | None = None
+    content: int | None = None
+    after_gap: bool = False
+
+
+class Event(msgspec.Struct, gc=False, kw_only=True):
+    """One event of a source. Read it as a `Change`, a `Control` or a `Reject`.
+
+    `file` and `line` say where its message stands; `text` is that message (None for the second and later events of one
+    message). `key`, `before`, `after`, `old_key`, `new_key` are JSON text; `row_schema` and `key_schema` describe their
+    columns in the form of the format.
+    """
+
+    file: str
+    line: int
+    text: bytes | None
+    kind: Kind
+    reason: str | None = None
+    connector: str | None = None
+    source: str | None = None
+    table: str | None = None
+    op: str | None = None
+    origin: str | None = None
+    key: bytes | None = None
+    before: bytes | None = None
+    after: bytes | None = None
+    row_schema: str | None = None
+    key_schema: str | None = None
+    schema_hash: int | None = None
+    position: str | None = None
+    commit_us: int | None = None
+    ingest_us: int | None = None
+    event_id: str | None = None
+    tx_id: str | None = None
+    tx_order: int | None = None
+    old_key: bytes | None = None
+    new_key: bytes | None = None
+    channel: str | None = None
+    kafka_partition: int | None = None
+    kafka_offset: int | None = None
+    control_kind: str | None = None
+    control: bytes | None = None
+    announced: Announced | None = None
+    batch: Batch | None = None
+
+
+class Change(Event, gc=False, kw_only=True):
+    """A row changed, or was read by a snapshot."""
+
+    kind: Kind = CHANGE
+
+
+class Control(Event, gc=False, kw_only=True):
+    """The source says something that is no change of a row. `control_kind` names it (`engine.schema.control_kinds`),
+    `control` is its JSON text."""
+
+    kind: Kind = CONTROL
+
+
+class Reject(Event, gc=False, kw_only=True):
+    """A record that is no event of the format. `reason` says why; it names fields and types, never values."""
+
+    kind: Kind = REJECT

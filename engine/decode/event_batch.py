@@ -1,0 +1,106 @@
+"""Messages from Arrow, and events as Arrow: a few thousand at a time, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+import pyarrow as pa
+import xxhash
+
+from engine.decode.event import Event, Message
+
+MICROS: Final = pa.timestamp("us", tz="UTC")
+ANNOUNCED: Final = pa.struct(
+    [
+        ("size", pa.int64()),  # how many records the transaction has (`tx_order` numbers them)
+        ("partitions", pa.int64()),  # over how many partitions
+        ("partition", pa.string()),  # the record's own partition
+        ("is_last", pa.bool_()),  # whether it is the transaction's last record in its partition
+    ]
+)
+BATCH: Final = pa.struct([("id", pa.string()), ("es", pa.int64()), ("content", pa.int64()), ("after_gap", pa.bool_())])
+"""What a step needs that finds messages sent again: see `event.Batch`."""
+COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
+    ("file", "file", pa.string()),
+    ("line", "line", pa.int64()),
+    ("text", "text", pa.string()),
+    ("kind", "kind", pa.string()),
+    ("reason", "reason", pa.string()),
+    ("connector", "connector", pa.string()),
+    ("source", "source", pa.string()),
+    ("table", "table", pa.string()),
+    ("op", "op", pa.string()),
+    ("origin", "origin", pa.string()),
+    ("key_json", "key", pa.string()),
+    ("before_json", "before", pa.string()),
+    ("after_json", "after", pa.string()),
+    ("row_schema_json", "row_schema", pa.string()),
+    ("key_schema_json", "key_schema", pa.string()),
+    ("schema_hash", "schema_hash", pa.int64()),
+    ("position", "position", pa.string()),
+    ("commit_ts", "commit_us", MICROS),
+    ("ingest_ts", "ingest_us", MICROS),
+    ("event_id", "event_id", pa.string()),
+    ("tx_id", "tx_id", pa.string()),
+    ("tx_order", "tx_order", pa.int64()),
+    ("old_key_json", "old_key", pa.string()),
+    ("new_key_json", "new_key", pa.string()),
+    ("channel", "channel", pa.string()),
+    ("kafka_partition", "kafka_partition", pa.int32()),
+    ("kafka_offset", "kafka_offset", pa.int64()),
+    ("control_kind", "control_kind", pa.string()),
+    ("control_json", "control", pa.string()),
+)
+"""Column, field of `Event`, type: the frame of events."""
+BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control"})
+TEXT_HASH_SEED: Final = 42
+_SIGN: Final = 1 << 63
+
+
+def messages_of(batch: pa.RecordBatch) -> list[Message]:
+    """The messages of a batch with the columns file, line, text, and perhaps the other fields of `Message`."""
+    names = [name for name in Message.__struct_fields__ if name in batch.schema.names]
+    columns = [_values(batch.column(name), name) for name in names]
+    return [Message(**dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _values(column: pa.Array, name: str) -> list[Any]:
+    if name == "text":
+        return [text or b"" for text in column.view(pa.binary()).to_pylist()]
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def event_batch(events: Sequence[Event], has_batches: bool = False) -> pa.RecordBatch:
+    """The events as rows of the frame of events, then `announced`; then `batch`, where the format has one."""
+    columns = {name: _array(events, field, kind) for name, field, kind in COLUMNS}
+    columns["announced"] = _structs([event.announced for event in events], ANNOUNCED)
+    if has_batches:
+        columns["batch"] = _structs([event.batch for event in events], BATCH)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _array(events: Sequence[Event], field: str, kind: pa.DataType) -> pa.Array:
+    values = list(map(attrgetter(field), events))
+    if field in BYTES:
+        # Without a look at the bytes: a reject keeps its record as it is, also where it is not UTF-8.
+        return pa.array(values, pa.binary()).view(pa.string())
+    return pa.array(values, kind)
+
+
+def _structs(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
+    """Structs of objects that have the type's fields as attributes."""
+    if not any(values):
+        return pa.nulls(len(values), kind)
+    columns = [
+        pa.array([None if value is None else getattr(value, field.name) for value in values], field.type)
+        for field in kind
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pa.array([value is None for value in values]))
+
+
+def signed_hash(text: bytes) -> int:
+    """A hash of a text as a signed number of 64 bits: what Spark's `xxhash64` gives."""
+    number = xxhash.xxh64_intdigest(text, seed=TEXT_HASH_SEED)
+    return number - (_SIGN << 1) if number >= _SIGN else number

@@ -1,0 +1,281 @@
+"""Flat messages of Canal as JSON lines: `{"data", "old", "type", "database", "table", "es", "id", ...}`, bare, or in
+`value` of a topic's record `{"value", "topic", "partition", "offset"}`, there as text or as an object.
+
+    https://github.com/alibaba/canal/wiki/Canal-Kafka-RocketMQ-QuickStart
+    https://www.alibabacloud.com/help/en/dts/user-guide/data-formats-of-a-kafka-cluster
+
+MySQL and MariaDB, by the open-source Canal and by Alibaba DTS. A message holds the rows of one statement; each becomes
+a change. `data` is the row; `old` has the columns that an update changed, one entry a row. Where `old` has another
+value of a key column, the row gets another key: a delete of the old one, and an insert of the new one. Instances of DTS
+from before 2022-03-20 have the images the other way round (`source.images: swapped`). INIT is a READ. A TRUNCATE can be
+a statement (DDL, QUERY), and perhaps only the statement names its table. Other statements are control events.
+
+There is no position in a log: the coordinates order the changes. `es`, the time of the change in milliseconds, orders
+partitions; the greatest one so far in a partition, so that it never decreases there. READs have no position.
+
+    in a topic   epoch (4) - greatest es so far (12) - partition (8) - offset (16) - row in the message (8)
+    in a file    epoch (4) - name of the file below the source's folder, as bytes - line (16) - row in the message (8)
+
+`id` is a batch, which many messages share. What Canal sent again after a rollback, and the greatest `es` so far, depend
+on the messages before: the decoder takes each `es` as the greatest, and gives `batch` for a step that knows the
+neighbours (`engine.neighbours.canal_resent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from engine import names
+from engine.decode.event import Batch, Change, Control, Event, Message, Reject
+from engine.decode.formats.base import Declared, Format
+from engine.decode.formats.canal_message import (
+    NOTHING,
+    BrokenMessageError,
+    CanalMessage,
+    is_null_line,
+    millis_to_micros,
+    read_message,
+    value_of,
+)
+from engine.decode.formats.canal_rows import NO_KEYS, Images, Known, keys_of, rows_of
+from engine.decode.formats.coordinates import folder_of
+from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
+from engine.decode.position_text import EPOCH, hex_digits, text_segment
+from engine.decode.position_text import joined as joined_segments
+from engine.schema import control_kinds
+from engine.spec.model import SourceSpec
+
+CONNECTOR: Final = "canal"
+OPS: Final = {
+    "INSERT": names.OP_INSERT,
+    "UPDATE": names.OP_UPDATE,
+    "DELETE": names.OP_DELETE,
+    "INIT": names.OP_READ,
+    "TRUNCATE": names.OP_TRUNCATE,
+}
+DDL: Final = ("DDL", "CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX")
+HEARTBEAT: Final = "MHEARTBEAT"
+OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
+    ("GTID", "XACOMMIT", "XAROLLBACK"), control_kinds.TRANSACTION_EVENT
+)
+NO_TYPE: Final = "type is missing"
+NO_TRUNCATED_TABLE: Final = "a TRUNCATE whose table is not told"
+NO_TABLE: Final = "database or table is missing"
+NO_TIME: Final = "es, the time of the change, is missing"
+OUT_OF_TIME: Final = "es, the time of the change, is no time in milliseconds"
+NO_DATA: Final = "UPDATE without rows in data"
+UNEQUAL: Final = "old and data have different numbers of rows"
+NO_OBJECT: Final = "a row in data or old is not an object"
+_CONTROL_KINDS: Final = {HEARTBEAT: control_kinds.HEARTBEAT} | OTHERS | dict.fromkeys(DDL, control_kinds.DDL)
+_STATEMENTS: Final = ("DDL", "QUERY")
+_OBJECT: Final = frozenset({b"{"})
+_OBJECT_OR_NULL: Final = frozenset({b"{", b"n"})
+_MOST_FILES: Final = 1_000
+_MOST_NAMED: Final = 20
+
+
+class CanalDecoder:
+    """Decodes messages of Canal."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+        self._declared = {table: keys_of(keys) for table, keys in declared.items() if keys}
+        self._is_swapped = source.images == "swapped"
+        self._folder = folder_of(source)
+        self._files: dict[str, str] = {}
+        self._known = Known()
+
+    def decode(self, messages: Sequence[Message]) -> list[Event]:
+        """The changes of each message: one a row, two for a row that gets another key; or one event of another kind."""
+        events: list[Event] = []
+        for message in messages:
+            events += self._events(message)
+        return events
+
+    def _events(self, message: Message) -> Sequence[Event]:
+        try:
+            canal = read_message(message.text)
+        except BrokenMessageError as broken:
+            return [_of_broken(message, broken)]
+        op = _op(canal)
+        if op is None and (kind := _control_kind(canal)) is not None:
+            return [_control(message, canal, kind)]
+        table = _table(canal, op)
+        data, old = _images(canal.data), _images(canal.old)
+        reason = _reject_reason(canal, op, table, data, old)
+        if op is None or table is None or reason is not None:
+            return [_rejected(message, canal, reason or NO_TYPE, table)]
+        return self._changes(message, canal, op, table, data, old)
+
+    def _changes(
+        self, message: Message, canal: CanalMessage, op: str, table: str, data: Images, old: Images
+    ) -> list[Event]:
+        schema = self._known.schema(bytes(canal.mysql_type))
+        own_keys = self._known.keys(canal.pk_names) if canal.pk_names else NO_KEYS
+        keys = self._declared.get(table, own_keys)
+        is_read = op == names.OP_READ
+        origin = names.ORIGIN_SNAPSHOT if is_read else names.ORIGIN_STREAM
+        place = None if is_read else self._place(message, canal)
+        batch = _batch(message, canal)
+        commit_us, ingest_us = millis_to_micros(canal.es), millis_to_micros(canal.ts)
+        events: list[Event] = []
+        for at, row_op, before, after, old_key, new_key in rows_of(op, data, old, schema, keys, self._is_swapped):
+            event = Change(
+                file=message.file, line=message.line, text=None if events else message.text,
+                connector=CONNECTOR, source=CONNECTOR, table=table, op=row_op, origin=origin,
+                before=before, after=after, old_key=old_key, new_key=new_key,
+                row_schema=schema.text, schema_hash=schema.hash, key_schema=own_keys.schema,
+                position=None if place is None else f"{place}-{at:08X}", commit_us=commit_us, ingest_us=ingest_us,
+                event_id=_event_id(canal), tx_id=canal.gtid or None, tx_order=at,
+                channel=canal.topic, kafka_partition=canal.partition, kafka_offset=canal.offset,
+                batch=None if events else batch,
+            )  # fmt: skip
+            events.append(event)
+        return events
+
+    # --- positions --------------------------------------------------------------------------------------------------
+
+    def _place(self, message: Message, canal: CanalMessage) -> str:
+        """The position without the row."""
+        if canal.partition is not None and canal.offset is not None:
+            in_topic = joined_segments(
+                hex_digits(canal.es, 12), hex_digits(canal.partition, 8), hex_digits(canal.offset, 16)
+            )
+            if in_topic is not None:
+                return in_topic
+        file = self._files.get(message.file)
+        if file is None:
+            if len(self._files) >= _MOST_FILES:
+                self._files.clear()
+            _, is_below, name = message.file.partition(self._folder) if self._folder else ("", "", "")
+            file = self._files[message.file] = f"{EPOCH}-{text_segment(name if is_below else message.file)}"
+        return f"{file}-{message.line:016X}"
+
+
+# --- what a message is ----------------------------------------------------------------------------------------------
+
+
+def _op(canal: CanalMessage) -> str | None:
+    """The operation of the rows; None for every other type."""
+    if canal.type is None:
+        return None
+    kind = canal.type.upper()
+    if kind in _STATEMENTS and canal.is_ddl is not False and is_truncate(canal.sql):
+        return names.OP_TRUNCATE
+    return OPS.get(kind)
+
+
+def _control_kind(canal: CanalMessage) -> str | None:
+    """Which control event a message is that has no operation; None where it is none."""
+    if canal.type is None:
+        return control_kinds.NULL_MESSAGE if canal.is_null() else None
+    kind = canal.type.upper()
+    return control_kinds.DDL if kind == "QUERY" and canal.is_ddl else _CONTROL_KINDS.get(kind)
+
+
+def _table(canal: CanalMessage, op: str | None) -> str | None:
+    """`database.table`; where only the statement of a TRUNCATE names a table, that one."""
+    if canal.database and canal.table:
+        return f"{canal.database}.{canal.table}"
+    if op != names.OP_TRUNCATE or canal.table or canal.sql is None:
+        return None
+    named = truncated_table(canal.sql, canal.database or None)
+    return None if named is None else with_dots(named)
+
+
+def _images(rows: list[msgspec.Raw] | None) -> Images:
+    return [bytes(row) for row in rows] if rows else []
+
+
+def _reject_reason(canal: CanalMessage, op: str | None, table: str | None, data: Images, old: Images) -> str | None:
+    """Why a message that is no control event is no change either; None where it is one."""
+    if canal.type is None:
+        return NO_TYPE
+    if op is None:
+        return f'unknown type "{canal.type[:_MOST_NAMED]}"'
+    if table is None:
+        return NO_TRUNCATED_TABLE if op == names.OP_TRUNCATE else NO_TABLE
+    if canal.es is None:
+        return NO_TIME
+    if millis_to_micros(canal.es) is None:
+        return OUT_OF_TIME
+    return None if op == names.OP_TRUNCATE else _rows_problem(canal, op, data, old)
+
+
+def _rows_problem(canal: CanalMessage, op: str, data: Images, old: Images) -> str | None:
+    rows = old if canal.data is None else data
+    if not rows:
+        return f"{canal.type} without rows in data"
+    if op == names.OP_UPDATE and canal.data is None:
+        return NO_DATA
+    if op == names.OP_UPDATE and canal.old is not None and len(old) != len(data):
+        return UNEQUAL
+    are_objects = {row[:1] for row in rows} <= _OBJECT and {row[:1] for row in old} <= _OBJECT_OR_NULL
+    return None if are_objects else NO_OBJECT
+
+
+# --- other events ---------------------------------------------------------------------------------------------------
+
+
+def _control(message: Message, canal: CanalMessage, kind: str) -> Control:
+    return Control(
+        file=message.file,
+        line=message.line,
+        text=message.text,
+        connector=CONNECTOR,
+        source=CONNECTOR,
+        table=_table(canal, None),
+        commit_us=millis_to_micros(canal.es),
+        ingest_us=millis_to_micros(canal.ts),
+        event_id=_event_id(canal),
+        tx_id=canal.gtid or None,
+        channel=canal.topic,
+        kafka_partition=canal.partition,
+        kafka_offset=canal.offset,
+        control_kind=kind,
+        control=message.text if canal.value is NOTHING else value_of(message.text),
+        batch=_batch(message, canal),
+    )
+
+
+def _of_broken(message: Message, broken: BrokenMessageError) -> Event:
+    if is_null_line(message.text):
+        return _control(message, CanalMessage(), control_kinds.NULL_MESSAGE)
+    canal = broken.message
+    if canal is None:
+        return Reject(file=message.file, line=message.line, text=message.text, reason=broken.reason)
+    event = _rejected(message, canal, broken.reason, _table(canal, _op(canal)))
+    if event.batch is not None and event.batch.id is not None:
+        event.batch.content = broken.content
+    return event
+
+
+def _rejected(message: Message, canal: CanalMessage, reason: str, table: str | None) -> Reject:
+    return Reject(
+        file=message.file,
+        line=message.line,
+        text=message.text,
+        reason=reason,
+        table=table,
+        channel=canal.topic,
+        kafka_partition=canal.partition,
+        kafka_offset=canal.offset,
+        batch=_batch(message, canal),
+    )
+
+
+def _batch(message: Message, canal: CanalMessage) -> Batch | None:
+    """What is needed to find messages that were sent again. `es` orders partitions only."""
+    es = canal.es if canal.partition is not None and millis_to_micros(canal.es) is not None else None
+    if canal.id is None:
+        return None if es is None else Batch(es=es, after_gap=message.after_gap)
+    return Batch(str(canal.id), es, canal.content(), message.after_gap)
+
+
+def _event_id(canal: CanalMessage) -> str | None:
+    return None if canal.id is None else str(canal.id)
+
+
+FORMATS: Final = {"canal-json": Format("canal-json", CanalDecoder, fans_out=True, reads_whole=True, resends=True)}

@@ -1,0 +1,174 @@
+"""The rows of a message of Canal: their images, whole, and whether an update changes their key.
+
+Images stay the JSON text that they are. The row before an update is `data`, then the fields of `old`: a column can be
+in it twice, and readers take the second.
+
+    data  {"id":"1","a":"y","b":"z"}        old  {"a":null}
+    before {"id":"1","a":"y","b":"z","a":null}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from engine import names
+from engine.decode.event_batch import signed_hash
+from engine.decode.json_value import MISFIT, parse, parse_object, text_of
+
+_MOST_CACHED: Final = 1_000
+
+
+class Keys(NamedTuple):
+    """Key columns, as names and as they are written in an image. `schema`: the JSON text of the names."""
+
+    names: tuple[str, ...] = ()
+    quoted: tuple[bytes, ...] = ()
+    schema: str | None = None
+
+
+class RowSchema(NamedTuple):
+    """What `mysqlType` says of the columns. `text` and `hash`: of the row schema."""
+
+    text: str | None = None
+    hash: int | None = None
+    columns: tuple[str, ...] = ()
+
+
+NO_KEYS: Final = Keys()
+_NULL: Final = b"null"
+Images = list[bytes]
+"""The rows of `data` or of `old`: objects, or null; none where a message has none."""
+Row = tuple[int, str, bytes | None, bytes | None, bytes | None, bytes | None]
+"""A change: its row in the message, operation, images before and after, images of the old and of the new key."""
+
+
+def keys_of(columns: Sequence[str | None]) -> Keys:
+    """The key columns of these names."""
+    known = tuple(name for name in columns if name is not None)
+    schema = text_of({"keys": columns}).decode() if columns else None
+    return Keys(known, tuple(text_of(name) for name in known), schema)
+
+
+class Known:
+    """The keys and row schemas that messages name, each read once."""
+
+    def __init__(self) -> None:
+        self._keys: dict[tuple[str | None, ...], Keys] = {}
+        self._schemas: dict[bytes, RowSchema] = {}
+
+    def keys(self, columns: Sequence[str | None]) -> Keys:
+        """The key columns of `pkNames`."""
+        found = self._keys.get(known_by := tuple(columns))
+        if found is None:
+            found = self._keys[known_by] = keys_of(columns)
+            if len(self._keys) > _MOST_CACHED:
+                self._keys.clear()
+        return found
+
+    def schema(self, types: bytes) -> RowSchema:
+        """The row schema of `mysqlType`; without a text where it is no object."""
+        found = self._schemas.get(types)
+        if found is None:
+            found = self._schemas[types] = _row_schema(types)
+            if len(self._schemas) > _MOST_CACHED:
+                self._schemas.clear()
+        return found
+
+
+def _row_schema(types: bytes) -> RowSchema:
+    if types.startswith(b'"'):
+        types = parse(types).encode()
+    try:
+        columns = parse_object(types)
+    except MISFIT:
+        return RowSchema()
+    text = f'{{"mysqlType":{types.decode()}}}'
+    return RowSchema(text, signed_hash(text.encode()), tuple(columns))
+
+
+# --- changes --------------------------------------------------------------------------------------------------------
+
+
+def rows_of(op: str, data: Images, old: Images, schema: RowSchema, keys: Keys, is_swapped: bool) -> list[Row]:
+    """The changes of a message: one a row, two for a row that gets another key.
+
+    `is_swapped`: `old` is what `data` is, the other way round.
+    """
+    if op == names.OP_UPDATE:
+        rows: list[Row] = []
+        for at, image in enumerate(data):
+            rows += _updated(at, complete(image, schema, keys), old[at] if old else _NULL, keys, is_swapped)
+        return rows
+    if op == names.OP_TRUNCATE:
+        return [(0, op, None, None, None, None)]
+    images = (old or data) if is_swapped else (data or old)
+    known = [None if image == _NULL else complete(image, schema, keys) for image in images]
+    if op == names.OP_DELETE:
+        return [(at, op, image, None, None, None) for at, image in enumerate(known)]
+    return [(at, op, None, image, None, None) for at, image in enumerate(known)]
+
+
+def _updated(at: int, image: bytes, other: bytes, keys: Keys, is_swapped: bool) -> list[Row]:
+    """`other`: the columns that changed, as they were before; of swapped images, as they are after."""
+    if other == _NULL:
+        return [(at, names.OP_UPDATE, image if is_swapped else None, image, None, None)]
+    whole = joined(image, other)
+    before, after = (image, whole) if is_swapped else (whole, image)
+    if not changes_key(keys, image, other):
+        return [(at, names.OP_UPDATE, before, after, None, None)]
+    return [(at, names.OP_DELETE, before, None, None, after), (at, names.OP_INSERT, None, after, before, None)]
+
+
+# --- images ---------------------------------------------------------------------------------------------------------
+
+
+def complete(image: bytes, schema: RowSchema, keys: Keys) -> bytes:
+    """An image with null for the columns of the schema that it lacks: old versions of Canal leave nulls out.
+
+    A key column is never null: where it is missing, the image stays without it.
+    """
+    if not schema.columns or _has_fields(image, len(schema.columns)):
+        return image
+    fields = parse_object(image)
+    lacking = [name for name in schema.columns if name not in fields and name not in keys.names]
+    return joined(image, text_of(dict.fromkeys(lacking))) if lacking else image
+
+
+def _has_fields(image: bytes, number: int) -> bool:
+    """Whether an image has so many fields, for certain: a quote and a colon end a name, where the quote is not escaped
+    and there is no nested object."""
+    names_seen = image.count(b'":')
+    if b"\\" in image:
+        names_seen -= image.count(b'\\":')
+    return names_seen == number and image.find(b"{", 1) < 0
+
+
+def joined(under: bytes, over: bytes) -> bytes:
+    """The fields of two JSON objects in one; of a field that is in both, the second counts."""
+    if not over[1:-1].strip():
+        return under
+    if not under[1:-1].strip():
+        return over
+    return under[:-1] + b"," + over[1:]
+
+
+def changes_key(keys: Keys, image: bytes, other: bytes) -> bool:
+    """Whether `other` has another value than the image in a key column."""
+    for name in keys.quoted:
+        if name in other:
+            break
+    else:
+        if b"\\" not in other:  # a name can also be written with escapes
+            return False
+    above = parse_object(other)
+    named = [name for name in keys.names if name in above]
+    if not named:
+        return False
+    below = parse_object(image)
+    return any(_text(above[name]) != _text(below.get(name)) for name in named)
+
+
+def _text(value: Any) -> str | None:
+    """A value as text: a key is the same with and without quotes."""
+    return value if value is None or isinstance(value, str) else text_of(value).decode()

@@ -1,0 +1,250 @@
+"""Google Datastream: `{"uuid", "read_method", "source_metadata", "payload", ...}` as JSON lines, or as Avro files whose
+records arrive as the same JSON, with the types of the payload's columns in `row_schema`.
+
+    https://cloud.google.com/datastream/docs/events-and-streams
+
+Databases have different fields of `source_metadata`: these show which database it is. The names of methods changed over
+the years. An event without a position in the source's log is a READ of a backfill, whatever its file is called. All
+times are UTC.
+
+    database     position: epoch (4), then                                            READs
+    MySQL        binlog file (8) - position in it (16) - time (16) - half             no position
+    Oracle       SCN (16) - redo record (24) - number in it (8) - half                the SCN of the backfill, if known
+    PostgreSQL   time (16) - LSN (16) - half                                          no position
+    SQL Server   time (16) - LSN (20) - file, page and slot (48) - half               no position
+
+A time is microseconds since 1970. A key change is an UPDATE-DELETE (half 0) and an UPDATE-INSERT (half 1) at one
+position; every other change has half 1. A READ of Oracle follows all changes of its SCN.
+
+Streams of MySQL with GTIDs name the log `binlog_file` and `binlog_position`, and their method `cdc`: so in the
+recording `mysql-BookSeries.avro` of Google's Dataflow templates (2025). The position is that of the server
+`datastream_master_server_id`, which another server can follow: `gtid` and that number decide epochs, not the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from engine import names
+from engine.decode.event import Change, Event, Message, Reject
+from engine.decode.event_batch import signed_hash
+from engine.decode.formats.base import Declared, Format
+from engine.decode.formats.datastream_positions import is_logged, position, read_position
+from engine.decode.formats.datastream_record import (
+    MYSQL,
+    ORACLE,
+    POSTGRESQL,
+    SQLSERVER,
+    KeyReader,
+    Metadata,
+    Record,
+    as_text,
+    is_blank,
+    metadata_names,
+    micros_of,
+    read_record,
+)
+from engine.decode.json_value import EMPTY, MISFIT, NOT_JSON, broken_reason, is_sound, parse, raw_fields, text_of
+from engine.spec.model import SourceSpec
+
+NO_METADATA: Final = "source_metadata is missing: no event of Datastream"
+NO_DATABASE: Final = "source_metadata does not tell which database it is"
+NO_TABLE: Final = "source_metadata.table is missing"
+NO_PAYLOAD: Final = "payload is missing"
+NO_OBJECT: Final = "payload is not an object"
+NO_TIME: Final = "source_timestamp is missing or no time"
+UNTIMED: Final = "a streamed change whose source_timestamp, which orders changes, is missing or no time"
+NO_POSITION: Final = "a streamed change without a position"
+ROW_ID: Final = "ROW_ID"
+"""The key column of an Oracle table without a key."""
+
+_OPS: Final = {
+    "INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "UPDATE-INSERT": names.OP_INSERT,
+    "UPDATE-DELETE": names.OP_DELETE, "DELETE": names.OP_DELETE,
+}  # fmt: skip
+_OF_READS: Final = ("INSERT", "READ", "")
+_METHODS: Final = (("mysql", MYSQL), ("oracle", ORACLE), ("postgres", POSTGRESQL), ("sqlserver", SQLSERVER))
+_ORACLE_FIELDS: Final = frozenset({"scn", "rs_id", "row_id", "ssn", "log_file"})
+_NO_ORACLE: Final = (None, None, None, None)
+_SQLSERVER_FIELDS: Final = frozenset({"physical_location", "replication_index", "lsn"})
+_MOST_NAMED: Final = 20
+_MOST_CACHED: Final = 1_000
+
+
+class DatastreamDecoder:
+    """Decodes events of Datastream."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets them
+        self._keys = KeyReader()
+
+    def decode(self, messages: Sequence[Message]) -> list[Event]:
+        """One event for each message."""
+        return [self._decoded(message) for message in messages]
+
+    def _decoded(self, message: Message) -> Event:
+        text = message.text
+        try:
+            record = read_record(text)
+        except MISFIT:
+            return _rejected(message, _broken_reason(text))
+        if not is_sound(text):
+            return _rejected(message, _broken_reason(text))
+        if record.source_metadata is None:
+            return _rejected(message, NO_METADATA)
+        return self._event(message, record, record.source_metadata)
+
+    def _event(self, message: Message, record: Record, metadata: Metadata) -> Event:
+        database = _database(record, metadata) or _database_by_names(message.text)
+        change_type = (metadata.change_type or "").strip(" ").upper()
+        has_position = is_logged(database, metadata, record.read_method, change_type)
+        op = _op(change_type, database, has_position, metadata.is_deleted in (True, "true"))
+        source_us, ingest_us = micros_of(record.source_timestamp), micros_of(record.read_timestamp)
+        place = None
+        if op == names.OP_READ:
+            place = read_position(database, metadata)
+        elif has_position:
+            place = position(database, metadata, source_us, is_first_half=change_type == "UPDATE-DELETE")
+        payload = _payload(record.payload)
+        is_untimed = has_position and source_us is None and database in (POSTGRESQL, SQLSERVER)
+        connector, schema, is_delete = f"{names.DATASTREAM}{database}", message.row_schema, op == names.OP_DELETE
+        change = Change(
+            file=message.file,
+            line=message.line,
+            text=message.text,
+            connector=connector,
+            source=f"{connector}:{record.stream_name or ''}",
+            table=_table(database, metadata),
+            op=op,
+            origin=names.ORIGIN_SNAPSHOT if op == names.OP_READ else names.ORIGIN_STREAM,
+            before=payload if is_delete else None,
+            after=None if is_delete else payload,
+            row_schema=schema,
+            schema_hash=None if schema is None else _schema_hash(schema),
+            position=place,
+            commit_us=ingest_us if source_us is None else source_us,
+            ingest_us=ingest_us,
+            event_id=record.uuid,
+            tx_id=as_text(metadata.tx_id),
+        )
+        reason = _reject_reason(change, payload, database, change_type) or _position_problem(change, is_untimed)
+        if reason is not None:
+            return _rejected(message, reason, change.table)
+        change.key = self._key(metadata, payload, database)
+        return change
+
+    def _key(self, metadata: Metadata, payload: bytes | None, database: str | None) -> bytes | None:
+        """The names of the key columns; of an Oracle table without a key, the id of the row."""
+        key = self._keys.key(metadata, payload or b"{}")
+        if key is None and database == ORACLE and not is_blank(metadata.row_id):
+            return text_of({ROW_ID: metadata.row_id})
+        return key
+
+
+# --- what an event is -----------------------------------------------------------------------------------------------
+
+
+def _database(record: Record, metadata: Metadata) -> str | None:
+    """Which database it is, by the metadata it has; else by the name of the method, and by how tables are named."""
+    lsn = metadata.lsn or ""
+    if ":" in lsn or metadata.physical_location is not None or bytes(metadata.replication_index) != b"null":
+        return SQLSERVER
+    if "/" in lsn:
+        return POSTGRESQL
+    if (metadata.scn, metadata.rs_id, metadata.row_id, metadata.ssn) != _NO_ORACLE:
+        return ORACLE
+    if metadata.log_position is not None or metadata.binlog_position is not None:
+        return MYSQL
+    method = (record.read_method or "").lower()
+    for beginning, database in _METHODS:
+        if method.startswith(beginning):
+            return database
+    if (metadata.database is None) != (metadata.schema is None):
+        return MYSQL if metadata.schema is None else POSTGRESQL
+    if metadata.database is not None and metadata.lsn is not None:
+        return SQLSERVER
+    return ORACLE if metadata.database is not None and metadata.log_file is not None else None
+
+
+def _database_by_names(text: bytes) -> str | None:
+    """Which database it is, by the names of metadata that is all null: a plain backfill has no position in the log."""
+    fields = metadata_names(text)
+    if fields & _ORACLE_FIELDS:
+        return ORACLE
+    return SQLSERVER if fields & _SQLSERVER_FIELDS else None
+
+
+def _table(database: str | None, metadata: Metadata) -> str | None:
+    owner = metadata.database if database == MYSQL else metadata.schema
+    if is_blank(metadata.table):
+        return None
+    return metadata.table if owner is None else f"{owner}.{metadata.table}"
+
+
+def _op(change_type: str, database: str | None, has_position: bool, is_deleted: bool) -> str | None:
+    """What the change does: the change type decides, where there is one.
+
+    MySQL's ordinary update is one UPDATE-INSERT; elsewhere it is UPDATE, and UPDATE-INSERT takes a new key.
+    """
+    if not has_position and not is_deleted and change_type in _OF_READS:
+        return names.OP_READ
+    if change_type == "UPDATE-INSERT" and database == MYSQL:
+        return names.OP_UPDATE
+    if not change_type:
+        return names.OP_DELETE if is_deleted else names.OP_UPDATE
+    return _OPS.get(change_type)
+
+
+def _payload(payload: msgspec.Raw) -> bytes | None:
+    """The JSON text of the row, which can be written as a string; None for null."""
+    text = bytes(payload)
+    if text[:1] != b'"':
+        return None if text == b"null" else text
+    content = str(parse(text)).encode()
+    try:
+        raw_fields(content)
+    except MISFIT:
+        return text
+    return content
+
+
+def _reject_reason(change: Change, payload: bytes | None, database: str | None, change_type: str) -> str | None:
+    """Why an event cannot be a change, whatever its position; None where it can."""
+    if database is None:
+        return NO_DATABASE
+    if change.table is None:
+        return NO_TABLE
+    if change.op is None:
+        return f'unknown change_type "{change_type[:_MOST_NAMED]}"'
+    if payload is None:
+        return NO_PAYLOAD
+    if not payload.startswith(b"{"):
+        return NO_OBJECT
+    return NO_TIME if change.commit_us is None else None
+
+
+def _position_problem(change: Change, is_untimed: bool) -> str | None:
+    """`is_untimed`: times order the changes of the database, and the change has none."""
+    if change.position is not None or change.op == names.OP_READ:
+        return None
+    return UNTIMED if is_untimed else NO_POSITION
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def _schema_hash(schema: str) -> int:
+    return signed_hash(schema.encode())
+
+
+def _rejected(message: Message, reason: str, table: str | None = None) -> Reject:
+    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
+
+
+def _broken_reason(text: bytes) -> str:
+    reason = broken_reason(text, misfit="not a JSON object")
+    return NOT_JSON if reason == EMPTY else reason
+
+
+FORMATS: Final = {name: Format(name, DatastreamDecoder) for name in ("datastream-json", "datastream-avro")}

@@ -1,0 +1,107 @@
+"""Positions of Datastream's changes in the logs of their sources. `datastream` describes their layout."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+from engine.decode.formats.datastream_record import (
+    MYSQL,
+    ORACLE,
+    POSTGRESQL,
+    Metadata,
+    Word,
+    as_number,
+    as_text,
+    is_blank,
+)
+from engine.decode.json_value import MISFIT, parse
+from engine.decode.position_text import hex_digits, joined, number_at_end, redo_record, three_part_lsn, two_part_lsn
+
+_FIRST_HALF, _OTHER_HALF = "0", "1"
+_LOGGED: Final = re.compile("logminer|cdc|supplementation")
+_FILE_NUMBER: Final = re.compile(r"([0-9]+)[^0-9]+\Z", re.ASCII)
+_NO_RECORD: Final = "0" * 24
+_AFTER_SCN: Final = ("F" * 24, "F" * 8)
+
+
+def is_logged(database: str | None, metadata: Metadata, method: str | None, change_type: str) -> bool:
+    """Whether the event has a position in the source's log."""
+    if database == MYSQL:
+        file, place = _binlog(metadata)
+        return not is_blank(file) and (as_number(place) or 0) > 0
+    if database == ORACLE:
+        return (as_number(metadata.scn) or 0) > 0 and (_has_log_record(metadata) or _is_streamed(method, change_type))
+    return not is_blank(metadata.lsn)
+
+
+def _binlog(metadata: Metadata) -> tuple[str | None, Word]:
+    """MySQL's log file and the position in it, whichever names the stream has for them."""
+    if is_blank(metadata.log_file):
+        return metadata.binlog_file, metadata.binlog_position
+    return metadata.log_file, metadata.log_position
+
+
+def _has_log_record(metadata: Metadata) -> bool:
+    """Rows of a backfill of Oracle have an SCN too, but no record in the log and no transaction."""
+    return not (is_blank(metadata.rs_id) and is_blank(metadata.log_file) and is_blank(as_text(metadata.tx_id)))
+
+
+def _is_streamed(method: str | None, change_type: str) -> bool:
+    """Whether Oracle's event says itself that it is from the log, although it names no record there: only the log
+    updates and deletes, and methods that read it have names of their own."""
+    if "UPDATE" in change_type or "DELETE" in change_type:
+        return True
+    return change_type not in ("", "READ") and _LOGGED.search((method or "").lower()) is not None
+
+
+def position(database: str | None, metadata: Metadata, source_us: int | None, is_first_half: bool) -> str | None:
+    """The position of a streamed change. `source_us`: when it was committed; when it was read takes no part, for that
+    would order changes by when they were ingested. `is_first_half`: the change gives a key up."""
+    half = _FIRST_HALF if is_first_half else _OTHER_HALF
+    if database == MYSQL:
+        file, place = _binlog(metadata)
+        return joined(_file_number(file), hex_digits(as_number(place), 16), hex_digits(source_us or 0, 16), half)
+    if database == ORACLE:
+        record = _NO_RECORD if is_blank(metadata.rs_id) else redo_record(metadata.rs_id)
+        return joined(_scn(metadata), record, hex_digits(as_number(metadata.ssn) or 0, 8), half)
+    time = hex_digits(source_us, 16)
+    if database == POSTGRESQL:
+        return joined(time, two_part_lsn(metadata.lsn), half)
+    return joined(time, three_part_lsn(metadata.lsn), _slot(metadata.physical_location), half)
+
+
+def read_position(database: str | None, metadata: Metadata) -> str | None:
+    """A READ of Oracle saw everything up to its SCN: it follows all changes of that number."""
+    return joined(_scn(metadata), *_AFTER_SCN, _OTHER_HALF) if database == ORACLE else None
+
+
+def _scn(metadata: Metadata) -> str | None:
+    number = as_number(metadata.scn)
+    return hex_digits(number, 16) if number else None
+
+
+@lru_cache(maxsize=1_000)
+def _file_number(file: str | None) -> str | None:
+    """The number of a log file: the last digits of its name, before a suffix too."""
+    number = number_at_end(file)
+    if number is None and file is not None:
+        before_suffix = _FILE_NUMBER.search(file)
+        number = None if before_suffix is None else number_at_end(before_suffix[1])
+    return hex_digits(number, 8)
+
+
+def _slot(location: list[int] | str | None) -> str:
+    """File, page and slot of a row of SQL Server; zeros where the event does not say them."""
+    found = _parsed(location) if isinstance(location, str) else location
+    places = found[:3] if isinstance(found, list) else []
+    known = [hex_digits(place, 16) if isinstance(place, int) else None for place in places]
+    return "".join((known[at] if at < len(known) else None) or "0" * 16 for at in range(3))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return parse(text)
+    except MISFIT:
+        return None

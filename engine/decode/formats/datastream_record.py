@@ -1,0 +1,229 @@
+"""Records of Datastream, read: the fields that siltstone uses, and the names of the key columns.
+
+A field has the type that Datastream documents, or another one: versions differ, and some write numbers as text. So a
+record is read twice where it is unusual: first by its usual types, then each field as the text that it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from engine.decode.json_value import MISFIT, parse, raw_fields, text_of
+from engine.decode.position_text import LONGEST_NUMBER
+
+MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
+Word = int | str | None
+"""A number, which can be written as text."""
+NOTHING: Final = msgspec.Raw(b"null")
+_EPOCH_START: Final = datetime(1970, 1, 1)
+_UTC_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = -719_162 * 86_400_000_000  # 0001-01-01
+_AFTER_LAST: Final = 2_932_897 * 86_400_000_000  # 10000-01-01
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
+_NUMBER_STARTS: Final = b"-0123456789"
+_MOST_CACHED: Final = 1_000
+
+
+class Metadata(msgspec.Struct, gc=False):
+    """`source_metadata`: what the source's log says about the change. Databases have different fields of it."""
+
+    schema: str | None = None
+    table: str | None = None
+    database: str | None = None
+    row_id: str | None = None
+    scn: Word = None
+    ssn: Word = None
+    rs_id: str | None = None
+    tx_id: Word = None
+    log_file: str | None = None
+    log_position: Word = None
+    lsn: str | None = None
+    physical_location: list[int] | str | None = None
+    change_type: str | None = None
+    is_deleted: bool | str | None = None
+    primary_keys: msgspec.Raw = NOTHING
+    replication_index: msgspec.Raw = NOTHING
+    binlog_file: str | None = None
+    binlog_position: Word = None
+
+
+class Record(msgspec.Struct, gc=False):
+    """One event."""
+
+    source_metadata: Metadata | None = None
+    payload: msgspec.Raw = NOTHING
+    uuid: str | None = None
+    read_timestamp: Word = None
+    source_timestamp: Word = None
+    read_method: str | None = None
+    stream_name: str | None = None
+
+
+_usual: Final = msgspec.json.Decoder(Record)
+_RAW: Final = frozenset({"payload", "primary_keys", "replication_index"})
+
+
+def read_record(text: bytes) -> Record:
+    """The fields of an event.
+
+    Raises: one of MISFIT where the text is no JSON object, or its metadata is none.
+    """
+    try:
+        return _usual.decode(text)
+    except msgspec.ValidationError:
+        return _unusual(text)
+
+
+def _unusual(text: bytes) -> Record:
+    fields = raw_fields(text)
+    metadata = bytes(fields.pop("source_metadata", NOTHING))
+    found = Record(**_as_texts(fields, Record.__struct_fields__))
+    if metadata != b"null":
+        found.source_metadata = Metadata(**_as_texts(raw_fields(metadata), Metadata.__struct_fields__))
+    return found
+
+
+def _as_texts(fields: dict[str, msgspec.Raw], names: Iterable[str]) -> dict[str, Any]:
+    return {name: fields[name] if name in _RAW else _as_text(fields[name]) for name in names if name in fields}
+
+
+def _as_text(value: msgspec.Raw) -> str | None:
+    """The content of a string, the digits of a number, the JSON text of another value."""
+    text = bytes(value)
+    if text[:1] in _NUMBER_STARTS:
+        return text.decode()
+    found = parse(text)
+    return found if found is None or isinstance(found, str) else text_of(found).decode()
+
+
+def metadata_names(text: bytes) -> set[str]:
+    """The names of the fields of `source_metadata`, which can be null."""
+    return set(raw_fields(raw_fields(text)["source_metadata"]))
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+
+def as_text(word: Word) -> str | None:
+    """The word as text."""
+    return word if word is None or isinstance(word, str) else str(word)
+
+
+def as_number(word: Word) -> int | None:
+    """A whole number of 64 bits; None where the word is none."""
+    if isinstance(word, str):
+        bare = word.strip()
+        word = int(bare) if _WHOLE.fullmatch(bare) else None
+    return word if word is not None and -LONGEST_NUMBER <= word <= LONGEST_NUMBER else None
+
+
+def is_blank(text: str | None) -> bool:
+    """Whether a text says nothing."""
+    return text is None or not text.strip(" ")
+
+
+def micros_of(time: Word) -> int | None:
+    """Microseconds since 1970 of a time in ISO's form, in UTC where it names no zone; or of milliseconds since 1970."""
+    if isinstance(time, str):
+        if not time.isdecimal():
+            return _written_micros(time)
+        time = as_number(time)
+    if time is None or time < 0:
+        return None
+    micros = time * 1_000
+    return micros if micros < _AFTER_LAST else None
+
+
+def _written_micros(text: str) -> int | None:
+    if text[4:5] != "-" or text[7:8] != "-" or text[10:11] not in ("T", " ", ""):
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    since = moment - (_EPOCH_START if moment.tzinfo is None else _UTC_START)
+    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return micros if _FIRST <= micros < _AFTER_LAST else None
+
+
+# --- key columns ----------------------------------------------------------------------------------------------------
+
+
+class KeyReader:
+    """Finds the names of key columns, as the payload spells them. It keeps what events list as their keys."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bytes], _KeyNames | None] = {}
+
+    def key(self, metadata: Metadata, payload: bytes) -> bytes | None:
+        """A JSON object with a null for each column of `primary_keys`, or else of `replication_index`; None where both
+        name none.
+
+        Needs: the payload is a JSON object.
+        """
+        listed = bytes(metadata.primary_keys), bytes(metadata.replication_index)
+        found = self._known.get(listed)
+        if found is None:
+            if listed not in self._known:
+                self._remember(listed)
+            found = self._known[listed]
+        return None if found is None else found.key(payload)
+
+    def _remember(self, listed: tuple[bytes, bytes]) -> None:
+        if len(self._known) >= _MOST_CACHED:
+            self._known.clear()
+        names = _names(listed[0]) or _names(listed[1])
+        self._known[listed] = _KeyNames(names) if names else None
+
+
+class _KeyNames:
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self._key = _named(names)
+        self._columns = _columns(names)
+
+    def key(self, payload: bytes) -> bytes:
+        if self._columns is None:
+            return self._respelled(raw_fields(payload))
+        try:
+            self._columns.decode(payload)
+        except msgspec.ValidationError:  # the payload lacks one of the names
+            return self._respelled(raw_fields(payload))
+        return self._key
+
+    def _respelled(self, fields: Iterable[str]) -> bytes:
+        """Names that the payload lacks, as the first of its names that differs in upper and lower case only."""
+        there = list(fields)
+        alike = {name.lower(): name for name in reversed(there)}
+        return _named(name if name in there else alike.get(name.lower(), name) for name in self._names)
+
+
+def _columns(names: tuple[str, ...]) -> msgspec.json.Decoder[Any] | None:
+    """A decoder that takes an object with a field of each name; None where a name has signs that it cannot look for."""
+    fields = [(f"column_{at}", msgspec.Raw, msgspec.field(name=name)) for at, name in enumerate(names)]
+    try:
+        return msgspec.json.Decoder(msgspec.defstruct("KeyColumns", fields, gc=False))
+    except ValueError:
+        return None
+
+
+def _names(listed: bytes) -> tuple[str, ...]:
+    """The names in a JSON array, or in a text that is one; none where it is another value."""
+    try:
+        found = parse(listed)
+        found = parse(found) if isinstance(found, str) else found
+    except MISFIT:
+        return ()
+    if not isinstance(found, list):
+        return ()
+    texts = (name if isinstance(name, str) else text_of(name).decode() for name in found if name is not None)
+    return tuple(dict.fromkeys(texts))
+
+
+def _named(names: Iterable[str]) -> bytes:
+    return text_of(dict.fromkeys(names))

@@ -1,0 +1,77 @@
+"""Debezium events as JSON lines: a record with key, value, topic and headers, or the bare value.
+
+    {"topic": "srv.shop.items", "key": {"id": 1}, "headers": {...}, "value": {
+      "before": {...}, "after": {...}, "op": "c", "ts_ms": ..., "source": {...}, "transaction": {"id", "total_order"}}}
+
+    https://debezium.io/documentation/reference/stable/connectors/
+
+Keys and values have `{"schema", "payload"}` around them, or do not; `destination` is another name of `topic`. Row
+images, keys and schemas stay JSON text here.
+
+op: c insert, u update, d delete, r READ, t truncate; m is a logical message, a control event. A READ is recognised by
+its op: streamed changes have `source.snapshot: true`, too, after a restart inside a snapshot. A key change is a delete
+with the header `__debezium.newkey` and an insert with the header `__debezium.oldkey`, both at one position.
+
+`debezium_envelope` reads the fields, `debezium_positions` has the connectors and the layout of their positions,
+`debezium_kinds` the control events, and `debezium_event` makes events of all that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from engine.decode.event import Event, Message, Reject
+from engine.decode.formats.base import Declared, Format
+from engine.decode.formats.debezium_envelope import Line, line_of
+from engine.decode.formats.debezium_event import EventBuilder, Record
+from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object
+from engine.spec.model import SourceSpec
+
+WRONG_TYPE: Final = "a field of the envelope has a type that Debezium does not give it"
+_NULL: Final = b"null"
+_line: Final = msgspec.json.Decoder(Line[msgspec.Raw])
+
+
+class DebeziumDecoder:
+    """Decodes the lines of one source."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+        self._builder = EventBuilder(source, declared)
+
+    def decode(self, messages: Sequence[Message]) -> list[Event]:
+        """The event of each message."""
+        return [self._event(message) for message in messages]
+
+    def _event(self, message: Message) -> Event:
+        text = message.text
+        if message.problem is not None:
+            return _rejected(message, message.problem)
+        try:
+            line: Line[Any] = _line.decode(text)
+        except MISFIT:
+            return self._unusual(message)
+        if not text.isascii() and not is_sound(text):  # msgspec checks the escapes of all strings, but not all bytes
+            return _rejected(message)
+        return self._builder.event(message, Record(line, lambda: parse_object(text)))
+
+    def _unusual(self, message: Message) -> Event:
+        """The event of a null line, or of one with other types than connectors write; the reject of all other lines."""
+        if message.text.strip(b" ") == _NULL:
+            return self._builder.event(message, Record(Line(), lambda: None))
+        try:
+            fields = parse_object(message.text)
+        except MISFIT:
+            return _rejected(message)
+        line, is_fit = line_of(fields)
+        return self._builder.event(message, Record(line, lambda: fields, None if is_fit else WRONG_TYPE))
+
+
+def _rejected(message: Message, reason: str | None = None) -> Reject:
+    why = broken_reason(message.text, WRONG_TYPE) if reason is None else reason
+    return Reject(file=message.file, line=message.line, text=message.text, reason=why)
+
+
+FORMATS: Final = {"debezium-json": Format("debezium-json", DebeziumDecoder, can_turn_to_scns=True)}

@@ -1,0 +1,339 @@
+"""From the envelope of a Debezium event to a change, a control event or a reject: the same for JSON and Avro."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from engine.decode.event import Change, Control, Event, Message, Reject
+from engine.decode.event_batch import signed_hash
+from engine.decode.formats import debezium_kinds as kinds
+from engine.decode.formats.base import Declared
+from engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text, whole_number
+from engine.decode.formats.debezium_positions import CONNECTORS, Connector, connector_name, source_name, table_name
+from engine.decode.json_value import MISFIT, NOT_JSON, parse, parse_object, text_of
+from engine.names import OP_DELETE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
+from engine.schema.control_kinds import WINDOW_CLOSE
+from engine.spec.model import SourceSpec
+
+NO_POSITION: Final = "a streamed change without a position"
+NO_TIME: Final = "neither source.ts_ms, the time of the change, nor ts_ms, when it was read, is a time"
+OLD_KEY: Final = "__debezium.oldkey"
+NEW_KEY: Final = "__debezium.newkey"
+_CHANGED_KEY: Final = re.compile(rb'"__debezium\.(?:old|new)key"')
+_ORIGINS: Final = {op: ORIGIN_SNAPSHOT if op == kinds.READ else ORIGIN_STREAM for op in kinds.OPS}
+_CALENDAR: Final = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
+"""Microseconds of the years 1 to 9999."""
+_MOST_CACHED: Final = 1_000
+_LOOKS_WRAPPED: Final = re.compile(rb'\{\s*"(?:schema|payload)"\s*:')
+_DESCRIBES: Final = b'"fields"'
+
+
+class Described(NamedTuple):
+    """A schema of rows and its hash."""
+
+    schema: str | None = None
+    hash: int | None = None
+
+
+class Record(msgspec.Struct, gc=False):
+    """One record whose envelope is read.
+
+    `fields` gives all its fields, None where it is null. `misfit`: why the envelope could not be read as a whole.
+    `row`, `key_schema`: what a registry says about the record.
+    """
+
+    line: Line[Any]
+    fields: Callable[[], Object | None]
+    misfit: str | None = None
+    row: Described | None = None
+    key_schema: str | None = None
+
+
+class _Origin(NamedTuple):
+    """What the source block says about where an event comes from."""
+
+    name: str | None = None
+    connector: Connector | None = None
+    source: str | None = None
+    table: str | None = None
+    is_declared: bool = False
+
+
+class _Found(NamedTuple):
+    """A control event: its kind, and the id of a row of the signal table."""
+
+    kind: str
+    event_id: str | None = None
+
+
+class _WrappedKey(msgspec.Struct, gc=False):
+    schema: msgspec.Raw = msgspec.Raw(b"null")
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_E = TypeVar("_E", Control, Reject)
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_UNKNOWN: Final = _Origin()
+_UNDESCRIBED: Final = Described()
+_wrapped_key: Final = msgspec.json.Decoder(_WrappedKey)
+
+
+class EventBuilder:
+    """Makes events of the records of one source. `declared`: the tables that specs name."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+        self._spec = source
+        self._declared = declared
+        self._origins: dict[tuple[Any, ...], _Origin] = {}
+        self._row_schemas: dict[int, Described] = {}
+        self._key_schemas: dict[bytes, str] = {}
+
+    def event(self, message: Message, record: Record) -> Event:
+        """The event of a record."""
+        try:
+            return self._event(message, record)
+        except RecursionError:  # objects in objects in objects
+            return Reject(file=message.file, line=message.line, text=message.text, reason=NOT_JSON)
+
+    def _event(self, message: Message, record: Record) -> Event:
+        value, schema = record.line.event()
+        origin = _UNKNOWN if value.source is None else self._origin(value.source)
+        change = self._change(message, record, value, schema, origin)
+        if record.misfit is not None:
+            return _copied(Reject, change, reason=record.misfit)
+        found, fields = _control(value, record, change, origin.is_declared)
+        if found is not None:
+            return self._as_control(change, value, origin, found, fields)
+        reason = _reason(value, change, origin, self._spec)
+        return change if reason is None else _copied(Reject, change, reason=reason)
+
+    def _change(self, message: Message, record: Record, value: Value[Any], schema: Any, origin: _Origin) -> Change:
+        """The change that the record is if it is one."""
+        line, op = record.line, value.op or ""
+        key_schema, key = self._key(line.key)
+        change = Change(  # with more than 15 arguments, Python makes a dictionary first
+            file=message.file,
+            line=message.line,
+            text=message.text,
+            connector=origin.name,
+            source=origin.source,
+            table=origin.table,
+            op=kinds.OPS.get(op),
+            origin=_ORIGINS.get(op),
+            key=key,
+            before=json_text(value.before),
+            after=json_text(value.after),
+            position=self._position(value, origin),
+            commit_us=_commit_us(value),
+            ingest_us=_ingest_us(value),
+            tx_id=_transaction_id(value, origin.connector),
+        )
+        change.channel = line.destination if line.topic is None else line.topic
+        change.kafka_partition, change.kafka_offset = line.partition, line.offset
+        if value.transaction is not None:
+            change.tx_order = value.transaction.total_order
+        row = self._row_schema(schema) if record.row is None else record.row
+        change.row_schema, change.schema_hash = row.schema, row.hash
+        change.key_schema = key_schema if record.key_schema is None else record.key_schema
+        if op == kinds.INSERT:
+            change.old_key = self._key_in(line.headers, OLD_KEY)
+        elif op == kinds.DELETE:
+            change.new_key = self._key_in(line.headers, NEW_KEY)
+        return change
+
+    def _as_control(
+        self, change: Change, value: Value[Any], origin: _Origin, found: _Found, fields: Object | None
+    ) -> Control:
+        position = change.position
+        if found.kind == WINDOW_CLOSE and origin.connector is not None and value.source is not None:
+            position = origin.connector.window_close(value.source, self._spec)
+        return _copied(
+            Control,
+            change,
+            row_schema=None,
+            key_schema=None,
+            schema_hash=None,
+            position=position,
+            event_id=found.event_id,
+            control_kind=found.kind,
+            control=text_of(kinds.payload(fields)),
+        )
+
+    def _origin(self, source: Source) -> _Origin:
+        place = (source.connector, source.name, source.db, source.schema, source.table, source.scn is None)
+        found = self._origins.get(place)
+        if found is None:
+            name = connector_name(source)
+            connector = CONNECTORS.get(name or "")
+            table = table_name(source, connector, self._declared)
+            found = _Origin(name, connector, source_name(source), table, table in self._declared)
+            _keep(self._origins, place, found)
+        return found
+
+    def _position(self, value: Value[Any], origin: _Origin) -> str | None:
+        if value.source is None or origin.connector is None:
+            return None
+        place = origin.connector.read if value.op == kinds.READ else origin.connector.streamed
+        return place(value.source, self._spec)
+
+    def _row_schema(self, schema: Any) -> Described:
+        """A schema that describes nothing is none."""
+        text = None if schema is None else json_text(schema)
+        if text is None or _DESCRIBES not in text:
+            return _UNDESCRIBED
+        number = signed_hash(text)
+        found = self._row_schemas.get(number)
+        if found is None:
+            found = Described(text.decode(), number)
+            _keep(self._row_schemas, number, found)
+        return found
+
+    def _key(self, part: Any) -> tuple[str | None, bytes | None]:
+        """The schema of a key, and the key. They may be in an object, both of them or the key alone."""
+        text = None if part is None else json_text(part)
+        if text is None or not _LOOKS_WRAPPED.match(text):
+            return None, text
+        around = _wrapped_key.decode(text)
+        schema, key = json_text(around.schema), json_text(around.payload)
+        is_wrapped = (key or b"").startswith(b"{") if schema is None else schema.startswith(b"{")
+        if not is_wrapped:
+            return None, text
+        return (None if schema is None else self._key_schema(schema)), key
+
+    def _key_schema(self, text: bytes) -> str:
+        found = self._key_schemas.get(text)
+        if found is None:
+            found = text.decode()
+            _keep(self._key_schemas, text, found)
+        return found
+
+    def _key_in(self, headers: Any, name: str) -> bytes | None:
+        """The key in a header."""
+        text = None if headers is None else json_text(headers)
+        if text is None or not _CHANGED_KEY.search(text):
+            return None
+        return self._key(_opened(_header(parse(text), name)))[1]
+
+
+def _control(
+    value: Value[Any], record: Record, change: Change, is_declared: bool
+) -> tuple[_Found | None, Object | None]:
+    """Which control event it is, if any, and all fields of the record where they were needed to know it."""
+    if change.op is not None:
+        row = change.before if change.op == OP_DELETE else change.after
+        signal = kinds.signal(value.op or "", row, is_declared)
+        return (None, None) if signal is None else (_Found(*signal), record.fields())
+    fields = record.fields()
+    kind = kinds.control_kind(value, fields, change.key)
+    return (None if kind is None else _Found(kind)), fields
+
+
+def _reason(value: Value[Any], change: Change, origin: _Origin, spec: SourceSpec) -> str | None:
+    """Why an event that is no control event cannot be a change either; None where it can."""
+    reason = kinds.envelope_reason(value, change) or kinds.image_reason(value.op, change)
+    if reason is not None or value.op == kinds.READ or value.source is None or origin.connector is None:
+        return reason
+    misplaced = origin.connector.misplaced
+    if misplaced is not None and (why := misplaced(value.source, spec)) is not None:
+        return why
+    if change.position is None:
+        return NO_POSITION
+    return NO_TIME if change.commit_us is None and change.ingest_us is None else None
+
+
+# --- times and transactions -----------------------------------------------------------------------------------------
+
+
+def _commit_us(value: Value[Any]) -> int | None:
+    """The source's time of the change; a transaction's boundary has its time outside of a source block.
+
+    Zero is no time: READs of connectors that know none say so (embedded ones, and MySQL's before 1.5). Oracle's events
+    have the time of their statement: that of the commit, where it is there, is not earlier.
+    """
+    source = value.source
+    if source is None:
+        return _in_calendar(None if value.status is None else _taken_us(value)) or None
+    committed, millis = source.commit_ts_ms, source.ts_ms
+    if committed and millis is not None and committed >= millis and (micros := _micros(committed)) is not None:
+        return _in_calendar(micros)
+    if source.ts_us:
+        return _in_calendar(source.ts_us)
+    if source.ts_ns and (micros := source.ts_ns // 1_000):
+        return _in_calendar(micros)
+    return _in_calendar(_taken_us(value) if millis is None and value.status is not None else _micros(millis)) or None
+
+
+def _ingest_us(value: Value[Any]) -> int | None:
+    """When the connector read the event."""
+    return _in_calendar(value.ts_us) if value.ts_us is not None else _in_calendar(_taken_us(value))
+
+
+def _taken_us(value: Value[Any]) -> int | None:
+    return _micros(whole_number(value.ts_ms))
+
+
+def _micros(millis: int | None) -> int | None:
+    return millis * 1_000 if millis is not None and millis * 1_000 in LONG else None
+
+
+def _in_calendar(micros: int | None) -> int | None:
+    return micros if micros is not None and micros in _CALENDAR else None
+
+
+def _transaction_id(value: Value[Any], connector: Connector | None) -> str | None:
+    """PostgreSQL's ids are `txId:lsn` and differ inside one transaction: the part before the colon is the same."""
+    transaction, source = value.transaction, value.source
+    whole = None if transaction is None else transaction.id
+    if whole is None and value.status is not None:
+        whole = value.id
+    if whole is not None:
+        head, colon, tail = whole.partition(":")
+        return head if colon and _is_digits(head) and _is_digits(tail) else whole
+    if source is None:
+        return None
+    if source.tx_id is not None:
+        return str(source.tx_id)
+    return None if connector is None or connector.transaction is None else connector.transaction(source)
+
+
+def _is_digits(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+
+def _copied(kind: type[_E], change: Change, **others: Any) -> _E:
+    """The same event of another kind, with other fields."""
+    same = {name: getattr(change, name) for name in change.__struct_fields__ if name != "kind"}
+    return kind(**(same | others))
+
+
+def _header(headers: Any, name: str) -> Any:
+    """The value of the first header of a name. Headers are an object, or an array of objects with key and value."""
+    if isinstance(headers, dict):
+        return headers.get(name)
+    listed = headers if isinstance(headers, list) else ()
+    return next((one.get("value") for one in listed if isinstance(one, dict) and one.get("key") == name), None)
+
+
+def _opened(header: Any) -> Any:
+    """The JSON object that the bytes of a header hold, where a dump of a topic has them in base64."""
+    if isinstance(header, str):
+        try:
+            return parse_object(base64.b64decode(header, validate=True))
+        except (*MISFIT, ValueError):
+            pass
+    return header
+
+
+def _keep(cache: dict[_K, _V], key: _K, value: _V) -> None:
+    if len(cache) >= _MOST_CACHED:
+        cache.clear()
+    cache[key] = value

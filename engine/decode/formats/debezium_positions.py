@@ -1,0 +1,236 @@
+"""The connectors of Debezium: how each names its tables, and the positions of its changes.
+
+    PostgreSQL       epoch(4) - commit LSN of the transaction before (16) - LSN (16); READs of a snapshot: LSN (16) -
+                     LSN (16) - the last commit streamed before it (16), where there is one
+    MySQL, MariaDB   epoch(4) - number of the binlog file (8) - position in it (16) - row in the event (8)
+    Oracle           epoch(4) - commit SCN (16), zeros where SCNs alone order - SCN (16) - redo record (24) - number in
+                     it (8) - redo thread (4)
+    SQL Server       epoch(4) - commit LSN (20) - change LSN (20) - number of the event in it (8)
+
+A position is None where the source block has none, or a sentinel in its place.
+
+The position of an Oracle change is that of its commit. Connectors before 2.0 wrote a lower commit SCN, that of an
+earlier transaction, on all events of a transaction but its last: the positions of their changes are those of
+statements. They come before all that newer connectors wrote, with zeros for the commit SCN; the zeros make the windows
+of READs reach further back. Whether SCNs alone order an event is decided by its own `source.version`, by the spec
+(`source.order: scn`), or, for all events of a source, by one commit SCN that is lower than the SCN with it
+(`SourceSpec.by_scn`).
+
+A new database is one entry of CONNECTORS, and the fields of `Source` that it needs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from engine.decode.formats.debezium_envelope import Source, whole_number
+from engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
+from engine.spec.model import SourceSpec
+
+COMMIT_SCNS_SINCE: Final = 2
+"""The first major version whose commit SCNs are the event's own."""
+BY_SCN: Final = "scn"
+LOWER_COMMIT: Final = "source.commit_scn is lower than source.scn"
+NO_COMMIT: Final = "source.commit_scn is missing"
+_HINT: Final = " (source.order: scn in the spec orders without it)"
+_MAX_FILE: Final = 0xFFFFFFFF
+_ROWS: Final = range(2**32)
+_NO_RECORD: Final = "0" * 24
+_AFTER_ALL_OF_COMMIT: Final = ("F" * 24, "F" * 8, "F" * 4)
+_AFTER_ALL_OF_LSN: Final = ("F" * 20, "F" * 8)
+_MAJOR: Final = re.compile(r"([0-9]{1,9})\.")
+
+Place = Callable[[Source, SourceSpec], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """One database.
+
+    `names`: the fields of the source block that name a table, and then more of them that do where a spec declares such
+    a name. `streamed`, `read`: the positions of changes and of READs. `window_close`: that of the
+    mark that closes a window of READs, so that READs which borrow it are not after it. `misplaced`: why a streamed
+    change has no position that orders it. `transaction`: its id where the event has no metadata of it.
+    """
+
+    names: tuple[tuple[str, ...], ...]
+    streamed: Place
+    read: Place
+    window_close: Place
+    misplaced: Place | None = None
+    transaction: Callable[[Source], str | None] | None = None
+
+
+def table_name(source: Source, connector: Connector | None, declared: Collection[str]) -> str | None:
+    """The name of the table as specs write it. `declared`: the tables that specs name.
+
+    The one table of the specs is that of events which do not say where they come from, as in Oracle's documentation.
+    """
+    if len(declared) == 1 and source.scn is not None and _says_nothing(source):
+        return next(iter(declared))
+    if not source.table:
+        return None
+    usual, *longer = connector.names if connector is not None else _BY_SCHEMA
+    full = next((name for names in longer if (name := _dotted(source, names)) in declared), None)
+    return full if full is not None else _dotted(source, usual)
+
+
+def _dotted(source: Source, names: tuple[str, ...]) -> str:
+    return ".".join(part for name in names if (part := getattr(source, name)) is not None)
+
+
+def _says_nothing(source: Source) -> bool:
+    return source.connector is None and source.db is None and source.schema is None and source.table is None
+
+
+def connector_name(source: Source) -> str | None:
+    """The connector; only the events in Oracle's documentation do not name it."""
+    return source.connector if source.connector is not None or source.scn is None else ORACLE
+
+
+def source_name(source: Source) -> str | None:
+    """The source as changes name it."""
+    connector = connector_name(source)
+    return None if connector is None or source.name is None else f"{connector}:{source.name}"
+
+
+# --- PostgreSQL -----------------------------------------------------------------------------------------------------
+
+
+def _postgresql(source: Source, _spec: SourceSpec) -> str | None:
+    own = source.lsn if source.lsn is not None and source.lsn >= 0 else _in_sequence(source.sequence, -1)
+    if own is None:
+        return None
+    previous = _in_sequence(source.sequence, 0)
+    return f"{EPOCH}-{own if previous is None else previous:016X}-{own:016X}"
+
+
+def _postgresql_read(source: Source, spec: SourceSpec) -> str | None:
+    """A READ of a snapshot at an LSN comes after what began before it, which but for the last transaction was committed
+    before it, too. A third number is the last commit that the connector had streamed: everything from there on is
+    delivered together with the READs. READs of an incremental snapshot have no LSN of their own: their position is that
+    of the sequence that they borrow."""
+    own, streamed = source.lsn, _in_sequence(source.sequence, 0)
+    if own is None or own < 0:
+        return _postgresql(source, spec)
+    return f"{EPOCH}-{own:016X}-{own:016X}" + ("" if streamed is None else f"-{streamed:016X}")
+
+
+def _in_sequence(sequence: str | None, at: int) -> int | None:
+    """An LSN of a sequence: the text of a JSON array of two, each a number as text or null. `at`: 0 or -1."""
+    number = None if sequence is None else whole_number(sequence.split(",")[at].strip('[]" '))
+    return number if number is not None and number >= 0 else None
+
+
+# --- MySQL, MariaDB -------------------------------------------------------------------------------------------------
+
+
+def _binlog(source: Source, _spec: SourceSpec) -> str | None:
+    number, pos, row = _file_number(source.file), source.pos, source.row or 0
+    if number is None or pos is None or pos < 0 or row not in _ROWS:
+        return None
+    return f"{EPOCH}-{number:08X}-{pos:016X}-{row:08X}"
+
+
+@lru_cache(maxsize=1_000)
+def _file_number(name: str | None) -> int | None:
+    """The number at the end of a file's name: mysql-bin.999999 comes before mysql-bin.1000000, unlike their texts."""
+    number = number_at_end(name)
+    return number if number is not None and number <= _MAX_FILE else None
+
+
+# --- Oracle ---------------------------------------------------------------------------------------------------------
+
+
+def by_scn(source: Source, spec: SourceSpec) -> bool:
+    """Whether SCNs alone order an event of Oracle."""
+    if spec.order == BY_SCN:
+        return True
+    major = None if source.version is None else _MAJOR.match(source.version)
+    return (major is not None and int(major[1]) < COMMIT_SCNS_SINCE) or (
+        bool(spec.by_scn) and source_name(source) in spec.by_scn
+    )
+
+
+def _oracle(source: Source, spec: SourceSpec) -> str | None:
+    commit = 0 if by_scn(source, spec) else _positive(source.commit_scn)
+    is_blank = source.rs_id is None or not source.rs_id.strip(" ")
+    return joined(
+        hex_digits(commit, 16),
+        hex_digits(_positive(source.scn), 16),
+        _NO_RECORD if is_blank else redo_record(source.rs_id),
+        hex_digits(source.ssn or 0, 8),
+        hex_digits(source.redo_thread or 0, 4),
+    )
+
+
+def _oracle_read(source: Source, spec: SourceSpec) -> str | None:
+    """READs of a snapshot name its SCN; those of an incremental one borrow an older one, perhaps with its commit.
+
+    A READ that saw everything up to an SCN comes after all changes of that number.
+    """
+    scn = _positive(source.scn)
+    if by_scn(source, spec):
+        return joined(hex_digits(0, 16), hex_digits(scn, 16), *_AFTER_ALL_OF_COMMIT)
+    seen = hex_digits(max(scn or 0, _positive(source.commit_scn) or 0) or None, 16)
+    return joined(seen, seen, *_AFTER_ALL_OF_COMMIT)
+
+
+def _oracle_misplaced(source: Source, spec: SourceSpec) -> str | None:
+    """Why the commit SCN of a streamed change cannot order it; None where it can, or does not."""
+    scn = _positive(source.scn)
+    if scn is None or by_scn(source, spec):
+        return None
+    commit = _positive(source.commit_scn)
+    if commit is None:
+        return NO_COMMIT + _HINT
+    return LOWER_COMMIT + _HINT if commit < scn else None
+
+
+def _positive(scn: str | None) -> int | None:
+    number = whole_number(scn)
+    return number if number is not None and number > 0 else None
+
+
+# --- SQL Server -----------------------------------------------------------------------------------------------------
+
+
+def _sqlserver(source: Source, _spec: SourceSpec) -> str | None:
+    serial = hex_digits(source.event_serial_no or 0, 8)
+    return joined(three_part_lsn(source.commit_lsn), three_part_lsn(source.change_lsn), serial)
+
+
+def _sqlserver_read(source: Source, _spec: SourceSpec) -> str | None:
+    """A READ that saw everything up to a commit comes after all changes of it."""
+    return joined(three_part_lsn(source.commit_lsn), *_AFTER_ALL_OF_LSN)
+
+
+def _commit_lsn(source: Source) -> str | None:
+    return source.commit_lsn
+
+
+# --- all ------------------------------------------------------------------------------------------------------------
+
+ORACLE: Final = "oracle"
+_BY_SCHEMA: Final = (("schema", "table"),)
+_BY_DATABASE: Final = (("db", "table"),)
+_BINLOG: Final = Connector(_BY_DATABASE, streamed=_binlog, read=_binlog, window_close=_binlog)
+CONNECTORS: Final[dict[str, Connector]] = {
+    "postgresql": Connector(_BY_SCHEMA, streamed=_postgresql, read=_postgresql_read, window_close=_postgresql),
+    "mysql": _BINLOG,
+    "mariadb": _BINLOG,
+    ORACLE: Connector(
+        _BY_SCHEMA, streamed=_oracle, read=_oracle_read, window_close=_oracle_read, misplaced=_oracle_misplaced
+    ),
+    "sqlserver": Connector(
+        (*_BY_SCHEMA, ("db", "schema", "table")),  # a connector can read several databases
+        streamed=_sqlserver,
+        read=_sqlserver_read,
+        window_close=_sqlserver_read,
+        transaction=_commit_lsn,
+    ),
+}

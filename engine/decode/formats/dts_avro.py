@@ -1,0 +1,220 @@
+"""Alibaba DTS: Avro records, one a message, without frames and without a registry; see `engine.decode.dts_schema`.
+
+    https://www.alibabacloud.com/help/en/dts/user-guide/use-a-kafka-client-to-consume-tracked-data
+
+Messages are lines of base64, or JSON objects with base64 in them (`base64_messages`). A message of 48 bytes or fewer is
+a filler of the transport. `bornTimestamp`, which only newer records have, is read past. INIT is a READ, DDL can be a
+TRUNCATE, and all that is no change of a row is a control event. An update that takes another key is a delete and an
+insert. Values are text whatever their type (`dts_values`); the numbers of types, and for decimals and bytes the values
+themselves, say what they are.
+
+    source         sourcePosition             fractions of dates and times count
+    MySQL          position@file              microseconds
+    PostgreSQL     number; or LSN<->LSN       microseconds; nanoseconds where there is <->
+    all others     one of these               nanoseconds
+
+Position: epoch (4) - file, or what is before <-> (16) - position in it (16). A READ has only a time. Changes at one
+position are in the order of `id` (`tx_order`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Final, TypeVar
+
+from engine import names
+from engine.decode.event import Change, Control, Event, Message, Reject
+from engine.decode.formats import dts_kinds
+from engine.decode.formats.base import Declared, Format
+from engine.decode.formats.base64_messages import Base64Message, read_base64
+from engine.decode.formats.dts_record import Columns, DtsReader, DtsRecord
+from engine.decode.formats.dts_values import ABSENT, Image, read_image, row_schema
+from engine.decode.json_value import text_of
+from engine.schema import control_kinds
+from engine.spec.model import SourceSpec
+
+_IN_MICROS: Final = frozenset({"MySQL", "PostgreSQL"})
+_NO_TRANSACTION: Final = frozenset({"", "0"})
+_CONTROL_FIELDS: Final = ("operation", "objectName", "sourcePosition", "sourceTxid", "tags")
+_LAST_MILLI: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
+_MOST_DIGITS: Final = 20
+_MOST_CACHED: Final = 1_000
+_Made = TypeVar("_Made", Change, Control)
+_Keys = tuple[str, ...] | None
+
+
+class DtsDecoder:
+    """Decodes messages of DTS. `declared`: keys by table; where a spec names none, the record does."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets the source
+        self._declared = {table: columns for table, columns in declared.items() if columns}
+        self._keys: dict[str, _Keys] = {}
+        self._reader = DtsReader()
+
+    def decode(self, messages: Sequence[Message]) -> list[Event]:
+        """An event for each message; two for an update that takes another key."""
+        events: list[Event] = []
+        for message in messages:
+            events += self._decoded(message)
+        return events
+
+    def _decoded(self, message: Message) -> Sequence[Event]:
+        body = read_base64(message)
+        value = body.value
+        is_filler = value is not None and len(value) <= dts_kinds.FILLER_BYTES
+        record = None if value is None or is_filler else self._reader.read(value)
+        if record is not None:
+            return self._of_record(message, body, record)
+        if body.problem is not None:
+            return [_rejected(message, body.problem)]
+        if body.is_empty or is_filler:
+            kind = control_kinds.NULL_MESSAGE if body.is_empty else control_kinds.FILLER
+            return [_control(message, body, None, kind, None)]
+        return [_rejected(message, dts_kinds.unread_reason(value or b""))]
+
+    def _of_record(self, message: Message, body: Base64Message, record: DtsRecord) -> Sequence[Event]:
+        op = dts_kinds.operation(record)
+        table = dts_kinds.table(record, op)
+        if body.problem is not None:
+            return [_rejected(message, body.problem, table)]
+        if op is None:
+            return [_control(message, body, record, dts_kinds.CONTROLS[record.head["operation"]], table)]
+        position = dts_kinds.position(record.head["sourcePosition"])
+        reason = dts_kinds.reject_reason(record, op, table, position)
+        if reason is not None:
+            return [_rejected(message, reason, table)]
+        change = _event(Change, message, body, record, table)
+        change.op, change.tx_order = op, record.head["id"]
+        change.origin = names.ORIGIN_SNAPSHOT if op == names.OP_READ else names.ORIGIN_STREAM
+        change.position = None if op == names.OP_READ else position
+        key_info = record.head["tags"].get("pk_uk_info")
+        if key_info is not None and key_info.startswith("{"):
+            change.key_schema = f'{{"pk_uk_info":{key_info}}}'
+        if op == names.OP_TRUNCATE or record.columns is None:
+            return [change]
+        return self._with_rows(change, record, record.columns, key_info)
+
+    def _with_rows(self, change: Change, record: DtsRecord, columns: Columns, key_info: str | None) -> Sequence[Event]:
+        """The change with its images. An update that takes another key is a delete of the old key and an insert."""
+        old, new = _values(record.before), _values(record.after)
+        is_update = change.op == names.OP_UPDATE
+        keys = self._declared.get(change.table or "") or self._keys_of_record(key_info) if is_update and old else None
+        if keys and old is not None and new is not None and ABSENT in new:
+            new = _with_keys(keys, columns, old, new)
+        in_nanos = record.head["source"]["sourceType"] not in _IN_MICROS or "<->" in record.head["sourcePosition"]
+        before = None if old is None else read_image(old, columns, in_nanos)
+        after = None if new is None else read_image(new, columns, in_nanos)
+        if (before and before.unread) or (after and after.unread):
+            return [_rejected_values(change, columns, before, after)]
+        is_delete = change.op == names.OP_DELETE
+        old_row, new_row = before if is_update or is_delete else None, None if is_delete else after
+        change.row_schema, change.schema_hash = row_schema(columns, old_row, new_row), columns.schema_hash
+        old_json = None if old_row is None else old_row.json(columns)
+        new_json = None if new_row is None else new_row.json(columns)
+        if keys and before and after and _differ(keys, columns, before, after):
+            return _in_halves(change, old_json, new_json)
+        change.before = None if is_update and before and before.absent else old_json
+        change.after = new_json
+        return [change]
+
+    def _keys_of_record(self, key_info: str | None) -> _Keys:
+        """The key columns that the record names."""
+        if key_info is None:
+            return None
+        if key_info not in self._keys:
+            if len(self._keys) >= _MOST_CACHED:
+                self._keys.clear()
+            self._keys[key_info] = dts_kinds.key_columns(key_info)
+        return self._keys[key_info]
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def _values(image: list[Any] | str | None) -> list[Any] | None:
+    return image if isinstance(image, list) else None
+
+
+def _with_keys(keys: Sequence[str], columns: Columns, old: list[Any], new: list[Any]) -> list[Any]:
+    """The values after, with those of absent key columns as they were before: the update left them alone."""
+    return [
+        before if after == ABSENT and name in keys else after
+        for name, before, after in zip(columns.names, old, new, strict=True)
+    ]
+
+
+def _differ(keys: Sequence[str], columns: Columns, before: Image, after: Image) -> bool:
+    """Whether one of the keys has another value after than before; what either image lacks says nothing."""
+    for key in keys:
+        if key in columns.names:
+            at = columns.names.index(key)
+            old, new = before.texts[at], after.texts[at]
+            if old is not None and new is not None and old != new:
+                return True
+    return False
+
+
+def _in_halves(update: Change, old: bytes | None, new: bytes | None) -> list[Event]:
+    insert = copy(update)
+    update.op, update.before, update.new_key = names.OP_DELETE, old, new
+    insert.op, insert.after, insert.old_key = names.OP_INSERT, new, old
+    insert.text = None
+    return [update, insert]
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+def _event(
+    kind: type[_Made], message: Message, body: Base64Message, record: DtsRecord | None, table: str | None
+) -> _Made:
+    """An event with what the record says around the row."""
+    head: dict[str, Any] = {} if record is None else record.head
+    tags = head.get("tags", {})
+    connector = None if record is None else names.DTS + head["source"]["sourceType"].lower()
+    transaction = head.get("sourceTxid", "")
+    return kind(
+        file=message.file,
+        line=message.line,
+        text=message.text,
+        connector=connector,
+        source=connector,
+        table=table,
+        commit_us=None if record is None else dts_kinds.commit_us(record),
+        ingest_us=_micros(tags.get("readerThroughoutTime")),
+        event_id=None if record is None else str(head["id"]),
+        tx_id=tags.get("GTID") if transaction in _NO_TRANSACTION else transaction,
+        channel=body.topic,
+        kafka_partition=body.partition,
+        kafka_offset=body.offset,
+    )
+
+
+def _micros(millis: str | None) -> int | None:
+    if millis is None or not (millis.isascii() and millis.isdigit()):
+        return None
+    count = int(millis[:_MOST_DIGITS])
+    return count * 1_000 if count <= _LAST_MILLI else None
+
+
+def _control(message: Message, body: Base64Message, record: DtsRecord | None, kind: str, table: str | None) -> Control:
+    said = dict.fromkeys(_CONTROL_FIELDS) if record is None else {name: record.head[name] for name in _CONTROL_FIELDS}
+    control = _event(Control, message, body, record, table)
+    control.control_kind = kind
+    control.control = text_of(said | {"statement": None if record is None else dts_kinds.statement(record)})
+    return control
+
+
+def _rejected(message: Message, reason: str, table: str | None = None) -> Reject:
+    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
+
+
+def _rejected_values(change: Change, columns: Columns, before: Image | None, after: Image | None) -> Reject:
+    unread = [at for image in (before, after) if image is not None for at in image.unread]
+    listed = ", ".join(f'column "{columns.names[at]}"' for at in unread)
+    reason = f"a value cannot be read: {listed}"
+    return Reject(file=change.file, line=change.line, text=change.text, reason=reason, table=change.table)
+
+
+FORMATS: Final = {"dts-avro": Format("dts-avro", DtsDecoder, fans_out=True)}

@@ -1,0 +1,109 @@
+"""Records of DTS, read from their bytes with fastavro.
+
+A record is read in three parts. The second one, the names and types of the columns, has the same bytes in most records
+of a table: those are read once.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, Final, cast
+
+import msgspec
+from fastavro import parse_schema, schemaless_reader
+
+from engine.decode.dts_schema import message_schema
+from engine.decode.event_batch import signed_hash
+from engine.decode.json_value import text_of
+
+_FIELDS: Final = "fields"
+_IMAGES: Final = ("beforeImages", "afterImages")
+_DECIMALS: Final = frozenset({0, 2, 246, 1700})
+"""Numbers of decimal types, of any source."""
+_MOST_CACHED: Final = 1_000
+
+
+class Columns(msgspec.Struct, gc=False):
+    """The columns of a record's rows. `encoded`: how the record names them; `schema`: the text of the row's schema, up
+    to what the values say; `schemas`: whole ones, by what values said; `decimals`: where the decimals are."""
+
+    encoded: bytes
+    names: list[str]
+    numbers: list[int]
+    schema: str
+    schema_hash: int
+    decimals: frozenset[int]
+    schemas: dict[Any, str]
+
+
+class DtsRecord(msgspec.Struct, gc=False):
+    """One record. `head`: the fields up to the columns. An image has a value for each column: None, or the name of
+    the kind of value and its fields; of an EmptyObject NULL or NONE. It is a text where the record has a statement."""
+
+    head: dict[str, Any]
+    columns: Columns | None
+    before: list[Any] | str | None
+    after: list[Any] | str | None
+
+
+def _part(*names: str) -> Any:
+    """The schema of some fields of a record that follow each other."""
+    whole = message_schema(born=False)
+    return parse_schema(whole | {"fields": [field for field in whole["fields"] if field["name"] in names]})
+
+
+_names: Final = [field["name"] for field in message_schema(born=False)["fields"]]
+_HEAD: Final = _part(*_names[: _names.index(_FIELDS)])
+_COLUMNS: Final = _part(_FIELDS)
+_VALUES: Final = _part(*_IMAGES)
+
+
+class DtsReader:
+    """Reads records. It keeps the columns of each table."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str | None], Columns] = {}
+
+    def read(self, value: bytes) -> DtsRecord | None:
+        """The record in a message; None where the message is none, up to its last byte."""
+        body = io.BytesIO(value)
+        try:
+            head = cast("dict[str, Any]", schemaless_reader(body, _HEAD, None))
+            columns = self._columns(value, body, head)
+            images = cast("dict[str, Any]", schemaless_reader(body, _VALUES, None, return_named_type=True))
+            if body.tell() < len(value):
+                schemaless_reader(body, "long", None)  # bornTimestamp, which only newer records have
+        except Exception:  # noqa: BLE001  # fastavro raises whatever reading bytes of something else ends in
+            return None
+        if body.tell() != len(value):
+            return None
+        return DtsRecord(head, columns, images[_IMAGES[0]], images[_IMAGES[1]])
+
+    def _columns(self, value: bytes, body: io.BytesIO, head: dict[str, Any]) -> Columns | None:
+        table = head["source"]["sourceType"], head["objectName"]
+        known, start = self._known.get(table), body.tell()
+        if known is not None and value.startswith(known.encoded, start):
+            body.seek(start + len(known.encoded))
+            return known
+        listed = cast("dict[str, Any]", schemaless_reader(body, _COLUMNS, None))[_FIELDS]
+        if not isinstance(listed, list):
+            return None
+        found = _columns(value[start : body.tell()], table[0], listed)
+        if len(self._known) >= _MOST_CACHED:
+            self._known.clear()
+        self._known[table] = found
+        return found
+
+
+def _columns(encoded: bytes, source: str, listed: list[dict[str, Any]]) -> Columns:
+    numbers = [field["dataTypeNumber"] for field in listed]
+    schema = f'{{"dts":"{source}","fields":{text_of(listed).decode()},"told":"'
+    return Columns(
+        encoded=encoded,
+        names=[field["name"] for field in listed],
+        numbers=numbers,
+        schema=schema,
+        schema_hash=signed_hash(schema.encode()),
+        decimals=frozenset(at for at, number in enumerate(numbers) if number in _DECIMALS),
+        schemas={},
+    )

@@ -1,0 +1,86 @@
+"""Instants that order events: Spanner and SharePlex write them with up to nine digits of a second, or count them.
+
+2023-02-24T17:17:00.678847001-08:00        in UTC where no offset follows
+{"seconds": 1677287820, "nanos": 678847001}
+1677287820678847                           microseconds since 1970
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+from engine.decode.json_value import MISFIT, parse_object
+
+NANOS: Final = 1_000_000_000
+"""Of a second."""
+_USUAL: Final = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z?", re.ASCII)
+_WRITTEN: Final = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d*))?(Z|[+-].*)?", re.ASCII)
+_OFFSET: Final = re.compile(r"([+-])(\d{1,2})(?::(\d{1,2})|(?<=\d\d)(\d\d))?", re.ASCII)
+_COUNTED: Final = re.compile(r"\d{1,18}", re.ASCII)
+_START: Final = datetime(1970, 1, 1)
+_FIRST: Final = -719_162 * 86_400 * NANOS  # 0001-01-01
+_AFTER_LAST: Final = 2_932_897 * 86_400 * NANOS  # 10000-01-01
+_LONGEST_OFFSET: Final = 18 * 3_600
+
+
+def unix_nanos(text: str) -> int | None:
+    """Nanoseconds since 1970-01-01T00:00:00Z; None where the text is no instant of the years 1 to 9999."""
+    usual = _USUAL.fullmatch(text)
+    if usual is None:
+        return _unusual(text)
+    seconds = _seconds(usual[1])
+    return None if seconds is None else seconds * NANOS + int((usual[2] or "").ljust(9, "0"))
+
+
+@lru_cache(maxsize=4_000)
+def _seconds(moment: str) -> int | None:
+    try:
+        since = datetime.fromisoformat(moment) - _START
+    except ValueError:
+        return None
+    return since.days * 86_400 + since.seconds
+
+
+def _unusual(text: str) -> int | None:
+    if text.startswith("{"):
+        nanos = _of_parts(text)
+    elif _COUNTED.fullmatch(text):
+        nanos = int(text) * 1_000
+    else:
+        nanos = _with_offset(text)
+    return nanos if nanos is not None and _FIRST <= nanos < _AFTER_LAST else None
+
+
+def _with_offset(text: str) -> int | None:
+    written = _WRITTEN.fullmatch(text.rstrip(" "))
+    seconds = None if written is None else _seconds(written[1])
+    if written is None or seconds is None:
+        return None
+    offset = _offset(written[3] or "Z")
+    return None if offset is None else (seconds - offset) * NANOS + int((written[2] or "")[:9].ljust(9, "0"))
+
+
+def _offset(zone: str) -> int | None:
+    """Seconds that clocks are ahead of UTC."""
+    if zone == "Z":
+        return 0
+    found = _OFFSET.fullmatch(zone)
+    if found is None:
+        return None
+    minutes = int(found[3] or found[4] or 0)
+    size = int(found[2]) * 3_600 + minutes * 60
+    if minutes > 59 or size > _LONGEST_OFFSET:
+        return None
+    return -size if found[1] == "-" else size
+
+
+def _of_parts(text: str) -> int | None:
+    try:
+        parts = parse_object(text)
+    except MISFIT:
+        return None
+    seconds, nanos = parts.get("seconds"), parts.get("nanos") or 0
+    return seconds * NANOS + nanos if type(seconds) is int and type(nanos) is int else None

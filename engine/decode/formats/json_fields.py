@@ -1,0 +1,71 @@
+"""Fields of JSON objects that tools write with other types than the source: a text takes any JSON value as its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import msgspec
+
+from engine.decode.json_value import parse, text_of
+from engine.decode.position_text import LONGEST_NUMBER
+
+NOTHING: Final = msgspec.Raw(b"null")
+Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Long = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Fields = Mapping[str, msgspec.Raw]
+_NULL: Final = b"null"
+_NUMBER_STARTS: Final = b"-0123456789"
+_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*", re.ASCII)
+_int: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(Int | None)
+_long: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(Long | None)
+
+
+def content_of(raw: msgspec.Raw | None) -> bytes | None:
+    """The content of a JSON string, the JSON text of another value; None for null, and where there is none."""
+    text = _NULL if raw is None else bytes(raw)
+    if text.startswith(b'"'):
+        return str(parse(text)).encode()
+    return None if text == _NULL else text
+
+
+def text_field(fields: Fields, *names: str) -> str | None:
+    """The first of the fields that is not null, as text: the content of a string, the digits of a number, the JSON text
+    of another value."""
+    for name in names:
+        text = _text(fields[name]) if name in fields else None
+        if text is not None:
+            return text
+    return None
+
+
+def _text(raw: msgspec.Raw) -> str | None:
+    text = bytes(raw)
+    if text[:1] in _NUMBER_STARTS:
+        return text.decode()
+    value = parse(text)
+    return value if value is None or isinstance(value, str) else text_of(value).decode()
+
+
+def int_field(fields: Fields, name: str) -> int | None:
+    """A whole number of 32 bits.
+
+    Raises: msgspec.ValidationError: the field is another value.
+    """
+    return _int.decode(fields.get(name, NOTHING))
+
+
+def long_field(fields: Fields, name: str) -> int | None:
+    """A whole number of 64 bits.
+
+    Raises: msgspec.ValidationError: the field is another value.
+    """
+    return _long.decode(fields.get(name, NOTHING))
+
+
+def whole_number(text: str | int | None) -> int | None:
+    """The whole number of 64 bits that a text is, perhaps with blanks around it; None where it is none."""
+    if isinstance(text, str):
+        text = int(text) if _WHOLE.fullmatch(text) else None
+    return text if text is not None and -LONGEST_NUMBER <= text <= LONGEST_NUMBER else None

@@ -1,0 +1,117 @@
+"""Conditions of a spec over the columns of a row (`delete_when`, `truncate_when`), on values that are text.
+
+A condition is compiled once, to a function of a row that gives True, False, or None: what SQL calls unknown.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from decimal import Decimal
+from typing import Any, Final
+
+from engine.decode.formats.row_values import TIME, number_segment, plain_number, unix_nanos
+from engine.decode.types.numbers import flag
+from engine.spec.predicates import All, Compare, IsNull, Literal, Not, OneOf, Predicate
+
+_SIGNS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_FLAGS: Final = {"true": "1", "false": "0"}
+
+
+Texts = Mapping[str, str | None]
+"""The columns of a row as text; None of what is null or absent."""
+Condition = Callable[[Texts, Collection[str]], bool | None]
+"""A function of a row, and of the columns that its file says have times."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTimes:
+    """What is known of the times in columns: `zone` of those that say none; `digits` of a second and `kinds` of columns
+    by the types that the spec declares."""
+
+    zone: tzinfo | None
+    digits: Mapping[str, int]
+    kinds: Mapping[str, str]
+
+    def nanos(self, column: str, text: str) -> int | None:
+        """Nanoseconds since 1970 of a text as a time of the column."""
+        return unix_nanos(text, self.zone, self.digits.get(column))
+
+
+def condition(predicate: Predicate, times: ColumnTimes) -> Condition:
+    """The function of a condition."""
+    if isinstance(predicate, Not):
+        return _negated(condition(predicate.part, times))
+    if isinstance(predicate, IsNull):
+        column = predicate.column
+        return lambda texts, _: texts[column] is None
+    if isinstance(predicate, Compare):
+        return _compared(predicate.column, predicate.sign, predicate.value, times)
+    if isinstance(predicate, OneOf):
+        return _joined([_compared(predicate.column, "=", value, times) for value in predicate.values], ends_at=True)
+    parts = [condition(part, times) for part in predicate.parts]
+    return _joined(parts, ends_at=not isinstance(predicate, All))
+
+
+def _negated(part: Condition) -> Condition:
+    def holds(texts: Texts, times: Collection[str]) -> bool | None:
+        found = part(texts, times)
+        return None if found is None else not found
+
+    return holds
+
+
+def _joined(parts: Sequence[Condition], ends_at: bool) -> Condition:
+    """`ends_at`: what one part makes of all: True of OR, False of AND."""
+
+    def holds(texts: Texts, times: Collection[str]) -> bool | None:
+        is_known = True
+        for part in parts:
+            found = part(texts, times)
+            if found is ends_at:
+                return ends_at
+            is_known = is_known and found is not None
+        return not ends_at if is_known else None
+
+    return holds
+
+
+# --- comparisons: as the literal is ---------------------------------------------------------------------------------
+
+
+def _compared(column: str, sign: str, value: Literal, times: ColumnTimes) -> Condition:
+    """Numbers and flags are compared by their value: true is 1 and false is 0. Texts are compared as texts; but a time
+    as a time where the column has times, for each kind of file writes them in its own way."""
+    compare = _SIGNS[sign]
+    if isinstance(value, bool):
+        return _by_value(column, flag, compare, value)
+    if isinstance(value, Decimal):
+        return _by_value(column, _number_place, compare, number_segment(f"{value:f}"))
+    as_text = _by_value(column, str, compare, value)
+    if not TIME.match(value):
+        return as_text
+    as_time = _by_value(column, lambda text: times.nanos(column, text), compare, times.nanos(column, value))
+    if column in times.kinds:
+        return as_time if times.kinds[column] == "time" else as_text
+    return lambda texts, in_file: as_time(texts, in_file) if column in in_file else as_text(texts, in_file)
+
+
+def _by_value(column: str, read: Callable[[str], Any], compare: Callable[[Any, Any], bool], value: Any) -> Condition:
+    """`read`: of a text, what is compared with `value`; None: it is no such value."""
+
+    def holds(texts: Texts, _: Collection[str]) -> bool | None:
+        text = texts[column]
+        found = None if text is None else read(text)
+        return None if found is None or value is None else compare(found, value)
+
+    return holds
+
+
+def _number_place(text: str) -> str | None:
+    """What orders a number, with all its digits; None where the text is none."""
+    number = plain_number(_FLAGS.get(text, text))
+    return None if number is None else number_segment(number)

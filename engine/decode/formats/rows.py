@@ -1,0 +1,279 @@
+"""Plain rows: each record is a row of one table. The spec says what orders the rows, which of them delete, and which
+columns count.
+
+A row that deletes nothing says how its row looks now: all of it, or, where columns are absent, a part. The order is
+that of `sequence_by`, column by column: numbers as numbers, times as instants, bytes as bytes, all else as text.
+Columns whose type the spec declares are ordered as that type; bytes also where the file says so. Others are ordered as
+each value looks: numbers before times before text. Objects and lists have no order. A number in a column that is
+declared as a time counts what the digits of the type say.
+
+Files of JSON lines bring rows as they are. Of CSV, Parquet and Avro files and of Iceberg tables, rows come as the JSON
+text that `typed_records` and `avro_files` write, with the columns' types in `row_schema`.
+
+Position: epoch (4) - a segment for each column of `sequence_by` (see `row_values`) - 0 or 1, where the spec says which
+change wins a tie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from engine import names
+from engine.decode.event import Change, Event, Message, Reject
+from engine.decode.event_batch import signed_hash
+from engine.decode.formats.base import Declared, Format
+from engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
+from engine.decode.formats.row_values import (
+    bounded,
+    bytes_segment,
+    counted_micros,
+    number_segment,
+    plain_number,
+    text_segment,
+    time_segment,
+    unix_nanos,
+)
+from engine.decode.json_value import MISFIT, NOT_JSON, NOT_TEXT, Number, broken_reason, is_sound, parse, parse_object
+from engine.decode.natural import binary_encoding
+from engine.decode.position_text import joined
+from engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
+from engine.decode.types.text import text_of
+from engine.decode.types.zones import source_zone
+from engine.spec.model import SourceSpec
+from engine.spec.predicates import Predicate
+from engine.spec.rows import SequenceKind
+
+CONNECTOR: Final = "rows"
+WRONG_WIDTH: Final = "not as many values as the file has columns"
+UNTIMED: Final = "no sequence column tells a time or a number; name a column with the time under source.time_by"
+_PLACES: Final = {"seconds": 6, "milliseconds": 3, "microseconds": 0, "nanoseconds": -3}
+_TIMES: Final = ("date", "timestamp", "timestamp_ntz")
+_BYTES: Final = "binary"
+_WANTED: Final = {
+    "number": "a number", "time": "a time", "text": "text", "bytes": "bytes", "any": "a number, a time or text",
+}  # fmt: skip
+_BINARIES: Final = {"hex": hex_bytes, "base64_url": base64_url_value}
+_PER_MICRO: Final = 1_000
+_MOST_CACHED: Final = 1_000
+
+
+class FileSchema(NamedTuple):
+    """What a file says of its columns: which have times, and which have bytes, which rows carry in base64."""
+
+    hash: int | None = None
+    times: frozenset[str] = frozenset()
+    bytes: frozenset[str] = frozenset()
+
+
+Place = tuple[str | None, int | None, str | None]
+"""A value of a sequence column: its segment of the position, None where it has none; the time in nanoseconds, and the
+number, that it is."""
+
+
+class RowsDecoder:
+    """Decodes rows. It keeps what files say of their columns."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets them
+        assert source.rows is not None  # the spec sees to it
+        rows = source.rows
+        self._rows, self._table, self._source = rows, rows.table, f"{CONNECTOR}:{rows.table}"
+        self._zone, self._digits = source_zone(source.time_zone), dict(rows.digits)
+        self._binary = _BINARIES.get(binary_encoding(source).kind, base64_bytes)
+        self._places = _PLACES[rows.time_unit]
+        times = ColumnTimes(self._zone, self._digits, dict(rows.kinds))
+        self._deletes, self._truncates = (_condition(each, times) for each in (rows.delete_when, rows.truncate_when))
+        self._read = row_reader(rows.looked_at)
+        self._schemas: dict[str | None, FileSchema] = {None: FileSchema()}
+
+    def decode(self, messages: Sequence[Message]) -> list[Event]:
+        """One event for each message."""
+        return [self._decoded(message) for message in messages]
+
+    def _decoded(self, message: Message) -> Event:
+        if message.problem is not None:
+            return self._rejected(message, message.problem)
+        texts = self._read(message.text)
+        if texts is None:
+            return self._rejected(message, _broken_reason(message))
+        schema = self._schemas.get(message.row_schema) or self._remember(message.row_schema)
+        places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
+        if None in [segment for segment, _, _ in places]:
+            return self._rejected(message, self._misplaced(texts, places))
+        commit_us = self._commit_us(texts, places)
+        if commit_us is None:
+            return self._rejected(message, self._untimed())
+        return self._change(message, self._op(texts, schema), places, schema, commit_us)
+
+    def _change(self, message: Message, op: str, places: Sequence[Place], schema: FileSchema, commit_us: int) -> Change:
+        text = message.text
+        return Change(
+            file=message.file,
+            line=message.line,
+            text=text,
+            connector=CONNECTOR,
+            source=self._source,
+            table=self._table,
+            op=op,
+            origin=names.ORIGIN_STREAM,
+            before=text if op == names.OP_DELETE else None,
+            after=text if op == names.OP_UPDATE else None,
+            row_schema=message.row_schema,
+            schema_hash=schema.hash,
+            position=joined(*[segment for segment, _, _ in places], *self._tie(op)),
+            commit_us=commit_us,
+        )
+
+    def _rejected(self, message: Message, reason: str) -> Reject:
+        return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=self._table)
+
+    # --- what a row does --------------------------------------------------------------------------------------------
+
+    def _op(self, texts: Texts, schema: FileSchema) -> str:
+        if self._truncates is not None and self._truncates(texts, schema.times):
+            return names.OP_TRUNCATE
+        is_delete = self._deletes is not None and self._deletes(texts, schema.times)
+        return names.OP_DELETE if is_delete else names.OP_UPDATE
+
+    def _tie(self, op: str) -> tuple[str, ...]:
+        """What decides between the changes of a key at one place of the sequence; nothing where the order of all
+        changes does."""
+        if self._rows.ties == "order":
+            return ()
+        return ("1" if (op != names.OP_UPDATE) == (self._rows.ties == "delete") else "0",)
+
+    # --- where and when a row is ------------------------------------------------------------------------------------
+
+    def _place(self, text: str | None, name: str, kind: SequenceKind, schema: FileSchema) -> Place:
+        if text is None:
+            return None, None, None
+        if kind == "bytes" or name in schema.bytes:
+            value = self._bytes(text, name, kind, schema)
+            if value is not None or kind == "bytes":
+                return None if value is None else bytes_segment(value), None, None
+        number, digits = plain_number(text), self._digits.get(name)
+        nanos = unix_nanos(text, self._zone, digits) if number is None or digits is not None else None
+        return _segment(text, kind, number, nanos), nanos, number
+
+    def _bytes(self, text: str, name: str, kind: SequenceKind, schema: FileSchema) -> bytes | None:
+        """The bytes that a text is: as the file says, else as the spec does. None where it is none."""
+        found = base64_bytes(text) if name in schema.bytes and kind in ("any", "bytes") else None
+        return self._binary(text) if found is None and kind == "bytes" else found
+
+    def _commit_us(self, texts: Texts, places: Sequence[Place]) -> int | None:
+        """When the change was: as `time_by` says, else the first time in the sequence, else its first number counts it.
+
+        What is beyond the calendar in UTC is its end: the position decides the order, the time only labels it.
+        """
+        if self._rows.time_by is not None:
+            text = texts[self._rows.time_by]
+            return None if text is None else self._micros(text, self._rows.time_by)
+        for _, nanos, _ in places:
+            if nanos is not None:
+                return bounded(nanos // _PER_MICRO)
+        counts = (counted_micros(number, self._places) for _, _, number in places if number is not None)
+        return next((micros for micros in counts if micros is not None), None)
+
+    def _micros(self, text: str, name: str) -> int | None:
+        nanos = unix_nanos(text, self._zone, self._digits.get(name))
+        if nanos is not None:
+            return bounded(nanos // _PER_MICRO)
+        number = plain_number(text)
+        return None if number is None else counted_micros(number, self._places)
+
+    # --- what is wrong with a row -----------------------------------------------------------------------------------
+
+    def _misplaced(self, texts: Texts, places: Sequence[Place]) -> str:
+        """Why a row has no place in the sequence."""
+        columns = zip(self._rows.sequence_by, places, strict=True)
+        name, kind = next(column for column, (segment, _, _) in columns if segment is None)
+        if texts[name] is None:
+            return f'sequence column "{name}" is null or missing'
+        return f'sequence column "{name}": the value is not {_WANTED[kind]}'
+
+    def _untimed(self) -> str:
+        time_by = self._rows.time_by
+        return UNTIMED if time_by is None else f'time column "{time_by}": the value is no time'
+
+    # --- what a file says -------------------------------------------------------------------------------------------
+
+    def _remember(self, text: str | None) -> FileSchema:
+        if len(self._schemas) >= _MOST_CACHED:
+            self._schemas = {None: FileSchema()}
+        self._schemas[text] = file_schema(text or "{}")
+        return self._schemas[text]
+
+
+def file_schema(text: str) -> FileSchema:
+    """What the text of a row's schema says (`carried.carried_schema`)."""
+    columns = parse(text).get("columns", ())
+    times = frozenset(name for name, kind, _ in columns if kind in _TIMES)
+    return FileSchema(signed_hash(text.encode()), times, frozenset(name for name, kind, _ in columns if kind == _BYTES))
+
+
+# --- the columns of a row that say what it is -----------------------------------------------------------------------
+
+
+def row_reader(columns: Sequence[str]) -> Callable[[bytes], Texts | None]:
+    """A function that reads some columns of rows; None where the text is no JSON object."""
+    decode = _columns_decoder(columns)
+
+    def read(text: bytes) -> Texts | None:
+        try:
+            values = decode(text)
+            if not is_sound(text):
+                return None
+        except MISFIT:
+            return None
+        return {
+            name: value if value is None or type(value) is str else text_of(value)
+            for name, value in zip(columns, values, strict=True)
+        }
+
+    return read
+
+
+def _columns_decoder(columns: Sequence[str]) -> Callable[[bytes], Sequence[Any]]:
+    """A function that gives the values of the columns. Of other fields it only checks that they are JSON."""
+    fields = [(f"column_{at}", Any, msgspec.field(name=name, default=None)) for at, name in enumerate(columns)]
+    try:
+        kind = msgspec.defstruct("LookedAt", fields, gc=False)
+        decoder = msgspec.json.Decoder(kind, float_hook=Number)
+    except ValueError:  # a name has signs that such a decoder cannot look for
+        return lambda text: [*map(parse_object(text).get, columns)]
+    return lambda text: msgspec.structs.astuple(decoder.decode(text))
+
+
+def _condition(predicate: Predicate | None, times: ColumnTimes) -> Condition | None:
+    return None if predicate is None else condition(predicate, times)
+
+
+def _segment(text: str, kind: SequenceKind, number: str | None, nanos: int | None) -> str | None:
+    """The value as a segment of the position; None where it is not of its kind."""
+    if number is not None and kind in ("number", "any"):
+        return number_segment(number)
+    if nanos is not None and kind in ("time", "any"):
+        return time_segment(nanos)
+    return text_segment(text) if kind == "text" or (kind == "any" and not _has_parts(text)) else None
+
+
+def _has_parts(text: str) -> bool:
+    """Whether a text is the JSON of an object or a list: their texts are in no order."""
+    if text[:1] not in ("{", "["):
+        return False
+    try:
+        parse(text)
+    except MISFIT:
+        return False
+    return True
+
+
+def _broken_reason(message: Message) -> str:
+    """Why a record is no row. Of a file with columns, only a line of CSV can be none."""
+    reason = broken_reason(message.text, NOT_JSON)
+    return reason if message.row_schema is None or reason == NOT_TEXT else WRONG_WIDTH
+
+
+FORMATS: Final = {"rows": Format("rows", RowsDecoder)}

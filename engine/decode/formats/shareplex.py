@@ -1,0 +1,277 @@
+"""Operations of SharePlex for Oracle as JSON lines, which Alibaba DTS writes, too: `{"meta", "data", "key"}`.
+
+    https://www.alibabacloud.com/help/en/dts/user-guide/data-formats-of-a-kafka-cluster
+
+    ins, del        `data` is the row; a delete can have it in `key`
+    upd             `key` is the row before, `data` the columns that changed; an explicit null counts
+    UPDATE BEFORE   `data` is the row before the UPDATE AFTER, an operation of its own: two lines are one update
+    TRUNCATE, DROP COLUMN
+
+`meta.time` is the time of the commit, in UTC. `meta` names the table, or does not: then it is the one of the specs.
+Operations name neither keys nor types: the spec does.
+
+    position     epoch (4) - SCN (16) - transaction, as bytes - operation in the transaction (16)
+                 second epoch (4) - coordinates (`coordinates` has their layout)
+
+A change that has no SCN, or no place in its transaction, has its coordinates as its position. Coordinates order all of
+its source then, after everything that SCNs order: a step after decoding sees to that, for it needs the other events
+(`engine.neighbours.shareplex_pairs`). It needs the halves of updates, too: an UPDATE BEFORE is a control event with the
+row in `before`; an UPDATE AFTER is an update with UPDATE_AFTER in `control_kind` and its key columns in `key`. Both
+have their SCN in `event_id`. A change of a table that no spec names has no position where it has no SCN: it decides
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, TypeGuard
+
+from engine import names
+from engine.decode.event import Announced, Change, Control, Event, Message, Reject
+from engine.decode.formats.base import Declared, Format
+from engine.decode.formats.coordinates import Coordinates
+from engine.decode.formats.instants import unix_nanos
+from engine.decode.formats.row_images import is_empty
+from engine.decode.formats.shareplex_operation import (
+    BrokenOperationError,
+    Meta,
+    Operation,
+    image_of,
+    read_operation,
+    value_of,
+)
+from engine.decode.formats.shareplex_rows import changes_with_row_before, key_of
+from engine.decode.json_value import BLANKS, broken_reason
+from engine.decode.position_text import EPOCH, SECOND_EPOCH, text_segment
+from engine.schema import control_kinds
+from engine.spec.model import SourceSpec
+
+CONNECTOR: Final = "shareplex"
+UPDATE_BEFORE: Final = control_kinds.UPDATE_BEFORE
+UPDATE_AFTER: Final = "update_after"
+"""What a change has as its `control_kind` until its UPDATE BEFORE is found."""
+AFTER: Final = "UPDATE AFTER"
+OPS: Final = {
+    "INS": names.OP_INSERT,
+    "INSERT": names.OP_INSERT,
+    "UPD": names.OP_UPDATE,
+    "UPDATE": names.OP_UPDATE,
+    AFTER: names.OP_UPDATE,
+    "DEL": names.OP_DELETE,
+    "DELETE": names.OP_DELETE,
+    "TRUNC": names.OP_TRUNCATE,
+    "TRUNCATE": names.OP_TRUNCATE,
+}
+CONTROLS: Final = {"UPDATE BEFORE": UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
+WRONG_TYPE: Final = "a field of the operation has a type that SharePlex does not give it"
+NO_META: Final = "meta is missing"
+NO_OP: Final = "meta.op is missing"
+NO_TABLE: Final = "meta.table is missing, and more than one spec reads these files"
+NO_TIME: Final = "meta.time is missing"
+WRONG_TIME: Final = "meta.time is no time such as 2017-06-16T14:24:34"
+NO_PLACE: Final = "a change without scn, trans or seq: source.order: coordinates takes it where it stands"
+_MOST_DIGITS_OF_SCN: Final = 18
+_BETWEEN_WORDS: Final = re.compile(r"[\s_]+", re.ASCII)
+_NULL: Final = b"null"
+_MOST_OF_OP: Final = 20
+_MOST_OF_SCN: Final = 30
+
+
+class SharePlexDecoder:
+    """Decodes operations of SharePlex."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+        self._keys = {table: keys for table, keys in declared.items() if keys}
+        self._tables = frozenset(declared)
+        self._only = next(iter(declared)) if len(declared) == 1 else None
+        self._order = source.order
+        self._coordinates = Coordinates(source, SECOND_EPOCH)
+
+    def decode(self, messages: Sequence[Message]) -> list[Event]:
+        """The events of each message: one, or two for an update that gives a row another key."""
+        events: list[Event] = []
+        for message in messages:
+            events += self._events(message)
+        return events
+
+    def _events(self, message: Message) -> Sequence[Event]:
+        try:
+            operation = read_operation(message.text)
+        except BrokenOperationError as broken:
+            return [_of_broken(message, self._only if broken.table is None else broken.table)]
+        meta = operation.meta
+        if meta is None:
+            return [
+                _null_message(message, operation, self._only)
+                if operation.is_null()
+                else _reject(message, NO_META, self._only)
+            ]
+        table = self._only if meta.table is None else meta.table
+        word = _word(meta.op)
+        if word in CONTROLS:
+            return [_control(message, operation, meta, table, CONTROLS[word])]
+        return self._changes(message, operation, meta, table, word)
+
+    def _changes(
+        self, message: Message, operation: Operation, meta: Meta, table: str | None, word: str | None
+    ) -> Sequence[Event]:
+        op = None if word is None else OPS.get(word)
+        data, key = image_of(operation.data), image_of(operation.key)
+        if op == names.OP_DELETE and (data is None or is_empty(data)):
+            data = key
+        nanos = None if meta.time is None else unix_nanos(meta.time)
+        place = None if self._order == "coordinates" else _by_scn(meta)
+        reason = _reject_reason(meta, op, table, nanos, data) or self._place_problem(meta, place)
+        if reason is not None or nanos is None:
+            return [_reject(message, reason or WRONG_TIME, table)]
+        is_delete, is_half = op == names.OP_DELETE, word == AFTER
+        change = Change(
+            file=message.file,
+            line=message.line,
+            text=message.text,
+            connector=CONNECTOR,
+            source=CONNECTOR,
+            table=table,
+            op=op,
+            origin=names.ORIGIN_STREAM,
+            before=data if is_delete else None,
+            after=None if is_delete else data,
+            position=self._by_coordinates(message, operation, table) if place is None else place,
+            commit_us=nanos // 1_000,
+            tx_id=meta.trans,
+            tx_order=meta.sequence(),
+            channel=operation.topic,
+            kafka_partition=operation.partition,
+            kafka_offset=operation.offset,
+            announced=_announced(meta),
+        )
+        if op != names.OP_UPDATE or data is None:
+            return [change]
+        keys = self._keys.get(table or "", ())
+        if is_half:
+            change.control_kind, change.event_id, change.key = UPDATE_AFTER, meta.scn_text(), key_of(data, keys)
+            return [change]
+        return [change] if key is None else changes_with_row_before(change, key, keys)
+
+    # --- positions --------------------------------------------------------------------------------------------------
+
+    def _by_coordinates(self, message: Message, operation: Operation, table: str | None) -> str | None:
+        if self._order == "auto" and self._tables and table not in self._tables:
+            return None
+        return self._coordinates.position(message.file, message.line, operation.partition, operation.offset)
+
+    def _place_problem(self, meta: Meta, place: str | None) -> str | None:
+        """Why a change has no position; None where it has one, if only by its coordinates."""
+        if place is not None or self._order == "coordinates":
+            return None
+        return None if self._order == "auto" and _lacks_place(meta) else NO_PLACE
+
+
+def _by_scn(meta: Meta) -> str | None:
+    scn, sequence, transaction = meta.scn_text(), meta.sequence(), meta.trans
+    if transaction is None or sequence is None or sequence < 0 or not _is_scn(scn):
+        return None
+    return f"{EPOCH}-{int(scn):016X}-{text_segment(transaction)}-{sequence:016X}"
+
+
+def _is_scn(scn: str | None) -> TypeGuard[str]:
+    return scn is not None and len(scn) <= _MOST_DIGITS_OF_SCN and scn.isdecimal() and scn.isascii()
+
+
+def _lacks_place(meta: Meta) -> bool:
+    """Whether an operation does not say its SCN, or its place in its transaction; not where it says what is none."""
+    return meta.scn_text() is None or meta.trans is None or (meta.seq is None and meta.idx is None)
+
+
+# --- what an operation is -------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1_000)
+def _word(op: str | None) -> str | None:
+    """The operation's name in capitals, with one blank between its words."""
+    return None if op is None else _BETWEEN_WORDS.sub(" ", op).strip(" ").upper()
+
+
+def _reject_reason(meta: Meta, op: str | None, table: str | None, nanos: int | None, image: bytes | None) -> str | None:
+    """Why an operation is no change, whatever its position; None where it is one."""
+    scn = meta.scn_text()
+    if scn is not None and not _is_scn(scn):
+        return f'meta.scn "{scn[:_MOST_OF_SCN]}" is no whole number'
+    if meta.op is None:
+        return NO_OP
+    if op is None:
+        return f'unknown op "{meta.op[:_MOST_OF_OP]}"'
+    if table is None:
+        return NO_TABLE
+    if meta.time is None:
+        return NO_TIME
+    if nanos is None:
+        return WRONG_TIME
+    return f'op "{meta.op}" without data' if op != names.OP_TRUNCATE and image is None else None
+
+
+def _announced(meta: Meta) -> Announced | None:
+    size = meta.transaction_size()
+    return None if size is None else Announced(size)
+
+
+# --- other events ---------------------------------------------------------------------------------------------------
+
+
+def _control(message: Message, operation: Operation, meta: Meta, table: str | None, kind: str) -> Control:
+    nanos = None if meta.time is None else unix_nanos(meta.time)
+    is_half = kind == UPDATE_BEFORE
+    return Control(
+        file=message.file,
+        line=message.line,
+        text=message.text,
+        connector=CONNECTOR,
+        source=CONNECTOR,
+        table=table,
+        before=image_of(operation.data) if is_half else None,
+        commit_us=None if nanos is None else nanos // 1_000,
+        event_id=meta.scn_text() if is_half else None,
+        tx_id=meta.trans,
+        tx_order=meta.sequence(),
+        channel=operation.topic,
+        kafka_partition=operation.partition,
+        kafka_offset=operation.offset,
+        control_kind=kind,
+        control=value_of(operation, message.text),
+        announced=_announced(meta),
+    )
+
+
+def _null_message(message: Message, operation: Operation, table: str | None) -> Control:
+    return Control(
+        file=message.file,
+        line=message.line,
+        text=message.text,
+        connector=CONNECTOR,
+        source=CONNECTOR,
+        table=table,
+        channel=operation.topic,
+        kafka_partition=operation.partition,
+        kafka_offset=operation.offset,
+        control_kind=control_kinds.NULL_MESSAGE,
+        control=message.text,
+    )
+
+
+def _of_broken(message: Message, table: str | None) -> Event:
+    if message.text.strip(BLANKS) == _NULL:
+        return _null_message(message, Operation(), table)
+    return _reject(message, broken_reason(message.text, WRONG_TYPE), table)
+
+
+def _reject(message: Message, reason: str, table: str | None = None) -> Reject:
+    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
+
+
+FORMATS: Final = {
+    "shareplex-json": Format(
+        "shareplex-json", SharePlexDecoder, fans_out=True, reads_whole=True, can_turn_to_coordinates=True
+    )
+}

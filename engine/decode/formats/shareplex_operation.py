@@ -1,0 +1,161 @@
+"""Operations of SharePlex, read: `{"meta", "data", "key"}`, bare or in the `value` of a topic's record.
+
+`meta` has texts. Some writers put counts and SCNs as numbers, others in quotes: a line that is not of the usual types
+is read a second time, field by field.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from engine.decode.formats.json_fields import NOTHING, Fields, Int, Long, content_of, int_field, long_field, text_field
+from engine.decode.json_value import MISFIT, is_sound, raw_fields
+from engine.decode.position_text import LONGEST_NUMBER
+
+_NULL: Final = b"null"
+_OBJECT: Final = b"{"
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
+_PLACE_IN_TRANSACTION: Final = re.compile(r"([0-9]{1,18})/", re.ASCII)
+_SIZE_OF_TRANSACTION: Final = re.compile(r"/([0-9]{1,18})\Z", re.ASCII)
+
+
+class Meta(msgspec.Struct, gc=False):
+    """What an operation is, and where in the source's log. `idx` is `seq/size`."""
+
+    time: str | None = None
+    op: str | None = None
+    scn: str | int | None = None
+    trans: str | None = None
+    seq: Long | str | None = None
+    size: Long | str | None = None
+    table: str | None = None
+    idx: str | None = None
+
+    def sequence(self) -> int | None:
+        """Which operation of its transaction it is."""
+        return _number(self.seq) if self.seq is not None else _digits(_PLACE_IN_TRANSACTION.match(self.idx or ""))
+
+    def transaction_size(self) -> int | None:
+        """How many operations its transaction has."""
+        return _number(self.size) if self.size is not None else _digits(_SIZE_OF_TRANSACTION.search(self.idx or ""))
+
+    def scn_text(self) -> str | None:
+        """The SCN as it is written; None where there is none."""
+        text = None if self.scn is None else str(self.scn)
+        return text if text is not None and text.strip(" ") else None
+
+
+class Operation(msgspec.Struct, gc=False):
+    """An operation, and where its topic has it. `value` is the operation, where a topic's record is around it."""
+
+    meta: Meta | None = None
+    data: msgspec.Raw = NOTHING
+    key: msgspec.Raw = NOTHING
+    value: msgspec.Raw = NOTHING
+    topic: str | None = None
+    partition: Int | None = None
+    offset: Long | None = None
+
+    def is_null(self) -> bool:
+        """Whether a topic's record holds no operation: a null message."""
+        return self.meta is None and self.value is not NOTHING and bytes(self.value) == _NULL
+
+
+class BrokenOperationError(Exception):
+    """A line that is not JSON, or a field of which has another type than SharePlex gives it. `table`: that it names."""
+
+    def __init__(self, table: str | None = None) -> None:
+        super().__init__(table)
+        self.table = table
+
+
+_usual: Final = msgspec.json.Decoder(Operation)
+
+
+def read_operation(text: bytes) -> Operation:
+    """The operation in a line.
+
+    Raises: BrokenOperationError.
+    """
+    try:
+        line = _read(text)
+        value = content_of(line.value)
+        if value is None:
+            return line
+        inner = _read(value)
+    except MISFIT:
+        raise BrokenOperationError from None
+    inner.topic, inner.partition, inner.offset, inner.value = line.topic, line.partition, line.offset, line.value
+    return inner
+
+
+def image_of(part: msgspec.Raw) -> bytes | None:
+    """The JSON text of a row; None where the part is no object, nor the text of one."""
+    text = bytes(part)
+    if text.startswith(_OBJECT):
+        return text
+    content = content_of(part)
+    if content is None or not content.startswith(_OBJECT):
+        return None
+    try:
+        raw_fields(content)
+    except MISFIT:
+        return None
+    return content if is_sound(content) else None
+
+
+def value_of(operation: Operation, text: bytes) -> bytes:
+    """The operation as text: `value` of a topic's record, or the line."""
+    value = content_of(operation.value)
+    return text if value is None else value
+
+
+# --- field by field -------------------------------------------------------------------------------------------------
+
+
+def _read(text: bytes) -> Operation:
+    """Raises: one of MISFIT, BrokenOperationError."""
+    if not is_sound(text):
+        raise BrokenOperationError
+    try:
+        found = _usual.decode(text)
+    except msgspec.ValidationError:
+        found = _unusual(raw_fields(text))
+    meta = found.meta
+    if meta is not None and not (_is_count(meta.seq) and _is_count(meta.size)):
+        raise BrokenOperationError(meta.table)
+    return found
+
+
+def _unusual(fields: Fields) -> Operation:
+    meta = fields.get("meta", NOTHING)
+    return Operation(
+        meta=None if bytes(meta) == _NULL else _meta(raw_fields(meta)),
+        **{name: fields[name] for name in ("data", "key", "value") if name in fields},
+        topic=text_field(fields, "topic"),
+        partition=int_field(fields, "partition"),
+        offset=long_field(fields, "offset"),
+    )
+
+
+def _meta(fields: Fields) -> Meta:
+    return Meta(**{name: text_field(fields, name) for name in Meta.__struct_fields__})
+
+
+def _is_count(count: str | int | None) -> bool:
+    return not isinstance(count, str) or _number(count) is not None
+
+
+def _number(count: str | int | None) -> int | None:
+    """A whole number of 64 bits."""
+    if not isinstance(count, str):
+        return count
+    number = int(count) if _WHOLE.fullmatch(count) else None
+    return number if number is not None and -LONGEST_NUMBER <= number <= LONGEST_NUMBER else None
+
+
+def _digits(found: re.Match[str] | None) -> int | None:
+    return None if found is None else int(found[1])

@@ -1,0 +1,41 @@
+"""The rows of SharePlex's updates: the columns that changed, laid over the row before.
+
+    before {"id":"1","a":"x"}    changed {"a":"z"}     update   before {"id":"1","a":"x"}   after {"id":"1","a":"z"}
+    before {"id":"1"}            changed {"a":"z"}     update   before none                 after {"id":"1","a":"z"}
+    before {"id":"1","a":"x"}    changed {"id":"2"}    delete   before {"id":"1","a":"x"}
+                                                       insert   after {"id":"2","a":"x"}
+
+The row before counts as whole where it has every column that changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from engine import names
+from engine.decode.event import Event
+from engine.decode.formats.json_fields import content_of
+from engine.decode.json_value import raw_fields, text_of
+
+
+def key_of(row: bytes, keys: Iterable[str]) -> bytes:
+    """The key columns that a row has, as JSON text."""
+    fields = raw_fields(row)
+    return text_of({name: fields[name] for name in keys if name in fields})
+
+
+def changes_with_row_before(update: Event, before: bytes, keys: Iterable[str]) -> list[Event]:
+    """An update, whose `after` has the columns that changed, with the row before it; where it gives the row another
+    key, the delete of the old key and the insert of the new one."""
+    assert update.after is not None  # it is rejected without data
+    old, changed = raw_fields(before), raw_fields(update.after)
+    after = text_of({**old, **changed})
+    if any(name in changed and content_of(changed[name]) != content_of(old.get(name)) for name in keys):
+        replaced = msgspec.structs.replace
+        delete = replaced(update, op=names.OP_DELETE, before=before, after=None, new_key=after)
+        return [delete, replaced(update, text=None, op=names.OP_INSERT, after=after, old_key=before)]
+    update.before = before if changed.keys() <= old.keys() else None
+    update.after = after
+    return [update]

@@ -1,0 +1,81 @@
+"""Positions: order-preserving text of fixed-width upper-case hexadecimal segments, the epoch first.
+
+Each format's module makes its own positions from these parts and describes their layout. Text as bytes has any length:
+the hyphen behind it sorts before every digit, and so a shorter text sorts before a longer one that begins with it.
+A position is None where the source gives none, or a sentinel in its place.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+EPOCH: Final = "0000"
+SECOND_EPOCH: Final = "0001"
+"""The second of the epochs that a format tells apart by itself (SharePlex: coordinates instead of SCNs)."""
+LONGEST_NUMBER: Final = 2**63 - 1
+_AT_END: Final = re.compile(r"([0-9]+)\Z", re.ASCII)
+_THREE_PARTS: Final = re.compile(r"([0-9A-F]{1,8}):([0-9A-F]{1,8}):([0-9A-F]{1,4})\Z")
+_TWO_HALVES: Final = re.compile(r"([0-9A-F]{1,8})/([0-9A-F]{1,8})\Z")
+
+
+def hex_digits(number: int | None, width: int) -> str | None:
+    """The digits of a number, filled up with zeros; None for a number that is negative, or too long."""
+    if number is None or number < 0:
+        return None
+    digits = f"{number:0{width}X}"
+    return digits if len(digits) == width else None
+
+
+def joined(*segments: str | None, epoch: str = EPOCH) -> str | None:
+    """The position of these segments; None where one of them is."""
+    for segment in segments:
+        if segment is None:
+            return None
+    return "-".join((epoch, *segments))  # type: ignore[arg-type]
+
+
+def text_segment(text: str | None) -> str | None:
+    """Text in the order of its UTF-8 bytes."""
+    return None if text is None else text.encode("utf-8", "surrogatepass").hex().upper()
+
+
+def number_at_end(text: str | None) -> int | None:
+    """The number that the last digits of a text are; None where it ends in none, or in one of more than 64 bits."""
+    found = None if text is None else _AT_END.search(text)
+    number = None if found is None else int(found[1][:40])
+    return number if number is not None and number <= LONGEST_NUMBER and len(found[1]) <= 40 else None  # type: ignore[index]
+
+
+def three_part_lsn(lsn: str | None) -> str | None:
+    """SQL Server's LSN, three hexadecimal numbers with colons between, in 20 digits."""
+    found = None if lsn is None else _THREE_PARTS.match(lsn.strip(" ").upper())
+    return None if found is None else found[1].zfill(8) + found[2].zfill(8) + found[3].zfill(4)
+
+
+def two_part_lsn(lsn: str | None) -> str | None:
+    """PostgreSQL's LSN, two hexadecimal halves with a slash between, in 16 digits."""
+    found = None if lsn is None else _TWO_HALVES.match(lsn.strip(" ").upper())
+    return None if found is None else found[1].zfill(8) + found[2].zfill(8)
+
+
+def redo_record(rs_id: str | None) -> str | None:
+    """Oracle's redo record, three hexadecimal numbers with points between, perhaps blanks around them and 0x before."""
+    if rs_id is None:
+        return None
+    parts = rs_id.strip(" ").upper().removeprefix("0X").split(".")
+    record = "".join([*parts, "", "", ""][i].zfill(8) for i in range(3))
+    return record if rs_id.strip(" ") and re.fullmatch("[0-9A-F]{24}", record) else None
+
+
+def file_line(name: str, line: int, row: int, epoch: str = EPOCH) -> str | None:
+    """Where a record stands: `name` of the file below the source's folder; files are in the order of their names."""
+    return joined(text_segment(name), hex_digits(line, 16), hex_digits(row, 8), epoch=epoch)
+
+
+def kafka_record(millis: int | None, partition: int, offset: int, row: int, epoch: str = EPOCH) -> str | None:
+    """Where a record stands: `millis` never decreases inside a partition: it orders partitions, offsets order the
+    records of one."""
+    return joined(
+        hex_digits(millis, 12), hex_digits(partition, 8), hex_digits(offset, 16), hex_digits(row, 8), epoch=epoch
+    )

@@ -1,0 +1,202 @@
+"""Where Spark calls the decoders: records become a frame of events, and events of a table become rows of `changes`.
+
+The only module of `decode` that knows Spark. Each task decodes some thousand records at a time in Python
+(`mapInArrow`); nothing is compiled into the session, so the same code runs on Spark Connect and on a cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from engine.decode import event_batch
+from engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
+from engine.decode.event import Message
+from engine.decode.record_files import Reading
+from engine.decode.registry import SourceDecoder, format_of
+from engine.decode.table_rows import TableDecoder
+
+if TYPE_CHECKING:
+    from engine.decode.formats.base import Declared
+    from engine.decode.shape import TableShape
+    from engine.spec.model import SourceSpec, TableSpec
+
+BATCH_RECORDS: Final = 4_000
+BATCH_BYTES: Final = 8 << 20
+TASK_BYTES: Final = 16 << 20
+MESSAGE_COLUMNS: Final = ("file", "line", "text", "row_schema", "problem", "is_last", "after_gap")
+_NOT_OF_ROWS: Final = ("text", "kind", "reason", "row_schema_json", "key_schema_json", "control_kind", "control_json")
+ROW_COLUMNS: Final = tuple(name for name, _, _ in event_batch.COLUMNS if name not in _NOT_OF_ROWS)
+"""What of an event its row is decoded from."""
+_RECORD: Final = pa.schema(
+    [
+        ("file", pa.string()),
+        ("line", pa.int64()),
+        ("is_last", pa.bool_()),
+        ("text", pa.string()),
+        ("row_schema", pa.string()),
+    ]
+)
+
+
+def events_of_files(spark: SparkSession, read: Reading, source: SourceSpec, declared: Declared) -> DataFrame:
+    """The events in the new records of files. `declared`: the tables that specs name, and their keys.
+
+    Gives: the frame of events (`frame_type`).
+    Rows: 1:1 with records, 1:n for formats of which one record holds several changes.
+    Raises (when it is computed): SourceError, by way of Spark's error: a file changed, or cannot be read.
+    """
+    made = partial(_events_of_pieces, read, _tasks(read.sizes), source, dict(declared))
+    return _by_task(spark, read).mapInArrow(made, frame_type(source))
+
+
+def records_frame(spark: SparkSession, read: Reading) -> DataFrame:
+    """The new records of files as they are.
+
+    Gives: file, line, is_last, text, row_schema.
+    Rows: one a record.
+    """
+    return _by_task(spark, read).mapInArrow(
+        partial(_records_of_pieces, read, _tasks(read.sizes)), from_arrow_schema(_RECORD)
+    )
+
+
+def events_of(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
+    """The events of records that are a frame already.
+
+    Needs: file, line, text; perhaps row_schema, problem, is_last, after_gap (see `Message`).
+    Gives: the frame of events (`frame_type`).
+    Rows: 1:1, 1:n for formats of which one record holds several changes.
+    """
+    taken = lines.select(*[name for name in MESSAGE_COLUMNS if name in lines.columns])
+    return taken.mapInArrow(partial(_events_of_batches, source, dict(declared)), frame_type(source))
+
+
+def columns_seen(events: DataFrame, infer: bool, keys: bool) -> Seen:
+    """What the changes of one table carry about their columns. `infer`: the types of fields without a schema are
+    needed; `keys`: so are keys.
+
+    Needs: the frame of events: of one table, kind change.
+    """
+    partial_summaries = events.select(*NEEDED).mapInArrow(partial(_summaries, infer, keys), "summary string")
+    found = ColumnsSeen(infer, keys)
+    for row in partial_summaries.collect():
+        found.merge(ColumnsSeen.from_json(row["summary"]))
+    return found.seen()
+
+
+def decoded_rows(events: DataFrame, shape: TableShape, spec: TableSpec, splits_keys: bool = False) -> DataFrame:
+    """The changes of one table.
+
+    Needs: the frame of events: of one table, kind change.
+    Gives: what `TableDecoder` gives: values are not masked, and there is no content hash yet.
+    Rows: 1:1; 1:2 for an update that is split.
+    """
+    schema = from_arrow_schema(TableDecoder(shape, spec, splits_keys).schema)
+    return events.select(*ROW_COLUMNS).mapInArrow(partial(_rows_of_batches, shape, spec, splits_keys), schema)
+
+
+def frame_type(source: SourceSpec) -> T.StructType:
+    """The columns of the frame of events: those of `event_batch.COLUMNS`, then announced; then batch for a format whose
+    messages can be sent again, which the step after it takes away."""
+    fields = [(name, kind) for name, _, kind in event_batch.COLUMNS]
+    fields.append(("announced", event_batch.ANNOUNCED))
+    if format_of(source.format).resends:
+        fields.append(("batch", event_batch.BATCH))
+    return from_arrow_schema(pa.schema(fields))
+
+
+# --- in the tasks ---------------------------------------------------------------------------------------------------
+
+
+def _by_task(spark: SparkSession, read: Reading) -> DataFrame:
+    number = len(_tasks(read.sizes))
+    return spark.range(0, number, 1, max(number, 1))
+
+
+def _tasks(sizes: Sequence[int]) -> list[range]:
+    """The indexes of the pieces that one task reads, one after the other."""
+    tasks, begin, filled = [], 0, 0
+    for index, size in enumerate(sizes):
+        filled += size
+        if filled >= TASK_BYTES:
+            tasks.append(range(begin, index + 1))
+            begin, filled = index + 1, 0
+    return [*tasks, range(begin, len(sizes))] if begin < len(sizes) else tasks
+
+
+def _events_of_pieces(
+    read: Reading, tasks: Sequence[range], source: SourceSpec, declared: Declared, ids: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    decoder, has_batches = SourceDecoder(source, declared), format_of(source.format).resends
+    for index in _indexes(tasks, ids):
+        for messages in _in_batches(chain.from_iterable(read.messages(index))):
+            yield event_batch.event_batch(decoder.decode(messages), has_batches)
+
+
+def _records_of_pieces(
+    read: Reading, tasks: Sequence[range], ids: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for index in _indexes(tasks, ids):
+        for some in _in_batches(chain.from_iterable(read.messages(index))):
+            columns = [
+                pa.array([message.file for message in some], pa.string()),
+                pa.array([message.line for message in some], pa.int64()),
+                pa.array([message.is_last for message in some], pa.bool_()),
+                pa.array([message.text for message in some], pa.binary()).view(pa.string()),
+                pa.array([message.row_schema for message in some], pa.string()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=_RECORD)
+
+
+def _indexes(tasks: Sequence[range], ids: Iterable[pa.RecordBatch]) -> Iterator[int]:
+    for batch in ids:
+        for number in batch.column(0).to_pylist():
+            yield from tasks[number]
+
+
+def _in_batches(messages: Iterator[Message]) -> Iterator[list[Message]]:
+    """The messages in lists of a bounded number and size."""
+    found: list[Message] = []
+    size = 0
+    for message in messages:
+        found.append(message)
+        size += len(message.text)
+        if len(found) >= BATCH_RECORDS or size >= BATCH_BYTES:
+            yield found
+            found, size = [], 0
+    if found:
+        yield found
+
+
+def _events_of_batches(
+    source: SourceSpec, declared: Declared, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    decoder, has_batches = SourceDecoder(source, declared), format_of(source.format).resends
+    for batch in batches:
+        messages = iter(event_batch.messages_of(batch))
+        while some := list(islice(messages, BATCH_RECORDS)):
+            yield event_batch.event_batch(decoder.decode(some), has_batches)
+
+
+def _rows_of_batches(
+    shape: TableShape, spec: TableSpec, splits_keys: bool, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    decoder = TableDecoder(shape, spec, splits_keys)
+    for batch in batches:
+        for start in range(0, batch.num_rows, BATCH_RECORDS):
+            yield decoder.decode(batch.slice(start, BATCH_RECORDS))
+
+
+def _summaries(infer: bool, keys: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    summary = ColumnsSeen(infer, keys)
+    for batch in batches:
+        summary.add_batch(batch)
+    yield pa.RecordBatch.from_arrays([pa.array([summary.to_json()])], names=["summary"])

@@ -1,0 +1,214 @@
+"""Whole numbers, floats and flags, from JSON numbers and from texts. Whole numbers never go through a float."""
+
+from __future__ import annotations
+
+import re
+import struct
+from array import array
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.json_value import Number
+from engine.decode.types.converter import Converter, plain_texts
+from engine.decode.types.decimals import BLANKS, exact_number
+from engine.decode.types.text import text_of
+
+INT: Final = (-(2**31), 2**31 - 1)
+LONG: Final = (-(2**63), 2**63 - 1)
+_WHOLE: Final = re.compile(rf"{BLANKS}([+-]?[0-9]{{1,100}}){BLANKS}")
+_WHOLE_FRACTION: Final = re.compile(rf"{BLANKS}([+-]?[0-9]{{1,100}})\.0+")
+"""Of a column of whole numbers with nulls, pandas writes 10 as 10.0."""
+_MOST_DIGITS: Final = 20  # of 64 bits
+_WORDS: Final = {"true": 1, "false": 0}
+_FLOAT: Final = re.compile(rf"{BLANKS}[+-]?(?=\.?[0-9])[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?{BLANKS}")
+_ENDLESS: Final = float("inf")
+_FLOAT_WORDS: Final = {
+    sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")
+} | {"nan": float("nan")}  # fmt: skip
+_TRUE, _FALSE = frozenset({"true", "t"}), frozenset({"false", "f"})
+_USUAL_FLAGS: Final = {"true": True, "false": False, "1": True, "0": False}
+_YES, _NO = _TRUE | {"y", "yes", "1"}, _FALSE | {"n", "no", "0"}
+_single = struct.Struct("<f")
+
+
+# --- whole numbers --------------------------------------------------------------------------------------------------
+
+
+def bigint(text: str) -> int | None:
+    """Digits, perhaps with a sign and with blanks around them, as a number of 64 bits."""
+    match = _WHOLE.fullmatch(text)
+    return _bounded(int(match[1])) if match else None
+
+
+def whole_number(text: str) -> int | None:
+    """A number of 64 bits, also written as a fraction (10.0) or with a power of ten (1e3)."""
+    match = _WHOLE.fullmatch(text) or _WHOLE_FRACTION.fullmatch(text)
+    if match:
+        return _bounded(int(match[1]))
+    number = exact_number(text) if "e" in text or "E" in text else None
+    if number is None or number.adjusted() >= _MOST_DIGITS or number != number.to_integral_value():
+        return None
+    return _bounded(int(number))
+
+
+def _bounded(number: int) -> int | None:
+    return number if LONG[0] <= number <= LONG[1] else None
+
+
+def count_of(value: Any) -> int | None:
+    """A number that counts days or fractions of a second: true and false are not one."""
+    return value if type(value) is int and LONG[0] <= value <= LONG[1] else whole_number(text_of(value))
+
+
+def whole(low: int, high: int, has_flags: bool) -> Converter:
+    """Whole numbers between two bounds. `has_flags`: true is 1 and false is 0."""
+    words = _WORDS if has_flags else {}
+
+    def loose(value: Any) -> int | None:
+        text = text_of(value)
+        number = words[text] if text in words else whole_number(text)
+        return number if number is not None and low <= number <= high else None
+
+    def one(value: Any) -> int | None:
+        if type(value) is int:
+            return value if low <= value <= high else None
+        return loose(value)
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        found = _all_integers(values)
+        if found is not None:
+            return [number if number is None or low <= number <= high else None for number in found]
+        return [
+            value if value is None or (type(value) is int and low <= value <= high) else one(value) for value in values
+        ]
+
+    return Converter(one, convert_all)
+
+
+def _all_integers(values: list[Any]) -> list[int | None] | None:
+    """The whole numbers of a column of texts; None where it has other values."""
+    if type(next((value for value in values if value is not None), None)) is not str or plain_texts(values) is None:
+        return None
+    try:
+        return [None if value is None else int(value) for value in values]
+    except ValueError:
+        return None
+
+
+# --- floats ---------------------------------------------------------------------------------------------------------
+
+
+def floating(is_single: bool) -> Converter:
+    """Floats; where they are single, each as the double of the same value. None for what is no number, and for one
+    that is too large."""
+
+    def one(value: Any) -> float | None:
+        number = _float(value)
+        return _as_single(number) if is_single and number is not None else number
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        found = _all_floats(values, is_single)
+        return [None if value is None else one(value) for value in values] if found is None else found
+
+    return Converter(one, convert_all)
+
+
+def _all_floats(values: list[Any], is_single: bool) -> list[float | None] | None:
+    """The floats of a column of numbers, or of texts; None where it may have other values, or one is too large."""
+    texts = [value.text if type(value) is Number else value for value in values]
+    joined = plain_texts(texts)
+    if joined is None or "n" in joined or "N" in joined:
+        return None
+    try:
+        doubles = [None if text is None else float(text) for text in texts]
+    except ValueError:
+        return None
+    if is_single:
+        singles = array("f", [0.0 if number is None else number for number in doubles]).tolist()
+        doubles = [old and new for old, new in zip(doubles, singles, strict=True)]
+    return None if _ENDLESS in doubles or -_ENDLESS in doubles else doubles
+
+
+def _float(value: Any) -> float | None:
+    if type(value) is Number:
+        return _finite(float(value.text))
+    if type(value) is int:
+        try:
+            return float(value)
+        except OverflowError:
+            return None
+    return float_of_text(value) if type(value) is str else None
+
+
+def float_of_text(text: str) -> float | None:
+    """Digits, NaN, or infinity in one of its spellings."""
+    if _FLOAT.fullmatch(text):
+        return _finite(float(text))
+    return _FLOAT_WORDS.get(text.strip().lower())
+
+
+def _finite(number: float) -> float | None:
+    return number if -_ENDLESS < number < _ENDLESS else None
+
+
+def _as_single(number: float) -> float | None:
+    try:
+        return _single.unpack(_single.pack(number))[0]  # type: ignore[no-any-return]
+    except OverflowError:
+        return None
+
+
+# --- flags ----------------------------------------------------------------------------------------------------------
+
+
+def boolean(value: Any) -> bool | None:
+    """true, false, t, f, or a number: 0 is false. yes and no are text."""
+    if type(value) is bool:
+        return value
+    text = text_of(value)
+    word = text.lower()
+    return True if word in _TRUE else False if word in _FALSE else is_not_zero(text)
+
+
+def flag(value: Any) -> bool | None:
+    """The same, and also yes, no, y and n, perhaps with blanks around them."""
+    if type(value) is bool:
+        return value
+    text = text_of(value)
+    word = text.strip().lower()
+    return True if word in _YES else False if word in _NO else is_not_zero(text)
+
+
+def is_not_zero(text: str) -> bool | None:
+    """Of a number, however it is written: of flags with nulls, pandas writes 1.0. None where it is no number."""
+    if not _FLOAT.fullmatch(text):
+        return None
+    return bool(text.lower().partition("e")[0].strip("\0\t\n\r +-.0"))
+
+
+def guessed_boolean(value: Any) -> bool | None:
+    """The same, where only the first values say that the column is one of flags: no other number than 0 and 1 is."""
+    text = text_of(value)
+    if _FLOAT.fullmatch(text) and float(text) not in (0.0, 1.0):
+        return None
+    return boolean(value)
+
+
+def _all_booleans(values: list[Any]) -> list[Any]:
+    return [
+        value
+        if value is None or type(value) is bool
+        else _USUAL_FLAGS[value]
+        if type(value) is str and value in _USUAL_FLAGS
+        else boolean(value)
+        for value in values
+    ]
+
+
+BOOLEAN: Final = Converter(boolean, _all_booleans)
+
+
+def is_number(kind: T.DataType) -> bool:
+    """Whether a stored type is one of numbers or flags."""
+    return isinstance(kind, T.NumericType | T.BooleanType)

@@ -1,0 +1,115 @@
+"""The converter of one column for the events of one schema, and why a value of theirs is not stored."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from engine.decode.shape import ColumnShape, Encoding
+from engine.decode.types import encodings, misfits
+from engine.decode.types.converter import Convert, ConvertAll, Converter
+from engine.decode.types.text import text_of
+from engine.decode.types.times import Clock
+from engine.decode.types.zones import source_zone
+
+Fate = Literal["unavailable", "unkept", "unfit"]
+UNAVAILABLE: Final = "unavailable"
+"""The source did not send the value."""
+UNKEPT: Final = "unkept"
+"""No stored type holds the value."""
+UNFIT: Final = "unfit"
+"""The value is not one of the column's type."""
+
+
+def column_reader(
+    column: ColumnShape, schema_hash: int | None, is_mysql: bool, time_zone: str, is_key: bool
+) -> ColumnReader:
+    """The reader of a column's values in events of one schema.
+
+    `schema_hash`: None for events without a schema of their own. `is_mysql`: they come from MySQL or MariaDB.
+    `time_zone`: the zone of times that say none. `is_key`: a time that would lose digits does not fit.
+    """
+    encoding = _encoding_of(column, schema_hash)
+    clock = Clock(source_zone(time_zone), is_mysql)
+    converter = encodings.converter(encoding, column.value_type, clock, column.guessed)
+    if is_key and misfits.can_lose_digits(column):
+        converter = _without_lost_digits(converter, encoding)
+    if misfits.can_be_unavailable(column):
+        converter = _without_unavailable(converter)
+    return ColumnReader(column, converter)
+
+
+def _encoding_of(column: ColumnShape, schema_hash: int | None) -> Encoding:
+    """The encoding of this schema; that of None is for every schema that is not listed."""
+    known = dict(reversed(column.encodings))
+    if schema_hash in known:
+        return known[schema_hash]
+    return known.get(None, column.encodings[-1][1])
+
+
+def _without_lost_digits(converter: Converter, encoding: Encoding) -> Converter:
+    loses_digits = misfits.loses_digits(encoding)
+
+    def one(value: Any) -> Any:
+        return None if loses_digits(value) else converter.one(value)
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        return [None if value is None else one(value) for value in values]
+
+    return Converter(one, convert_all)
+
+
+def _without_unavailable(converter: Converter) -> Converter:
+    is_unavailable, placeholders = misfits.is_unavailable, misfits.PLACEHOLDERS
+
+    def one(value: Any) -> Any:
+        return None if is_unavailable(value) else converter.one(value)
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        try:
+            if placeholders.isdisjoint(values):
+                return converter.all(values)
+        except TypeError:  # an array or an object is among them
+            pass
+        return [None if value is None else one(value) for value in values]
+
+    return Converter(one, convert_all)
+
+
+class ColumnReader:
+    """What is stored of a column's values, and what is known of those that are not stored.
+
+    `convert` gives the stored value of a JSON value; None where it does not fit. `convert_all` does so for a whole
+    column, and leaves None as it is.
+    """
+
+    __slots__ = ("_can_be_unavailable", "_can_lose_digits", "_column", "_is_base64", "convert", "convert_all")
+
+    def __init__(self, column: ColumnShape, converter: Converter) -> None:
+        self.convert: Convert = converter.one
+        self.convert_all: ConvertAll = converter.all
+        self._column = column
+        self._can_be_unavailable = misfits.can_be_unavailable(column)
+        self._can_lose_digits = misfits.can_lose_digits(column)
+        self._is_base64 = any(encoding.kind == "decimal_base64" for _, encoding in column.encodings)
+
+    def fate(self, value: Any) -> Fate:
+        """Why `convert` gives None for a value."""
+        if self._can_be_unavailable and misfits.is_unavailable(value):
+            return UNAVAILABLE
+        return UNKEPT if misfits.is_unrepresentable(value, self._column) else UNFIT
+
+    def text(self, value: Any) -> str:
+        """What the event carries, as text."""
+        return text_of(value)
+
+    def is_unrepresentable_time(self, value: Any) -> bool:
+        """Whether a value that does not fit is a date or time, but none of the years 1 to 9999."""
+        return misfits.is_unrepresentable_time(value, self._column)
+
+    def is_too_fine(self, value: Any) -> bool:
+        """Whether a time is written with digits after the microsecond, which no key may lose."""
+        return self._can_lose_digits and misfits.BEYOND_MICROS.search(text_of(value)) is not None
+
+    def is_written_out(self, value: Any) -> bool:
+        """Whether a decimal is written as digits, where the column has them as bytes."""
+        return self._is_base64 and misfits.WRITTEN_OUT.fullmatch(text_of(value)) is not None

@@ -1,0 +1,120 @@
+"""Values that are stored as text: as the event carries them, or as the label or the bytes that they stand for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from engine.decode import json_value
+from engine.decode.json_value import Number
+from engine.decode.types.binary import base64_bytes
+from engine.decode.types.converter import Convert, Converter, each
+from engine.decode.types.decimals import variable_scale_digits
+
+BYTES_MARK: Final = "\x00bytes:"
+"""Precedes the base64 of bytes where texts and bytes can be in one column: no text of a source begins with it."""
+_ORDINAL: Final = re.compile("[0-9]{1,18}")
+_BIT_MASK: Final = re.compile("[0-9]{1,20}")  # of 64 bits
+_VARIABLE_SCALE: Final = re.compile(r'\{"scale":-?[0-9]+,"value":"[A-Za-z0-9+/]+=*"\}')
+
+
+def text_of(value: Any) -> str:
+    """A JSON value as text: a string's content, the digits of a number as they are written, else its JSON text."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is Number:
+        return value.text  # type: ignore[no-any-return]
+    if kind is int:
+        return str(value)
+    return json_value.text_of(value).decode()
+
+
+def _all_texts(values: list[Any]) -> list[Any]:
+    return [value if type(value) is str or value is None else text_of(value) for value in values]
+
+
+TEXT: Final = Converter(text_of, _all_texts)
+"""Text as the event carries it."""
+
+
+def digits_or_text(value: Any) -> str | None:
+    """Text; a number with its own scale, which comes as an object, becomes its digits."""
+    text = text_of(value)
+    if text.startswith('{"scale":') and _VARIABLE_SCALE.fullmatch(text):
+        return variable_scale_digits(value)
+    return text
+
+
+def _all_digits_or_texts(values: list[Any]) -> list[Any]:
+    return [
+        value if value is None or (type(value) is str and value[:1] != "{") else digits_or_text(value)
+        for value in values
+    ]
+
+
+DIGITS_OR_TEXT: Final = Converter(digits_or_text, _all_digits_or_texts)
+
+
+# --- labels ---------------------------------------------------------------------------------------------------------
+
+
+def enum_label(labels: tuple[str, ...]) -> Converter:
+    """The label of an ordinal: 1 for the first, 0 for MySQL's error value, which is empty. Other text is a label."""
+    known = ("", *labels)
+
+    def one(value: Any) -> str | None:
+        text = text_of(value)
+        if not _ORDINAL.fullmatch(text):
+            return text
+        ordinal = int(text)
+        return known[ordinal] if ordinal < len(known) else None
+
+    return each(one)
+
+
+def set_labels(labels: tuple[str, ...]) -> Converter:
+    """The labels of a bit mask, lowest bit first, with commas between them. Other text holds the labels."""
+
+    def one(value: Any) -> str | None:
+        text = text_of(value)
+        if not _BIT_MASK.fullmatch(text):
+            return text
+        mask = int(text)
+        if mask >> len(labels):
+            return None
+        return ",".join(label for at, label in enumerate(labels) if mask >> at & 1)
+
+    return each(one)
+
+
+# --- text and bytes in one column -----------------------------------------------------------------------------------
+
+
+def marked_bytes(value: Any) -> bytes | None:
+    """The bytes whose base64 follows BYTES_MARK; text is not bytes."""
+    if type(value) is str and value.startswith(BYTES_MARK):
+        return base64_bytes(value[len(BYTES_MARK) :])
+    return None
+
+
+def unmarked(then: Convert) -> Converter:
+    """What `then` makes of a text, or of the base64 that follows BYTES_MARK."""
+
+    def one(value: Any) -> Any:
+        text = text_of(value)
+        return then(text[len(BYTES_MARK) :] if text.startswith(BYTES_MARK) else text)
+
+    return each(one)
+
+
+def unmarked_texts() -> Converter:
+    """Texts, and bytes as their base64."""
+    slow = unmarked(text_of).one
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        return [
+            value if value is None or (type(value) is str and value[:1] != "\x00") else slow(value) for value in values
+        ]
+
+    return Converter(slow, convert_all)

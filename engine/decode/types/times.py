@@ -1,0 +1,194 @@
+"""Dates and moments of the years 1 to 9999, from counts.
+
+A date is days since 1970-01-01. A moment is microseconds since 1970-01-01T00:00:00: in UTC for a stored `timestamp`,
+in no zone for a `timestamp_ntz`. Digits after the microsecond are cut. `time_texts` reads moments that are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, tzinfo
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.types.converter import NOTHING, Converter, chained, each
+from engine.decode.types.numbers import bigint, count_of
+from engine.decode.types.text import text_of
+from engine.decode.types.zones import offset_micros
+
+FIRST_DAY: Final = -719_162  # 0001-01-01
+LAST_DAY: Final = 2_932_896  # 9999-12-31
+A_DAY: Final = 86_400 * 1_000_000
+AN_HOUR: Final = 3_600 * 1_000_000
+FIRST: Final = FIRST_DAY * A_DAY
+LAST: Final = (LAST_DAY + 1) * A_DAY - 1
+PER_MILLI: Final = 1_000
+MILLIS_DIGITS, MICROS_DIGITS = 3, 6
+INFINITIES: Final = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
+"""What PostgreSQL's driver makes of infinite times. Counting nanoseconds, they would be times of 2262 and 1677."""
+ORDINAL_OF_1970: Final = date(1970, 1, 1).toordinal()
+_AFTER_DATE: Final = re.compile(r"(?:[T ][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)")
+_MOST_CACHED: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What a source's times need: the zone of times that say none (None: UTC), and whether the source is MySQL or
+    MariaDB, whose counts have units of their own."""
+
+    zone: tzinfo | None = None
+    is_mysql: bool = False
+
+
+# --- dates ----------------------------------------------------------------------------------------------------------
+
+
+def iso_date(text: str) -> int | None:
+    """2020-12-31, perhaps followed by a time or a zone, which a date does not have."""
+    if len(text) != 10 and (not _AFTER_DATE.fullmatch(text, 10) or text.endswith(" BC")):
+        return None
+    if text[4:5] != "-" or text[7:8] != "-":
+        return None
+    try:
+        return date.fromisoformat(text[:10]).toordinal() - ORDINAL_OF_1970
+    except ValueError:
+        return None
+
+
+def _day(number: int | None) -> int | None:
+    return number if number is not None and FIRST_DAY <= number <= LAST_DAY else None
+
+
+def counted_day(value: Any) -> int | None:
+    """Days since 1970-01-01; or a date."""
+    if type(value) is int:
+        return _day(value)
+    day = _day(count_of(value))
+    return iso_date(text_of(value)) if day is None else day
+
+
+def any_day(value: Any) -> int | None:
+    """A date; or days since 1970-01-01."""
+    if type(value) is int:
+        return _day(value)
+    text = text_of(value)
+    day = iso_date(text)
+    return _day(bigint(text)) if day is None else day
+
+
+def days(convert_day: Callable[[Any], int | None]) -> Converter:
+    """Dates. A table has few different ones: those that are met are kept."""
+    known: dict[Any, int | None] = {}
+
+    def one(value: Any) -> int | None:
+        if type(value) is not str:
+            return convert_day(value)
+        if value not in known:
+            if len(known) >= _MOST_CACHED:
+                known.clear()
+            known[value] = convert_day(value)
+        return known[value]
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        return [known[value] if type(value) is str and value in known else None if value is None else one(value)
+                for value in values]  # fmt: skip
+
+    return Converter(one, convert_all)
+
+
+# --- moments: from counts -------------------------------------------------------------------------------------------
+
+
+def unit_of(digits: int) -> str:
+    """The unit in which Debezium counts a time of so many digits of a second."""
+    return "millis" if digits <= MILLIS_DIGITS else "micros" if digits <= MICROS_DIGITS else "nanos"
+
+
+def moment_of(count: int, unit: str) -> int | None:
+    """Milli-, micro- or nanoseconds since 1970 as a moment of the calendar."""
+    if unit == "nanos":
+        if count in INFINITIES:
+            return None
+        count //= PER_MILLI
+    elif unit == "millis":
+        count *= PER_MILLI
+    return in_calendar(count)
+
+
+def in_calendar(micros: int) -> int | None:
+    return micros if FIRST <= micros <= LAST else None
+
+
+def counted(unit: str) -> Converter:
+    """Moments that are counted since 1970."""
+
+    def one(value: Any) -> int | None:
+        count = count_of(value)
+        return None if count is None else moment_of(count, unit)
+
+    if unit == "nanos":
+        return each(one)
+    factor = PER_MILLI if unit == "millis" else 1
+    low, high = -(-FIRST // factor), LAST // factor
+
+    def convert_all(values: list[Any]) -> list[Any]:
+        return [
+            value * factor if type(value) is int and low <= value <= high else None if value is None else one(value)
+            for value in values
+        ]
+
+    return Converter(one, convert_all)
+
+
+# --- zones and stored types ---------------------------------------------------------------------------------------
+
+
+def in_zone(zone: tzinfo) -> Callable[[int], int | None]:
+    """A function that gives the instant of a moment of no zone. The offsets of whole hours are kept."""
+    known: dict[int, int | None] = {}
+
+    def instant_of(micros: int) -> int | None:
+        hour = micros // AN_HOUR
+        if hour not in known:
+            if len(known) >= _MOST_CACHED:
+                known.clear()
+            first, last = (_offset(at, zone) for at in (hour * AN_HOUR, (hour + 1) * AN_HOUR - 1))
+            known[hour] = first if first == last else None  # None: the clocks change in it
+        offset = known[hour]
+        return in_calendar(micros - (_offset(micros, zone) if offset is None else offset))
+
+    return instant_of
+
+
+def _offset(micros: int, zone: tzinfo) -> int:
+    day, of_day = divmod(micros, A_DAY)
+    second, fraction = divmod(of_day, 1_000_000)
+    at = date.fromordinal(day + ORDINAL_OF_1970)
+    moment = datetime(at.year, at.month, at.day, second // 3_600, second // 60 % 60, second % 60, fraction)
+    return offset_micros(moment, zone)
+
+
+def as_stored(converter: Converter, kind: T.DataType, zone: tzinfo | None = None) -> Converter:
+    """Moments as the stored type. `zone`: of those that have none and are stored as instants."""
+    if isinstance(kind, T.DateType):
+        return then(converter, lambda micros: micros // A_DAY)
+    if not isinstance(kind, T.TimestampType | T.TimestampNTZType):
+        return NOTHING
+    if zone is not None and isinstance(kind, T.TimestampType):
+        return then(converter, in_zone(zone))
+    return converter
+
+
+def midnights(converter: Converter, kind: T.DataType, zone: tzinfo | None) -> Converter:
+    """Dates as the stored type; where times are stored, as their midnight, which has no zone."""
+    if isinstance(kind, T.DateType):
+        return converter
+    return as_stored(then(converter, lambda day: day * A_DAY), kind, zone)
+
+
+def then(converter: Converter, further: Callable[[Any], Any]) -> Converter:
+    """What `further` makes of what the converter gives; None stays None."""
+    return chained(converter, each(further))

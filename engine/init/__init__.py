@@ -1,0 +1,25 @@
+"""What is in files of events: formats, tables, keys and types, as the decoders find them; and specs written from that.
+
+files -> records               file_sample, typed_records
+records -> a format            recognition: the decoder that takes most of them
+events of a format -> tables   tables, event_tables, row_tables, column_samples, key_evidence
+tables -> specs                spec_text, paths, targets
+"""
+
+from engine.init.found_table import FoundTable
+from engine.init.recognition import looks_like, other_than
+from engine.init.schema_place import SchemaPlace
+from engine.init.spec_text import WrittenSpec, project_root, write_specs, written_specs
+from engine.init.tables import find_tables
+
+__all__ = [
+    "FoundTable",
+    "SchemaPlace",
+    "WrittenSpec",
+    "find_tables",
+    "looks_like",
+    "other_than",
+    "project_root",
+    "write_specs",
+    "written_specs",
+]

@@ -1,0 +1,280 @@
+"""Columns of a table from what its changes carry: types, and what values look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from pyspark.sql import types as T
+
+from engine.decode.columns_seen import ColumnsSeen, Seen
+from engine.decode.event import Event
+from engine.decode.json_kinds import LONG, VOID, WHOLE, kind_of, type_of_kinds
+from engine.decode.json_value import MISFIT, parse_object
+from engine.decode.schemas import TOLD_BY_VALUES, row_columns
+from engine.decode.table_shape import distinct
+from engine.names import OP_INSERT, OP_READ, TAKEN_NAMES
+from engine.schema.evolve import promotes, widest
+
+DECIMAL_DIGITS: Final = 38
+LONGS: Final = range(-(2**63), 2**63)
+UNSIGNED: Final = range(2**63, 2**64)
+DIGITS_OF_LONGS: Final = (19, 20)  # of the numbers that only an unsigned one holds
+YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 1970
+UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
+LONGEST_COUNT: Final = 19  # digits of nanoseconds since 1970
+ROUTER_COLUMN: Final = "__dbz__physicalTableIdentifier"
+"""What Debezium's ByLogicalTableRouter adds to keys; no row has it."""
+_INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
+_NANOS: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}\.\d{6}0*[1-9]")
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass
+class Values:
+    """What the values of one column are like, over all records."""
+
+    kinds: set[str] = field(default_factory=set)
+    present: int = 0
+    nulls: int = 0
+    inserted: set[Any] = field(default_factory=set)
+    repeats: bool = False
+    digits: set[int] = field(default_factory=set)
+    shapes: set[str] = field(default_factory=set)
+    units: set[str | None] = field(default_factory=set)
+    unsigned: bool = False  # a text of a number that only a bigint without a sign holds
+    nanos: bool = False  # a text of a time with digits after its microseconds
+
+    def add(self, value: Any, inserted: bool) -> None:
+        """Add one value."""
+        self.present += 1
+        self.kinds.add(kind_of(value))
+        if value is None:
+            self.nulls += 1
+            return
+        if inserted and not isinstance(value, dict | list) and not self.repeats:
+            self.repeats = value in self.inserted
+            self.inserted.add(value)
+        if isinstance(value, int):
+            self.digits |= {places for places in UNITS if YEARS[0] <= value // 10**places < YEARS[1]} or {0}
+        elif isinstance(value, str):
+            self.shapes.add(_shape(value))
+            self.unsigned = self.unsigned or _is_unsigned(value)
+            self.nanos = self.nanos or bool(_NANOS.match(value))
+        self.units.add(_unit(value))
+
+    def merge(self, other: Values) -> None:
+        """Add the values that another one has seen."""
+        self.unsigned, self.nanos = self.unsigned or other.unsigned, self.nanos or other.nanos
+        self.repeats = self.repeats or other.repeats or bool(self.inserted & other.inserted)
+        self.present, self.nulls = self.present + other.present, self.nulls + other.nulls
+        self.kinds |= other.kinds
+        self.inserted |= other.inserted
+        self.digits |= other.digits
+        self.shapes |= other.shapes
+        self.units |= other.units
+
+    def unit(self) -> str | None:
+        """What the values may count since 1970, be they numbers or texts of them."""
+        return next(iter(self.units)) if len(self.units) == 1 else None
+
+    def type(self) -> T.DataType:
+        """The type that a run infers from these values."""
+        return type_of_kinds(self.kinds)[0]
+
+    def is_null(self) -> bool:
+        """Whether there are only nulls."""
+        return self.kinds <= {VOID}
+
+    def is_written_otherwise(self) -> bool:
+        """Whether all texts look like numbers or times."""
+        return bool(self.shapes) and "text" not in self.shapes and isinstance(self.type(), T.StringType)
+
+    def may_be(self) -> str | None:
+        """What the values may mean beyond their type."""
+        if len(self.digits) == 1 and (places := next(iter(self.digits))) in UNITS:
+            return f"{UNITS[places]} since 1970? then timestamp({places}), or timestamp_ntz({places})"
+        if self.shapes and self.shapes <= {"instant", "local", "date"}:
+            zoned = {"instant": "timestamp", "local": "timestamp_ntz", "date": "date"}
+            several = "times? then timestamp, with the source's time_zone for those without a zone"
+            return f"times? then {zoned[next(iter(self.shapes))]}" if len(self.shapes) == 1 else several
+        if not self.shapes or not self.shapes <= {"integer", "wide", "decimal"}:
+            return None
+        by_shape = {"decimal": "decimal(p,s)", "wide": "decimal(38,0)", "integer": "bigint"}
+        return "numbers? then " + next(kind for shape, kind in by_shape.items() if shape in self.shapes)
+
+    def is_unique(self) -> bool:
+        """Whether no value is null, and no two new rows have the same."""
+        return not self.nulls and bool(self.inserted) and not self.repeats
+
+    def can_order(self) -> bool:
+        """Whether the values are numbers or times, and none is null."""
+        if self.nulls:
+            return False
+        if self.kinds and self.kinds <= {WHOLE, LONG}:
+            return True
+        return bool(self.shapes) and self.shapes <= {"instant", "local", "date", "integer", "wide", "endless"}
+
+
+def _is_unsigned(text: str) -> bool:
+    return len(text) in DIGITS_OF_LONGS and text.isascii() and text.isdigit() and int(text) in UNSIGNED
+
+
+def _shape(text: str) -> str:
+    """What a text looks like. Of whole numbers a bigint holds no `wide` ones, and a decimal no `endless` ones."""
+    if match := _INSTANT.fullmatch(text):
+        return "instant" if match[1] else "local"
+    if _DATE.fullmatch(text):
+        return "date"
+    bare = text.lstrip("-")
+    if bare.isascii() and bare.isdigit() and (bare == "0" or not bare.startswith("0")):
+        return "endless" if len(bare) > DECIMAL_DIGITS else "integer" if int(bare) in LONGS else "wide"
+    return "decimal" if re.fullmatch(r"\d+\.\d+", bare) else "text"
+
+
+def _unit(value: Any) -> str | None:
+    """What a whole number may count since 1970; None where it is none, or of a time far from ours."""
+    text = str(value) if isinstance(value, str | int) else ""
+    if not text.isascii() or not text.isdigit() or len(text) > LONGEST_COUNT:
+        return None
+    units = {0: "seconds", **UNITS}
+    return next((unit for places, unit in units.items() if YEARS[0] <= int(text) // 10**places < YEARS[1]), None)
+
+
+class Columns:
+    """The columns of one table: what changes carry about them (`found`), and what values look like."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Values] = {}
+        self._summary = ColumnsSeen()
+        self._found: Seen | None = None
+        self._kinds: dict[str, set[T.DataType]] = {}
+        self._schemas: set[str] = set()
+        self._is_roomy = False
+
+    def add(self, change: Event) -> None:
+        """Add one change."""
+        self._found = None
+        self._summary.add([change])
+        self._add_schema(change.row_schema)
+        image = change.before if change.after is None else change.after
+        try:
+            fields = parse_object(image or b"{}")
+        except MISFIT:
+            return
+        is_new = change.op in (OP_INSERT, OP_READ) and change.old_key is None
+        for name, value in fields.items():
+            self.values.setdefault(name, Values()).add(value, is_new)
+
+    def _add_schema(self, schema: str | None) -> None:
+        """Keep each type that a schema gives a column; of schemas that values complete, one by one."""
+        if schema is None or schema in self._schemas:
+            return
+        self._schemas.add(schema)
+        self._is_roomy = self._is_roomy or schema.startswith(TOLD_BY_VALUES)
+        for name, (kind, _) in row_columns(schema).items():
+            if not isinstance(kind, T.NullType):
+                self._kinds.setdefault(name, set()).add(kind)
+
+    def merge(self, other: Columns) -> None:
+        """Add the changes of another table."""
+        self._found = None
+        self._summary.merge(other._summary)
+        self._schemas |= other._schemas
+        self._is_roomy = self._is_roomy or other._is_roomy
+        for name, kinds in other._kinds.items():
+            self._kinds.setdefault(name, set()).update(kinds)
+        for name, values in other.values.items():
+            self.values.setdefault(name, Values()).merge(values)
+
+    @property
+    def found(self) -> Seen:
+        """What the changes carry."""
+        if self._found is None:
+            self._found = self._summary.seen()
+        return self._found
+
+    @property
+    def has_own_types(self) -> bool:
+        """Whether every row has a schema."""
+        return bool(self.found.schemas) and not self.found.inferred
+
+    def keys(self) -> list[tuple[str, ...]]:
+        """Every key that changes have. A key in another order, or another spelling, is the same."""
+        fields = self.found.fields
+        found: dict[frozenset[str], tuple[str, ...]] = {}
+        for key in self.found.keys:
+            own = tuple(name for name in key if name != ROUTER_COLUMN or name in fields)
+            found.setdefault(frozenset(name.casefold() for name in own), own)
+        return list(found.values())
+
+    def names(self) -> list[str]:
+        """The columns: those of rows, then keys that are no fields of rows. A key's spelling is the column's."""
+        keys = [name for key in self.keys() for name in key]
+        spelled = {name.casefold(): name for name in reversed(keys)}
+        fields = distinct(self.found.fields)
+        return distinct([*(spelled.get(name.casefold(), name) for name in fields), *keys])
+
+    def second_spellings(self) -> list[str]:
+        """Fields that differ from a column in upper and lower case only, and one change has both: they are rescued."""
+        columns, variants = set(self.names()), self.found.variants
+        return [name for name in self.found.fields if name not in columns and name.casefold() in variants]
+
+    def types(self) -> dict[str, T.DataType | None]:
+        """The type of every column; None where two schemas cannot agree."""
+        return {name: self._type(name) for name in self.names()}
+
+    def _type(self, name: str) -> T.DataType | None:
+        typed = [typed for _, typed in self.found.typed(name) if not isinstance(typed[0], T.NullType)]
+        sure = [kind for kind, encoding in typed if encoding.kind != "unsure"]
+        if sure:
+            return widest(sure)
+        inferred = self.found.of_column(name, self.found.inferred)
+        return inferred[0] if inferred is not None and not typed else T.StringType()
+
+    def unsettled(self, keys: Collection[str]) -> dict[str, str]:
+        """The columns for which a run that sees some of the changes may store a type that cannot become that of all, or
+        whose type does not hold all values (of `keys`: not all their digits), with one that does. Where values give the
+        digits of a type, it has room for more."""
+        wide = self.types()
+        differ = [name for name, kinds in self._kinds.items() if not all(_becomes(k, wide.get(name)) for k in kinds)]
+        unsigned = [name for name, seen in self.values.items() if seen.unsigned and wide.get(name) == T.LongType()]
+        times = [name for name in keys if isinstance(wide.get(name), T.TimestampType | T.TimestampNTZType)]
+        nanos = [name for name in times if name in self.values and self.values[name].nanos]
+        declared = {name: declared_type(wide.get(name), self._is_roomy) for name in differ if name in wide}
+        return declared | dict.fromkeys(unsigned, "bigint unsigned") | dict.fromkeys(nanos, "string")
+
+    def declarable(self) -> dict[str, str]:
+        """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""
+        named = {name: kind for name, kind in self.types().items() if name.casefold() not in TAKEN_NAMES}
+        return {name: declared_type(kind) for name, kind in named.items()}
+
+    def key_candidates(self) -> list[str]:
+        """Columns that are never null, and of which no two new rows have the same value."""
+        whole = max((values.present for values in self.values.values()), default=0)
+        binary = {name for name, kind in self.types().items() if isinstance(kind, T.BinaryType)}
+        named = [
+            name
+            for name, values in self.values.items()
+            if values.present == whole and values.is_unique() and name not in binary
+        ]
+        return sorted(named, key=lambda name: (not re.search(r"(?i)(^|_)(id|key|no|number|code)$", name), name != "id"))
+
+    def order_candidates(self) -> list[str]:
+        """Columns whose values may order changes: times and numbers whose names say so first."""
+        named = [name for name, values in self.values.items() if values.can_order()]
+        word = re.compile(r"(?i)updat|modif|chang|seq|version|time|_at$|_ts$|^ts$|lsn|scn|offset|commit")
+        return sorted((name for name in named if word.search(name)), key=lambda name: not word.match(name))
+
+
+def declared_type(kind: T.DataType | None, is_roomy: bool = False) -> str:
+    """A type as a spec writes it: text where there is none; `is_roomy`: a decimal with all the digits there can be."""
+    if is_roomy and isinstance(kind, T.DecimalType):
+        kind = T.DecimalType(DECIMAL_DIGITS, kind.scale)
+    return kind.simpleString() if kind else "string"
+
+
+def _becomes(kind: T.DataType, wide: T.DataType | None) -> bool:
+    return wide is not None and promotes(kind, wide)

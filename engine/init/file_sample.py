@@ -1,0 +1,210 @@
+"""The first records of a file, whatever it is written in: as messages for the decoders."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal
+
+from engine.decode.event import Message
+from engine.decode.json_value import MISFIT, parse, text_of
+from engine.errors import SourceError
+from engine.init.typed_records import TypedRecords, avro_records, parquet_records, row_schema_of_texts
+from engine.inputs.compression import DAMAGED as DAMAGED_STREAM
+from engine.inputs.compression import plain_stream
+from engine.inputs.line_files import BLANKS, BYTE_ORDER_MARK, CHUNK_BYTES
+from engine.inputs.listing import is_compressed
+from engine.inputs.magic import AVRO, PARQUET
+
+Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]
+
+MOST_BYTES: Final = 64 << 20
+MOST_RECORDS: Final = 100_000
+LOOKED_AT: Final = 200
+DELIMITERS: Final = (",", ";", "\t", "|")
+_COMPRESSED: Final = {b"\x1f\x8b": ("gzip", ".gz"), b"BZh": ("bzip2", ".bz2"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst")}
+_UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
+_DAMAGED: Final = (*DAMAGED_STREAM, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
+"""What reading a damaged file can end in."""
+_OPENING: Final = (b"{", b"[")
+csv.field_size_limit(MOST_BYTES)  # Python's own limit is less than what tables hold
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The first records of a file.
+
+    `lines`: of a text file; of a CSV file its rows, as JSON. `typed`: of an Avro or a Parquet file. `is_whole`: there
+    are no other records. `delimiter`: of a CSV file.
+    """
+
+    path: Path
+    container: Container
+    lines: tuple[Message, ...] = ()
+    typed: TypedRecords | None = None
+    is_whole: bool = True
+    delimiter: str = ","
+
+    @property
+    def has_records(self) -> bool:
+        """Whether there is a record in the file."""
+        return bool(self.lines) or (self.typed is not None and bool(self.typed.records))
+
+    def rows(self) -> tuple[Message, ...]:
+        """The records as plain rows."""
+        return self.lines if self.typed is None else self.typed.rows(str(self.path))
+
+    def topic_messages(self) -> tuple[Message, ...]:
+        """The records as messages of bytes, in base64."""
+        if self.container == "csv":
+            return ()
+        return self.lines if self.typed is None else self.typed.topic_messages(str(self.path))
+
+    def events(self) -> tuple[Message, ...]:
+        """The records as events of a format that is written in such files."""
+        if self.container == "csv":
+            return ()
+        return self.lines if self.typed is None else self.typed.events(str(self.path))
+
+
+def read_sample(path: Path) -> Sample:
+    """The first records of a file.
+
+    Raises: SourceError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+        if magic == AVRO:
+            return _typed(path, "avro", avro_records(path, MOST_RECORDS))
+        if magic == PARQUET:
+            return _typed(path, "parquet", parquet_records(path))
+        _check_name(path, magic)
+        with path.open("rb") as file:
+            return _of_text(path, _records(file, path))
+    except SourceError:
+        raise
+    except (csv.Error, *_DAMAGED) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise SourceError(f"Cannot read {path}: {reason}.", "check the file and the permissions") from error
+
+
+def _typed(path: Path, container: Container, records: TypedRecords) -> Sample:
+    return Sample(path, container, typed=records, is_whole=records.is_whole)
+
+
+def _check_name(path: Path, magic: bytes) -> None:
+    """Check that a file has the name of its compression, by which a run reads it, and that its text is UTF-8.
+
+    Raises: SourceError.
+    """
+    for begin, (compression, suffix) in _COMPRESSED.items():
+        is_compressed_so, is_named_so = magic.startswith(begin), path.name.endswith(suffix)
+        if is_compressed_so and not is_named_so:
+            message = (
+                f"it is compressed by {compression}, and its name does not end in {suffix}: a run reads it as text"
+            )
+            raise SourceError(f"Cannot read {path}: {message}.", f"rename it to {path.name}{suffix}")
+        if is_named_so and not is_compressed_so and magic:
+            message = f"its name ends in {suffix}, but it is not compressed by {compression}"
+            raise SourceError(f"Cannot read {path}: {message}.", "rename it to what it is")
+    if magic.startswith(_UTF16):
+        raise SourceError(f"Cannot read {path}: it is text in UTF-16.", "write it in UTF-8: iconv -f UTF-16 -t UTF-8")
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def _records(file: BinaryIO, path: Path) -> Iterator[Message]:
+    """The lines of a text file that are not blank."""
+    stream = plain_stream(path.name, file) if is_compressed(path.name) else file
+    for number, line in enumerate(_lines(stream), 1):
+        bare = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+        if bare.strip(BLANKS):
+            yield Message(str(path), number, bare)
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    rest = b""
+    while data := stream.read(CHUNK_BYTES):
+        *lines, rest = (rest + data).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def _of_text(path: Path, records: Iterator[Message]) -> Sample:
+    """Lines of JSON, or CSV, or some other text."""
+    lines, is_whole = _first(records)
+    if not lines:
+        return Sample(path, "empty")
+    if _are_json(lines):
+        return Sample(path, "json", lines, is_whole=is_whole)
+    if is_whole and lines[0].text.lstrip()[:1] in _OPENING and _is_json(b"\n".join(line.text for line in lines)):
+        return Sample(path, "document")
+    texts = [f"{line.text.decode('utf-8', 'replace')}\n" for line in lines]
+    delimiter = delimiter_of(texts[:LOOKED_AT])
+    if delimiter is None:
+        return Sample(path, "text", lines, is_whole=is_whole)
+    return Sample(path, "csv", _csv_rows(path, texts, delimiter), is_whole=is_whole, delimiter=delimiter)
+
+
+def _first(records: Iterator[Message]) -> tuple[tuple[Message, ...], bool]:
+    """The first records, and whether they are all."""
+    taken: list[Message] = []
+    size = 0
+    for record in records:
+        if len(taken) == MOST_RECORDS or size > MOST_BYTES:
+            return tuple(taken), False
+        size += len(record.text)
+        taken.append(record)
+    return tuple(taken), True
+
+
+def _are_json(lines: Sequence[Message]) -> bool:
+    """Whether at least half of the lines are JSON, and one is more than a plain value."""
+    broken = 0
+    has_parts = False
+    for number, line in enumerate(lines, 1):
+        try:
+            has_parts = isinstance(parse(line.text), dict | list) or has_parts
+        except MISFIT:
+            broken += 1
+        if number == LOOKED_AT and broken * 2 > number:
+            return False
+    return has_parts and broken * 2 <= len(lines)
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parse(text)
+    except MISFIT:
+        return False
+    return True
+
+
+def delimiter_of(lines: Sequence[str]) -> str | None:
+    """The delimiter of a CSV file with a header: each line has as many values as the first one."""
+    for delimiter in DELIMITERS:
+        try:
+            rows = list(csv.reader(io.StringIO("".join(lines)), delimiter=delimiter))
+        except csv.Error:  # a line end where none can be
+            continue
+        names = rows[0] if rows else []
+        is_header = len(names) > 1 and all(name.strip() for name in names) and len(set(names)) == len(names)
+        if is_header and len(rows) > 1 and all(len(row) == len(names) for row in rows[1:-1] or rows[1:]):
+            return delimiter
+    return None
+
+
+def _csv_rows(path: Path, lines: Sequence[str], delimiter: str) -> tuple[Message, ...]:
+    rows = csv.DictReader(io.StringIO("".join(lines)), delimiter=delimiter)
+    schema = row_schema_of_texts(rows.fieldnames or ())
+    found: list[Message] = []
+    for number, row in enumerate(rows, 1):
+        values: dict[str, Any] = {name: value for name, value in row.items() if name is not None}  # no surplus values
+        found.append(Message(str(path), number, text_of(values), row_schema=schema))
+    return tuple(found)

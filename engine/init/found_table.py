@@ -1,0 +1,57 @@
+"""One table as the changes in files show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.decode.event import Event
+from engine.init.column_samples import Columns
+
+
+@dataclass
+class FoundTable:
+    """One table as the changes show it. `name` is None where they do not name it.
+
+    `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them.
+    `by_scn`: commit SCNs cannot order its source.
+    """
+
+    name: str | None
+    format: str
+    order: str
+    container: str
+    files: list[Path] = field(default_factory=list)
+    columns: Columns = field(default_factory=Columns)
+    changes: int = 0
+    keyless: bool | None = None
+    whole: bool = True
+    delimiter: str = ","
+    controls: list[Path] = field(default_factory=list)
+    blank: list[Path] = field(default_factory=list)
+    by_scn: bool = False
+
+    @property
+    def keys(self) -> set[tuple[str, ...]]:
+        """Every key that occurs."""
+        return set(self.columns.keys())
+
+    def add(self, change: Event, keyless: bool | None = False) -> None:
+        """Add one change. `keyless`: whether it shows that the table has no key."""
+        self.changes += 1
+        self.keyless = _as_both_show(self.keyless, keyless)
+        self.columns.add(change)
+
+    def merge(self, other: FoundTable) -> None:
+        """Add the changes of the same table in other files."""
+        self.files += [file for file in other.files if file not in self.files]
+        self.keyless = _as_both_show(self.keyless, other.keyless)
+        self.changes += other.changes
+        self.whole = self.whole and other.whole
+        self.columns.merge(other.columns)
+
+
+def _as_both_show(one: bool | None, other: bool | None) -> bool | None:
+    """Whether a table is without a key: where all changes that show something show that."""
+    shown = [each for each in (one, other) if each is not None]
+    return all(shown) if shown else None

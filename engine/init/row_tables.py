@@ -1,0 +1,58 @@
+"""Tables of plain rows: files of one folder whose names differ in numbers only are one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from engine.decode.event import Change, Message
+from engine.decode.event_batch import signed_hash
+from engine.init.file_sample import Sample
+from engine.init.found_table import FoundTable
+from engine.init.paths import NUMBERED
+from engine.init.recognition import ROWS
+
+_SUFFIXES: Final = (
+    *(".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate"),
+    *(".jsonl", ".json", ".ndjson", ".csv", ".parquet", ".avro", ".txt"),
+)
+
+
+def are_rows(sample: Sample) -> bool:
+    """Whether the records of a file are plain rows if they are of no format of events."""
+    rows = sample.rows()[:100]
+    return sample.container != "text" and bool(rows) and all(row.text.lstrip()[:1] == b"{" for row in rows)
+
+
+def rows_table(sample: Sample) -> FoundTable:
+    """The table of a file of plain rows."""
+    table = FoundTable(rows_name(sample.path), ROWS, "a column that you name under sequence_by", sample.container)
+    table.files, table.whole, table.delimiter = [sample.path], sample.is_whole, sample.delimiter
+    for row in sample.rows():
+        table.add(_row(row))
+    return table
+
+
+def _row(message: Message) -> Change:
+    schema = message.row_schema
+    return Change(
+        file=message.file,
+        line=message.line,
+        text=None,
+        after=message.text,
+        row_schema=schema,
+        schema_hash=None if schema is None else signed_hash(schema.encode()),
+    )
+
+
+def rows_name(file: Path) -> str:
+    """Files of one folder whose names differ in numbers only are one table, named after folder and file."""
+    stem = file.name
+    while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
+        stem = stem[: -len(suffix)]
+    bare = NUMBERED.sub("", stem)
+    if stem.startswith("part-") or not bare:
+        name = f"{file.parent.parent.name or 'landing'}.{file.parent.name}"
+    else:
+        name = f"{file.parent.name or 'landing'}.{bare}"
+    return ".".join(part.replace(".", "_").strip() or "rows" for part in name.split(".", 1))

@@ -1,0 +1,74 @@
+"""How many lines text files have: counted once, before they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from engine.inputs import line_files
+from engine.inputs.line_files import Piece, pieces_of
+from engine.inputs.listing import is_compressed
+from engine.inputs.pending import PendingFile
+from engine.inputs.tasks import task_errors
+
+ON_DRIVER_BYTES: Final = 32 << 20
+"""Up to so much the driver counts itself: a job of Spark takes longer to start."""
+PACKED: Final = 10
+"""A compressed byte counts for so many."""
+_COUNTED: Final = (
+    "path string, start bigint, end bigint, size bigint, first bigint, lines bigint, filled bigint, digest bigint"
+)
+
+
+@dataclass(frozen=True)
+class CountedFile:
+    """A pending file and how many records it has; those after `after_line` are new.
+
+    `filled`: how many of all its lines are not blank; None where that is not known.
+    """
+
+    pending: PendingFile
+    lines: int
+    filled: int | None = None
+
+    @property
+    def to_line(self) -> int:
+        """The last line that counts as taken: a half line is looked at again when the file has grown."""
+        return max(self.lines - 1, 0) if self.pending.half_line else self.lines
+
+
+def counted_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[list[Piece], list[CountedFile]]:
+    """The pieces of text files, and how many lines each file has.
+
+    Raises: SourceError: a file cannot be read to its end.
+    """
+    pieces = [piece for entry in pending for piece in pieces_of(entry.file)]
+    found = line_files.numbered(_counted(spark, pieces))
+    lines, filled = dict.fromkeys((e.file.path for e in pending), 0), dict.fromkeys((e.file.path for e in pending), 0)
+    for piece in found:
+        lines[piece.path] += piece.lines
+        filled[piece.path] += piece.filled
+    return found, [CountedFile(entry, lines[entry.file.path], filled[entry.file.path]) for entry in pending]
+
+
+def _counted(spark: SparkSession, pieces: Sequence[Piece]) -> list[Piece]:
+    size = sum((piece.end - piece.start) * (PACKED if is_compressed(piece.path) else 1) for piece in pieces)
+    if size <= ON_DRIVER_BYTES:
+        return [line_files.counted(piece) for piece in pieces]
+    frame = spark.range(0, len(pieces), 1, len(pieces)).mapInArrow(partial(_count, pieces), _COUNTED)
+    with task_errors():
+        rows = frame.collect()
+    found = {(row["path"], row["start"]): Piece(*row) for row in rows}
+    return [found[piece.path, piece.start] for piece in pieces]
+
+
+def _count(pieces: Sequence[Piece], ids: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in ids:
+        counted = [astuple(line_files.counted(pieces[at])) for at in batch.column(0).to_pylist()]
+        columns = [pa.array(list(column)) for column in zip(*counted, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, names=[field.split(" ")[0] for field in _COUNTED.split(", ")])

@@ -1,0 +1,177 @@
+"""Text files as numbered lines: in pieces that tasks read side by side, each line with its number in its file.
+
+A first pass counts the lines of each piece, so that the second one knows every line's number without sorting anything.
+Both read a file only as far as it went when it was listed, and compare a hash of what they read. So lines that are
+appended meanwhile wait for the next run, and a file that changes while it is read is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import BinaryIO, Final
+
+import xxhash
+
+from engine.errors import SourceError
+from engine.inputs.compression import DAMAGED, plain_stream
+from engine.inputs.listing import InputFile, is_compressed
+from engine.inputs.store import store_of, unreadable
+
+PIECE_BYTES: Final = 16 << 20
+CHUNK_BYTES: Final = 1 << 20
+BLANKS: Final = b" \t\r"
+"""What a line may hold and still be blank: the line ends of Windows leave a carriage return."""
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The lines of a file that begin at the bytes from `start` to `end`; all of a compressed file.
+
+    Once it is counted: `first`, the number of its first line (1-based); `lines`, how many it has; `filled`, how many of
+    them are not blank; `digest` of its bytes.
+    """
+
+    path: str
+    start: int
+    end: int
+    size: int
+    first: int = 1
+    lines: int = 0
+    filled: int = 0
+    digest: int = 0
+
+
+def pieces_of(file: InputFile, most: int = PIECE_BYTES) -> list[Piece]:
+    """The pieces of a file: those of a compressed one cannot be read side by side."""
+    if is_compressed(file.path):
+        return [Piece(file.path, 0, file.size, file.size)]
+    return [Piece(file.path, at, min(at + most, file.size), file.size) for at in range(0, file.size, most)]
+
+
+def counted(piece: Piece) -> Piece:
+    """The piece with the number of its lines and the hash of its bytes.
+
+    Raises: SourceError: the file cannot be read to its end.
+    """
+    lines = filled = 0
+    digest = xxhash.xxh3_64()
+    for chunk in _chunks(piece, digest):
+        lines += len(chunk)
+        filled += sum(1 for line in chunk if line.strip(BLANKS))
+    return replace(piece, lines=lines, filled=filled, digest=_signed(digest.intdigest()))
+
+
+def numbered(pieces: Iterable[Piece]) -> list[Piece]:
+    """Counted pieces with the numbers of their first lines. They come in the order in which they lie in their file."""
+    found: list[Piece] = []
+    next_line: dict[str, int] = {}
+    for piece in pieces:
+        first = next_line.get(piece.path, 1)
+        next_line[piece.path] = first + piece.lines
+        found.append(replace(piece, first=first))
+    return found
+
+
+def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, bytes]]]:
+    """The lines of a counted piece that are not blank, with their numbers, as lists: those after `after_line`.
+
+    Raises: SourceError: the file changed since it was counted, or cannot be read.
+    """
+    number = piece.first
+    digest = xxhash.xxh3_64()
+    for chunk in _chunks(piece, digest):
+        yield [(at, line) for at, line in enumerate(chunk, number) if at > after_line and line.strip(BLANKS)]
+        number += len(chunk)
+    if _signed(digest.intdigest()) != piece.digest:
+        raise SourceError(
+            f"Cannot read {piece.path}: it changed while it was read. Nothing of this batch was taken.",
+            "deliver a file under its name only when it is whole, or append to it; then run again",
+        )
+
+
+def _chunks(piece: Piece, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
+    try:
+        with store_of(piece.path).open(piece.path) as file:
+            read = _compressed_lines if is_compressed(piece.path) else _plain_lines
+            yield from _without_mark(piece, read(piece, file, digest))
+    except OSError as error:
+        raise unreadable(piece.path, error) from error
+
+
+def _plain_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
+    """Lists of the lines that begin in the piece. The last one may end after the piece does."""
+    at, stop = (_next_line(file, place, piece) for place in (piece.start, piece.end))
+    file.seek(at)
+    rest = b""
+    while at < stop:
+        data = file.read(min(CHUNK_BYTES, stop - at))
+        if not data:
+            raise _shorter(piece, at)
+        at += len(data)
+        digest.update(data)
+        *lines, rest = (rest + data).split(b"\n")
+        yield lines
+    if rest:
+        yield [rest]
+
+
+def _next_line(file: BinaryIO, place: int, piece: Piece) -> int:
+    """Where the first line begins at `place` or after it; the end of the file where none does."""
+    if place == 0:
+        return 0
+    at = place - 1
+    file.seek(at)
+    while at < piece.size:
+        data = file.read(min(CHUNK_BYTES, piece.size - at))
+        if not data:
+            raise _shorter(piece, at)
+        found = data.find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at += len(data)
+    return piece.size
+
+
+def _compressed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
+    done = 0
+    rest = b""
+    try:
+        stream = plain_stream(piece.path, file)
+        while data := stream.read(CHUNK_BYTES):
+            digest.update(data)
+            *lines, rest = (rest + data).split(b"\n")
+            yield lines
+            done += len(lines)
+    except DAMAGED as error:
+        is_cut = isinstance(error, EOFError) or "Truncated" in str(error)
+        what = "the compressed stream ends early" if is_cut else "the compressed stream is damaged"
+        raise SourceError(
+            f"Cannot read {piece.path}: {what} after line {done}. It was cut short, or is still being written. Nothing"
+            " of this batch was taken.",
+            "deliver the whole file and run again, or move it away",
+        ) from error
+    if rest:
+        yield [rest]
+
+
+def _without_mark(piece: Piece, chunks: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    """The lines without the byte order mark that a text file may begin with."""
+    is_first = piece.start == 0
+    for lines in chunks:
+        if lines and is_first:
+            lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            is_first = False
+        yield lines
+
+
+def _shorter(piece: Piece, at: int) -> SourceError:
+    return SourceError(
+        f"Cannot read {piece.path}: it became shorter while it was looked at ({at} bytes are left).",
+        "deliver a file under its name only when it is whole, or append to it; then run again",
+    )
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >= 1 << 63 else number

@@ -1,0 +1,222 @@
+"""The messages that Canal sent again after a rollback, and the greatest time so far in a partition.
+
+A lane is a partition of a topic (of a folder, where no topic is named), or where there is none, all files in the order
+of their names. What is at one place of a lane is one message, however often it was delivered. Messages of one `id`
+that follow each other are a batch. After a rollback the whole batch just before comes again, message by message and
+equal in all but `id` and `ts`, as the beginning of the next batch, which may go on longer. Inside one batch equal
+messages are changes of their own. Of a batch that follows files that were not read, the beginning is not known.
+
+    id       1  1  2  2  3  3  3  4  4
+    message  A  B  C  D  C  D  E  E  F
+    resent                x  x         batch 4 begins with E, but batch 3 was C D E
+
+A lane can be as long as a night: it is judged in pieces, each alone. The batches at the ends of a piece can go on in
+the next one, or come again there. They are the border of the piece: the borders of all pieces of a lane decide about
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Final, NamedTuple
+
+from engine.decode.event import CHANGE, Control, Event
+from engine.decode.formats.canal_message import value_of
+from engine.decode.position_text import hex_digits, joined
+from engine.schema.control_kinds import REDELIVERY
+
+FOLLOWS: Final = 0
+CUT: Final = 1
+"""What is before the message is not known."""
+APART: Final = 2
+"""The message begins a whole batch, which was compared with the one before it."""
+_AT_AN_END: Final = 2
+"""So many batches at each end of a piece are its border."""
+Lane = tuple[str, int, str]
+Place = tuple[int, str, int]
+Line = tuple[str, int]
+
+
+class Delivery(NamedTuple):
+    """A message that was delivered. `place`: where it is in its lane: an offset, or a file and a line, which have the
+    offset -1. `start`: what a border knows of its beginning."""
+
+    place: Place
+    file: str
+    line: int
+    after_gap: bool
+    id: str
+    content: int
+    start: int | None = None
+
+
+class _Batch(NamedTuple):
+    """Each of the messages is the deliveries at one place; the least of them counts."""
+
+    start: int
+    messages: list[list[Delivery]]
+
+    def contents(self) -> list[int]:
+        return [deliveries[0].content for deliveries in self.messages]
+
+
+def lane_of(file: str, channel: str | None, partition: int | None) -> Lane:
+    """The lane of a message."""
+    if partition is None:
+        return channel or "", -1, ""
+    return channel or "", partition, file.rpartition("/")[0] if channel is None else ""
+
+
+def place_of(file: str, line: int, partition: int | None, offset: int | None) -> Place:
+    """The place of a message in its lane."""
+    return (-1, file, line) if partition is None or offset is None else (offset, "", 0)
+
+
+def resent_of_lane(deliveries: Iterable[Delivery]) -> list[Delivery]:
+    """The deliveries of a lane, or of the borders of all its pieces, that were sent before."""
+    batches = _batches(deliveries)
+    return [delivery for pair in pairwise(batches) for delivery in _repeated(*pair)]
+
+
+def resent_of_piece(deliveries: Iterable[Delivery]) -> tuple[list[Delivery], list[Delivery]]:
+    """Those that were sent before for certain, by this piece of a lane alone; and its border."""
+    batches = _batches(deliveries)
+    inner = batches[_AT_AN_END - 1 : -1]
+    resent = [delivery for pair in pairwise(inner) for delivery in _repeated(*pair)]
+    if len(batches) <= 2 * _AT_AN_END:
+        return resent, list(_border(batches))
+    first, last = batches[:_AT_AN_END], batches[-_AT_AN_END:]
+    begin = last[0]._replace(start=APART if last[0].start == FOLLOWS else last[0].start)
+    return resent, [*_border(first), *_border([begin, *last[1:]], is_first=False)]
+
+
+def greatest_so_far(times: Iterable[tuple[Place, int]]) -> dict[Place, int]:
+    """The greatest time up to each place of a lane."""
+    found: dict[Place, int] = {}
+    greatest: int | None = None
+    for place, es in sorted(times):
+        found[place] = greatest = es if greatest is None else max(greatest, es)
+    return found
+
+
+def _batches(deliveries: Iterable[Delivery]) -> list[_Batch]:
+    messages = [list(found) for _, found in groupby(sorted(deliveries, key=_weight), key=lambda one: one.place)]
+    batches: list[_Batch] = []
+    before: Delivery | None = None
+    for message in messages:
+        first = message[0]
+        start = _start(first, before)
+        if before is None or start != FOLLOWS or first.id != before.id:
+            batches.append(_Batch(start, []))
+        batches[-1].messages.append(message)
+        before = first
+    return batches
+
+
+def _weight(delivery: Delivery) -> tuple[Place, bool, str, str, int]:
+    return delivery.place, delivery.after_gap, delivery.file, delivery.id, delivery.content
+
+
+def _start(first: Delivery, before: Delivery | None) -> int:
+    if first.start is not None:
+        return first.start
+    return CUT if first.after_gap and (before is None or before.file != first.file) else FOLLOWS
+
+
+def _repeated(before: _Batch, batch: _Batch) -> Iterator[Delivery]:
+    """What a batch has sent again of the one before: all of that, or nothing."""
+    number = len(before.messages)
+    if batch.start == FOLLOWS and before.start != CUT and batch.contents()[:number] == before.contents():
+        for message in batch.messages[:number]:
+            yield from message
+
+
+def _border(batches: Sequence[_Batch], is_first: bool = True) -> Iterator[Delivery]:
+    """The messages with what is known of their start. What is before the first one of a piece, its lane knows."""
+    for batch in batches:
+        start: int | None = None if is_first and batch is batches[0] else batch.start
+        for message in batch.messages:
+            for delivery in message:
+                yield delivery._replace(start=start)
+            start = FOLLOWS
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+def resolve(events: Iterable[Event]) -> list[Event]:
+    """The events of all messages as their neighbours show them: messages that were sent again are control events, and
+    positions have the greatest time so far. Without `batch`."""
+    listed = list(events)
+    resent, reached = _found(listed)
+    resolved: list[Event] = []
+    for event in listed:
+        line = (event.file, event.line)
+        if event.kind == CHANGE and line in resent:
+            resolved += [] if event.batch is None else [redelivery(event)]
+            continue
+        if line in reached:
+            event.position = position_at(event, reached[line])
+        resolved.append(event)
+    for event in resolved:
+        event.batch = None
+    return resolved
+
+
+def _found(events: Iterable[Event]) -> tuple[set[Line], dict[Line, int]]:
+    """The lines that were sent before, and the greatest time up to each line of a partition."""
+    deliveries: dict[Lane, list[Delivery]] = {}
+    times: dict[Lane, list[tuple[Place, int]]] = {}
+    lines: dict[tuple[Lane, Place], list[Line]] = {}
+    for event in events:
+        batch = event.batch
+        if batch is None:
+            continue
+        lane = lane_of(event.file, event.channel, event.kafka_partition)
+        place = place_of(event.file, event.line, event.kafka_partition, event.kafka_offset)
+        lines.setdefault((lane, place), []).append((event.file, event.line))
+        if batch.es is not None:
+            times.setdefault(lane, []).append((place, batch.es))
+        if batch.id is not None:
+            sent = Delivery(place, event.file, event.line, batch.after_gap, batch.id, batch.content or 0)
+            deliveries.setdefault(lane, []).append(sent)
+    resent = {(one.file, one.line) for found in deliveries.values() for one in resent_of_lane(found)}
+    greatest = {(lane, place): es for lane, found in times.items() for place, es in greatest_so_far(found).items()}
+    return resent, {line: es for place, es in greatest.items() for line in lines[place]}
+
+
+def redelivery(event: Event) -> Control:
+    """The control event that a change becomes whose message was sent before."""
+    return Control(
+        file=event.file,
+        line=event.line,
+        text=event.text,
+        connector=event.connector,
+        source=event.source,
+        table=event.table,
+        commit_us=event.commit_us,
+        ingest_us=event.ingest_us,
+        event_id=event.event_id,
+        tx_id=event.tx_id,
+        channel=event.channel,
+        kafka_partition=event.kafka_partition,
+        kafka_offset=event.kafka_offset,
+        control_kind=REDELIVERY,
+        control=None if event.text is None else value_of(event.text),
+    )
+
+
+def position_at(event: Event, reached: int) -> str | None:
+    """The position of an event in a partition, with the greatest time so far; its own where it has none there."""
+    if event.position is None:
+        return None
+    epoch = event.position.partition("-")[0]
+    in_topic = joined(
+        hex_digits(reached, 12),
+        hex_digits(event.kafka_partition, 8),
+        hex_digits(event.kafka_offset, 16),
+        hex_digits(event.tx_order, 8),
+        epoch=epoch,
+    )
+    return event.position if in_topic is None else in_topic

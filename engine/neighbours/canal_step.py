@@ -1,0 +1,216 @@
+"""The Spark step that finds what Canal sent a second time: `canal_resent` over all lanes, their pieces in parallel.
+
+events -> a few numbers of each message -> pieces: what was sent before, and borders -> lanes: what was sent before
+                                        -> the greatest time so far
+both + events -> events
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from engine.decode.event import CHANGE, CONTROL
+from engine.decode.event_batch import messages_of
+from engine.decode.formats.canal_message import BrokenMessageError, CanalMessage, read_message
+from engine.decode.position_text import EPOCH
+from engine.frames import checkpointed
+from engine.names import PLACE
+from engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
+from engine.schema.control_kinds import REDELIVERY
+
+PIECE: Final = 16
+"""A piece is two to the power of this many places of a lane: as much as a task judges at once."""
+ENOUGH: Final = 3
+LANE: Final = ("lane_channel", "lane_partition", "lane_folder")
+ORDER: Final = ("at_offset", "at_file", "at_line")
+_OF_FILES: Final = ("", -1, "")
+_PLACED: Final = (
+    *zip(LANE, (pa.string(), pa.int32(), pa.string()), strict=True),
+    *zip(ORDER, (pa.int64(), pa.string(), pa.int64()), strict=True),
+    ("id", pa.string()),
+)
+_BATCHED: Final = pa.schema(_PLACED)
+_SENT: Final = ("file", "line", "after_gap", "id", "content")
+_LINES: Final = pa.schema([("file", pa.string()), ("line", pa.int64())])
+_JUDGED: Final = pa.schema(
+    [
+        *(*_PLACED, *((field.name, field.type) for field in _LINES)),
+        *(("after_gap", pa.bool_()), ("content", pa.int64()), ("start", pa.int32()), ("is_resent", pa.bool_())),
+    ]
+)
+_OF_CHANGES: Final = (
+    *("op", "origin", "before_json", "after_json", "row_schema_json", "key_schema_json", "schema_hash", "position"),
+    *("tx_order", "old_key_json", "new_key_json"),
+)
+
+
+def resolved(events: DataFrame, piece: int = PIECE) -> DataFrame:
+    """The events as their neighbours show them: changes of messages that were sent before are control events, and
+    positions have the greatest time so far in their partition.
+
+    Needs: the frame of events of all lines of the files, and of the files next to them that are needed (`are_enough`);
+        batch: at the first event of each message.
+    Gives: the same columns without batch.
+    Rows: filters; one for each message that was sent before.
+    """
+    # Events are computed twice: here for a few numbers of each message, and by whoever reads them. Keeping all of them
+    # takes as long as that.
+    sent = events.where(F.col("batch").isNotNull()).transform(_sent).transform(partial(checkpointed, eager=False))
+    known = events.join(F.broadcast(_found(sent, piece)), on=list(PLACE), how="left")  # one row a line
+    return known.transform(_resolved, events.columns)
+
+
+def are_enough(lines: DataFrame, new: DataFrame) -> bool:
+    """Whether three batches of each lane of the `new` messages begin among those of files on one side of them: one that
+    can go on across the border, and two next to each other, of which the second can repeat the first.
+
+    Needs: lines, new: file, line, text.
+    """
+    found = _batches(lines.transform(_batched))
+    if found.keys() <= {_OF_FILES}:
+        return found.get(_OF_FILES, 0) >= ENOUGH
+    folders = {"", *(folder for _, _, folder in found)}
+    requested = [tuple(row) for row in new.transform(_batched).select(*LANE).distinct().collect()]
+    # No lane goes across folders.
+    return all(found.get(lane, 0) >= ENOUGH for lane in requested if lane[2] in folders)
+
+
+def _batches(batched: DataFrame) -> dict[tuple[Any, ...], int]:
+    """How many batches of each lane begin."""
+    begins = ~F.col("id").eqNullSafe(F.lag("id").over(_in_lane()))
+    counted = batched.select(*LANE, begins.alias("begins")).groupBy(*LANE).agg(F.count_if("begins").alias("batches"))
+    return {tuple(row[name] for name in LANE): row["batches"] for row in counted.collect()}
+
+
+def _batched(lines: DataFrame) -> DataFrame:
+    """The messages of lines that are in a batch. Gives: the columns of LANE and ORDER, id."""
+    return lines.select("file", "line", "text").mapInArrow(_read, from_arrow_schema(_BATCHED))
+
+
+def _found(sent: DataFrame, piece: int) -> DataFrame:
+    """The messages that were sent before, and those whose lane has seen a later time.
+
+    Needs: what `_sent` gives.
+    Gives: file, line, is_resent, reached (null: no time is later).
+    Rows: filters; one for each message of which something is known.
+    """
+    number = F.struct(F.shiftright("at_offset", piece), "at_file", F.shiftright("at_line", piece)).alias("piece")
+    batched = sent.where(F.col("id").isNotNull())
+    judged = batched.groupBy(*LANE, number).applyInArrow(_judged_piece, from_arrow_schema(_JUDGED))
+    resent = judged.groupBy(*LANE).applyInArrow(_judged_lane, from_arrow_schema(_LINES))
+    so_far = F.max("es").over(_in_lane().rangeBetween(Window.unboundedPreceding, Window.currentRow))
+    timed = sent.where(F.col("es").isNotNull()).select(*PLACE, "es", so_far.alias("reached"))
+    late = timed.where(F.col("reached") > F.col("es")).select(*PLACE, F.lit(False).alias("is_resent"), "reached")
+    repeated = resent.select(*PLACE, F.lit(True).alias("is_resent"), F.lit(None).cast("bigint").alias("reached"))
+    both = repeated.unionByName(late).groupBy(*PLACE)
+    return both.agg(F.bool_or("is_resent").alias("is_resent"), F.max("reached").alias("reached"))
+
+
+def _in_lane() -> WindowSpec:
+    return Window.partitionBy(*LANE).orderBy(*ORDER)
+
+
+def _sent(events: DataFrame) -> DataFrame:
+    """The place of each message in its lane, and what of it stays the same when it is sent a second time.
+
+    Needs: file, line, channel, kafka_partition, kafka_offset, batch.
+    Gives: file, line, the columns of LANE and ORDER, id, es, content, after_gap.
+    Rows: 1:1.
+    """
+    partition, in_topic = F.col("kafka_partition"), F.col("kafka_partition").isNotNull()
+    folder = F.when(in_topic & F.col("channel").isNull(), F.regexp_replace("file", "/?[^/]*$", ""))
+    has_offset = in_topic & F.col("kafka_offset").isNotNull()
+    return events.select(
+        *PLACE,
+        F.coalesce("channel", F.lit("")).alias("lane_channel"),
+        F.coalesce(partition, F.lit(-1)).alias("lane_partition"),
+        F.coalesce(folder, F.lit("")).alias("lane_folder"),
+        F.when(has_offset, F.col("kafka_offset")).otherwise(-1).alias("at_offset"),
+        F.when(has_offset, F.lit("")).otherwise(F.col("file")).alias("at_file"),
+        F.when(has_offset, F.lit(0)).otherwise(F.col("line")).alias("at_line"),
+        *[F.col("batch")[name].alias(name) for name in ("id", "es", "content", "after_gap")],
+    )
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+
+def _resolved(known: DataFrame, columns: Iterable[str]) -> DataFrame:
+    """Needs: the frame of events, is_resent, reached. Gives: the columns but batch."""
+    is_redelivery = F.coalesce(F.col("is_resent"), F.lit(False)) & (F.col("kind") == CHANGE)
+    message = F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))
+    made = {name: F.when(~is_redelivery, F.col(name)) for name in _OF_CHANGES} | {
+        "kind": F.when(is_redelivery, CONTROL).otherwise(F.col("kind")),
+        "control_kind": F.when(is_redelivery, REDELIVERY).otherwise(F.col("control_kind")),
+        "control_json": F.when(is_redelivery, message).otherwise(F.col("control_json")),
+        "position": F.when(~is_redelivery, F.coalesce(_position(), F.col("position"))),
+    }
+    kept = known.where(~is_redelivery | F.col("batch").isNotNull())
+    return kept.select(*[made.get(name, F.col(name)).alias(name) for name in columns if name != "batch"])
+
+
+def _position() -> Column:
+    """The position in a partition with the greatest time so far; null where the event has none there. As
+    `canal_resent.position_at`."""
+    segments = [
+        F.when(F.col(name) >= 0, F.lpad(F.hex(name), width, "0"))
+        for name, width in (("reached", 12), ("kafka_partition", 8), ("kafka_offset", 16), ("tx_order", 8))
+    ]
+    hyphened = [part for segment in segments for part in (F.lit("-"), segment)]
+    return F.concat(F.substring("position", 1, len(EPOCH)), *hyphened)
+
+
+# --- in the tasks ---------------------------------------------------------------------------------------------------
+
+
+def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = []
+        for message in messages_of(batch):
+            canal = _message(message.text)
+            if canal is not None and canal.id is not None:
+                lane = lane_of(message.file, canal.topic, canal.partition)
+                place = place_of(message.file, message.line, canal.partition, canal.offset)
+                rows.append((*lane, *place, str(canal.id)))
+        yield pa.RecordBatch.from_pylist([dict(zip(_BATCHED.names, row, strict=True)) for row in rows], _BATCHED)
+
+
+def _message(text: bytes) -> CanalMessage | None:
+    try:
+        return read_message(text)
+    except BrokenMessageError as broken:
+        return broken.message
+
+
+def _judged_piece(table: pa.Table) -> pa.Table:
+    """One piece of a lane: what was sent before, and its border, of which that is not known yet."""
+    resent, border = resent_of_piece(_deliveries(table, _SENT))
+    lane = {name: table.column(name)[0].as_py() for name in LANE}
+    rows = [lane | _row(one) | {"is_resent": True} for one in resent]
+    return pa.Table.from_pylist(rows + [lane | _row(one) for one in border], _JUDGED)
+
+
+def _judged_lane(table: pa.Table) -> pa.Table:
+    """What was sent before of one lane, of which pieces and borders are judged."""
+    known = list(zip(_deliveries(table, (*_SENT, "start")), table.column("is_resent").to_pylist(), strict=True))
+    resent = [one for one, is_resent in known if is_resent]
+    resent += resent_of_lane(one for one, is_resent in known if not is_resent)
+    return pa.Table.from_pylist([{"file": one.file, "line": one.line} for one in resent], _LINES)
+
+
+def _deliveries(table: pa.Table, names: Sequence[str]) -> Iterator[Delivery]:
+    """The rows of a table. `names`: the columns of the fields of `Delivery` after its place."""
+    places = zip(*[table.column(name).to_pylist() for name in ORDER], strict=True)
+    return map(Delivery, places, *[table.column(name).to_pylist() for name in names])
+
+
+def _row(delivery: Delivery) -> dict[str, Any]:
+    row = delivery._asdict()
+    return dict(zip(ORDER, row.pop("place"), strict=True)) | row

@@ -1,0 +1,123 @@
+"""The Spark step that gives a SharePlex source its pairs of lines and its one order: `shareplex_pairs` over frames.
+
+One small aggregation looks for halves of updates, and for changes without an SCN. Most sources have neither: then
+nothing else is computed. Halves are put together by transaction, each one in a task; no other event is moved.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode.event import CHANGE, Announced, Event
+from engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
+from engine.decode.formats.coordinates import folder_of
+from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
+from engine.decode.position_text import SECOND_EPOCH
+from engine.neighbours.shareplex_pairs import paired
+from engine.spec.model import SourceSpec
+
+_DIGITS: Final = len(SECOND_EPOCH)
+_ZEROS: Final = "0" * 12
+_ROW: Final = "0" * 8
+_REST: Final = 2**31 - 1
+
+
+def resolved(events: DataFrame, source: SourceSpec) -> DataFrame:
+    """The events as their neighbours show them: pairs of lines are one update, and one order has all changes.
+
+    Needs, Gives: the frame of events (`event_batch.COLUMNS`, then announced), of all messages of a batch.
+    Rows: 1:1; 1:2 for a pair that gives a row another key.
+    """
+    kind = F.col("control_kind")
+    found = events.agg(
+        F.bool_or(kind == UPDATE_BEFORE).alias("has_befores"),
+        F.bool_or(kind == UPDATE_AFTER).alias("has_afters"),
+        F.bool_or(_is_at_coordinates()).alias("lacks_scn"),
+    ).first()
+    assert found is not None  # one row
+    if found["has_befores"] or found["has_afters"]:
+        events = events.transform(_paired)
+    if found["lacks_scn"] and source.order == "auto":
+        events = events.transform(_at_coordinates, source)
+    return events
+
+
+def by_coordinates(source: SourceSpec) -> Column:
+    """The position of a change by where it was delivered: its offset, or its file and line. After every SCN.
+
+    Needs: file, line, kafka_partition, kafka_offset.
+    """
+    by_offset = _joined(F.lit(_ZEROS), _hex("kafka_partition", 8), _hex("kafka_offset", 16), F.lit(_ROW))
+    by_line = _joined(F.hex(_name_below(folder_of(source))), _hex("line", 16), F.lit(_ROW))
+    return F.coalesce(by_offset, by_line)
+
+
+# --- one order ------------------------------------------------------------------------------------------------------
+
+
+def _at_coordinates(events: DataFrame, source: SourceSpec) -> DataFrame:
+    """All changes with the positions of their coordinates, in the declared epochs that they are in."""
+    turns = (F.col("kind") == CHANGE) & F.col("position").isNotNull() & ~_is_at_coordinates()
+    epoch = F.lpad(F.hex(_epoch() + 1), _DIGITS, "0")
+    turned = F.concat(epoch, F.substring(by_coordinates(source), _DIGITS + 1, _REST))
+    position = F.when(turns, turned).otherwise(F.col("position"))
+    return events.select(*[(position.alias(name) if name == "position" else name) for name in events.columns])
+
+
+def _is_at_coordinates() -> Column:
+    """As `shareplex_pairs.is_at_coordinates`; null of an event without a position."""
+    return (F.col("kind") == CHANGE) & (_epoch() % (int(SECOND_EPOCH, 16) + 1) == int(SECOND_EPOCH, 16))
+
+
+def _epoch() -> Column:
+    return F.conv(F.substring("position", 1, _DIGITS), 16, 10).cast("int")
+
+
+def _name_below(folder: str) -> Column:
+    file = F.col("file")
+    if not folder:
+        return file
+    at = F.instr(file, folder)
+    return F.when(at > 0, F.substring(file, at + len(folder), F.lit(_REST))).otherwise(file)
+
+
+def _hex(name: str, width: int) -> Column:
+    return F.when(F.col(name) >= 0, F.lpad(F.hex(F.col(name).cast("bigint")), width, "0"))
+
+
+def _joined(*segments: Column) -> Column:
+    """Null where a segment is."""
+    return F.concat(F.lit(SECOND_EPOCH), *[part for segment in segments for part in (F.lit("-"), segment)])
+
+
+# --- pairs of lines -------------------------------------------------------------------------------------------------
+
+
+def _paired(events: DataFrame) -> DataFrame:
+    """The halves of updates as `shareplex_pairs.paired` gives them, and all other events as they are."""
+    is_half = F.coalesce(F.col("control_kind").isin(UPDATE_BEFORE, UPDATE_AFTER), F.lit(False))
+    # Halves belong to one transaction. Where it has no name, one line follows the other.
+    group = ("table", "tx_id", F.when(F.col("tx_id").isNull(), F.col("file")))
+    whole = events.where(is_half).groupBy(*group).applyInArrow(_of_transaction, events.schema)
+    return events.where(~is_half).unionByName(whole)
+
+
+def _of_transaction(halves: pa.Table) -> pa.Table:
+    return pa.Table.from_batches([event_batch(paired(_events_of(halves)))]).select(halves.schema.names)
+
+
+def _events_of(table: pa.Table) -> list[Event]:
+    columns = {field: _values(table.column(name), field, kind) for name, field, kind in COLUMNS}
+    columns["announced"] = [None if one is None else Announced(**one) for one in table.column("announced").to_pylist()]
+    return [Event(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def _values(column: pa.ChunkedArray, field: str, kind: pa.DataType) -> list[Any]:
+    if field in BYTES:
+        return pc.cast(column, pa.binary()).to_pylist()  # type: ignore[no-any-return]
+    return (column.cast(pa.int64()) if kind == MICROS else column).to_pylist()  # type: ignore[no-any-return]

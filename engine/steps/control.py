@@ -1,0 +1,66 @@
+"""Control events as rows of the control table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from engine.decode.event import CONTROL
+from engine.schema.control_kinds import NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE
+
+OF_ROWS: Final = (NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE)
+"""Kinds whose events hold values of rows or keys. A spec can mask them: where they stand is told, not what they say."""
+
+
+def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
+    """The control events of a source. `sources`: those that the delivery's changes name.
+
+    Needs: the columns of ENVELOPE_COLUMNS.
+    Gives: source, kind, table, event_id, tx_id, position, commit_ts, ingest_ts, channel, file, line, payload.
+    Rows: filters; one a control event.
+    """
+    return envelopes.where(F.col("kind") == CONTROL).select(
+        named_source(sources).alias("source"),
+        F.col("control_kind").alias("kind"),
+        "table",
+        "event_id",
+        "tx_id",
+        "position",
+        "commit_ts",
+        "ingest_ts",
+        "channel",
+        "file",
+        "line",
+        F.when(~F.col("control_kind").isin(*OF_ROWS), F.col("control_json")).alias("payload"),
+    )
+
+
+def named_source(sources: Sequence[str], alone: bool = True) -> Column:
+    """The source of an event; of one that does not say it (a heartbeat, the end of a transaction), by its topic.
+
+    Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. A name can begin another one: the longest
+    counts. Where only one source is known, it is that one (not without `alone`).
+    """
+    if alone and len(sources) == 1:
+        return F.coalesce("source", F.lit(sources[0]))
+    by_topic = [
+        F.when(F.col("channel").startswith(f"{name}.") | F.col("channel").endswith(f"-heartbeat.{name}"), F.lit(source))
+        for source in sorted(sources, key=len, reverse=True)
+        if (name := source.partition(":")[2])
+    ]
+    # Side by side: for what is shared by forty, one inside the other, Spark looks for hours.
+    return F.coalesce("source", *by_topic)
+
+
+def control_columns(rows: DataFrame, made: dict[str, Column]) -> list[Column]:
+    """The columns of `control_rows`: those that are made, those that are there, and null."""
+    listed = (
+        *("source", "kind", "table", "event_id", "tx_id", "position", "commit_ts", "ingest_ts"),
+        *("channel", "file", "line", "payload"),
+    )
+    there = set(rows.columns)
+    absent = F.lit(None).cast("string")
+    return [(made[name] if name in made else F.col(name) if name in there else absent).alias(name) for name in listed]

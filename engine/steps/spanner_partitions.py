@@ -1,0 +1,52 @@
+"""What Spanner's partition records say of other partitions: which begin, with which parents, which end.
+
+Records spell their fields in two ways; nobody else needs to know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+CHILDREN: Final = ("child_partitions", "childPartitions")
+PARENTS: Final = ("parent_partition_tokens", "parentPartitionTokens")
+STARTED: Final = ("partition_tokens", "partitionTokens")
+ENDED: Final = ("partition_token", "partitionToken")
+_CHILD: Final = f"struct<token string, {', '.join(f'{name} array<string>' for name in PARENTS)}>"
+_PAYLOAD: Final = f"struct<{', '.join(f'{name}: array<{_CHILD}>' for name in CHILDREN)}>"
+
+
+def children(payload: Column) -> Column:
+    """The children that a record names: an array of (token, parents); null where it names none.
+
+    The first query of a stream names its partitions with one parent that is null: they have none.
+    """
+    told = F.from_json(payload, _PAYLOAD)
+    named = F.coalesce(*[told[name] for name in CHILDREN])
+
+    def child(one: Column) -> Column:
+        parents = F.coalesce(*[one[name] for name in PARENTS])
+        return F.struct(one["token"].alias("token"), F.array_compact(parents).alias("parents"))
+
+    return F.transform(named, child)
+
+
+def begun(payload: str) -> list[str]:
+    """The partitions that a record names as new: children, or those that start."""
+    record = json.loads(payload)
+    named = [child["token"] for child in _spelled(record, CHILDREN) or []]
+    return [*named, *(_spelled(record, STARTED) or [])]
+
+
+def ended(payload: str) -> str | None:
+    """The partition that a record says has ended, where it says which."""
+    token = _spelled(json.loads(payload), ENDED)
+    return None if token is None else str(token)
+
+
+def _spelled(record: Mapping[str, Any], spellings: tuple[str, ...]) -> Any:
+    return next((record[name] for name in spellings if name in record), None)

@@ -1,0 +1,36 @@
+"""Records and events as frames, decoded as a run decodes them: what tests of the way through Spark start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from engine.decode.event_batch import COLUMNS
+from engine.decode.shape import TableShape
+from engine.decode.spark import events_of
+from engine.run.events import decode_rows, discover, in_context
+from engine.spec.model import SourceSpec
+from engine.steps.control import control_rows
+from engine.steps.ledgers import transaction_rows, watermark_rows
+
+ENVELOPE_COLUMNS = tuple(name for name, _, _ in COLUMNS)
+
+
+def envelopes(
+    lines: DataFrame, source: SourceSpec, declared: Mapping[str, tuple[str, ...] | None] | None = None
+) -> DataFrame:
+    """The events of records in a frame (file, line, text, perhaps more)."""
+    return in_context(events_of(lines, source, declared or {}), source)
+
+
+__all__ = [
+    "ENVELOPE_COLUMNS",
+    "TableShape",
+    "control_rows",
+    "decode_rows",
+    "discover",
+    "envelopes",
+    "transaction_rows",
+    "watermark_rows",
+]

@@ -1,0 +1,174 @@
+"""Records of Avro files as JSON: what each value is, wherever the writer's schema says so."""
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import pytest
+
+from engine.decode.avro_files import read_header, read_records
+from engine.decode.avro_records import RecordTexts
+from engine.decode.carried import carried_columns
+from engine.inputs.avro import without_logical_types
+
+MONEY = {
+    "type": "fixed", "name": "Money", "namespace": "acme.types", "size": 4,
+    "logicalType": "decimal", "precision": 8, "scale": 2,
+}  # fmt: skip
+CENTS = (199).to_bytes(4, "big")
+MICROS = 1_704_164_645_123_456  # 2024-01-02T03:04:05.123456Z
+DAY, CLOCK = {"type": "int", "logicalType": "date"}, {"type": "int", "logicalType": "time-millis"}
+ZONED = {"type": "long", "logicalType": "timestamp-micros"}
+NANOS = {"type": "long", "logicalType": "local-timestamp-nanos"}
+INFINITE = 9_223_372_036_825_200_000
+
+
+def record(name: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": n, "type": t} for n, t in fields.items()], **more}
+
+
+def read(schema: dict[str, Any], row: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The row as JSON, and the types that its columns are stored in."""
+    file = io.BytesIO()
+    fastavro.writer(file, without_logical_types(schema), [row])
+    ((found,),) = read_records(file, read_header(file))
+    made = RecordTexts(schema, is_event="payload" in row)
+    types = {name: kind.simpleString() for name, (kind, _) in carried_columns(made.row_schema).items()}
+    return json.loads(made.text(found)), types
+
+
+def test_a_type_is_the_same_wherever_its_name_stands_for_it() -> None:
+    inner = record("Inner", {"a": "Money", "b": "int"})  # in the namespace of the type around
+    outer = record("Outer", {"first": MONEY, "again": ["null", "Money"], "inner": inner}, namespace="acme.types")
+    schema = record("R", {"outer": outer, "tax": "acme.types.Money", "at": NANOS})
+    row = {"outer": {"first": CENTS, "again": CENTS, "inner": {"a": CENTS, "b": 1}}, "tax": CENTS, "at": 1}
+    values, types = read(schema, row)
+    assert types == {"outer": "string", "tax": "decimal(8,2)", "at": "timestamp_ntz"}
+    assert values["tax"] == "1.99"
+    assert values["outer"] == '{"first":1.99,"again":1.99,"inner":{"a":1.99,"b":1}}'
+
+
+def test_a_decimal_has_its_digits_however_many_it_has() -> None:
+    long = {"type": "bytes", "logicalType": "decimal", "precision": 65, "scale": 30}
+    columns = {"a": MONEY | {"precision": 4}, "b": ["null", MONEY | {"name": "Cost"}], "c": long, "d": long}
+    wide = (-(10**64)).to_bytes(40, "big", signed=True)
+    values, types = read(record("R", columns), {"a": (10**9).to_bytes(4, "big"), "b": None, "c": wide, "d": b""})
+    assert types == {"a": "decimal(4,2)", "b": "decimal(8,2)", "c": "string", "d": "string"}
+    assert values == {"a": "10000000.00", "b": None, "c": f"-1{'0' * 34}.{'0' * 30}", "d": ""}
+
+
+def test_a_type_can_be_called_as_kinds_of_types_are() -> None:
+    plain = {"type": "fixed", "name": "fixed", "namespace": "top.a", "size": 2}
+    spark_writes = MONEY | {"name": "fixed", "namespace": "top.price"}
+    columns = {"a": plain, "price": spark_writes, "b": "top.a.fixed", "c": "top.price.fixed"}
+    _, types = read(record("R", columns), {"a": b"12", "price": CENTS, "b": b"12", "c": CENTS})
+    assert types == {"a": "binary", "price": "decimal(8,2)", "b": "binary", "c": "decimal(8,2)"}
+
+
+def test_a_type_that_is_defined_around_a_payload_counts_inside_it() -> None:
+    zoned = record("timestampTz", {"timestamp": ZONED, "offset": "int"}, namespace="ds.types")
+    columns = {"one": zoned, "two": ["null", "ds.types.timestampTz"], "three": ["null", "ds.around.Clock"]}
+    clock = record("Clock", {"timestamp": ZONED, "offset": "int"})
+    schema = record(
+        "event", {"uuid": "string", "clock": clock, "payload": record("row", columns)}, namespace="ds.around"
+    )
+    at = {"timestamp": MICROS, "offset": 0}
+    values, types = read(schema, {"uuid": "u", "clock": at, "payload": dict.fromkeys(columns, at)})
+    assert types == dict.fromkeys(columns, "timestamp")
+    assert values["payload"] == dict.fromkeys(columns, MICROS)
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 6, "scale": 2}
+EITHER = ["null", DAY, DECIMAL, {"type": "map", "values": ZONED}, "boolean", "double", "string"]
+INSIDE: list[tuple[Any, Any, Any]] = [
+    ({"type": "array", "items": ["null", DAY]}, [19_724, None, 2**31 - 1], ["2024-01-02", None, f"{2**31 - 1}"]),
+    ({"type": "map", "values": ZONED}, {"a": MICROS}, {"a": "2024-01-02T03:04:05.123456Z"}),
+    (
+        {"type": "array", "items": {"type": "long", "logicalType": "local-timestamp-millis"}},
+        [0],
+        ["1970-01-01T00:00:00.000000"],
+    ),
+    (
+        {"type": "array", "items": record("Part", {"day": DAY, "clock": CLOCK, "none": ["null", "long"], "m": MONEY})},
+        [{"day": -1, "clock": 1, "none": None, "m": CENTS}],
+        [{"day": "1969-12-31", "clock": "00:00:00.001000", "none": None, "m": 1.99}],
+    ),
+    ({"type": "array", "items": ["int", "long"]}, [1, 2**40], [1, 2**40]),
+    ({"type": "array", "items": ["null", "int", "string"]}, [5, "x", None], ["5", "x", None]),
+    (["string", {"type": "array", "items": DAY}], [0], ["1970-01-01"]),
+    (record("Empty", {"nothing": "null"}), {"nothing": None}, {"nothing": None}),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "meant"), INSIDE)
+def test_what_is_inside_a_value_is_what_it_means(kind: Any, value: Any, meant: Any) -> None:
+    values, types = read(record("R", {"c": kind}), {"c": value})
+    assert types == {"c": "string"}
+    assert json.loads(values["c"]) == meant
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, None), (5, "1970-01-06"), (b"\x00\xc7", "1.99"), ({"k": MICROS}, '{"k":"2024-01-02T03:04:05.123456Z"}'),
+        (True, "true"), (1.5, "1.5"), ("5", "5"),
+    ],
+)  # fmt: skip
+def test_a_value_of_several_types_is_text_of_what_it_means(value: Any, text: str | None) -> None:
+    assert read(record("R", {"c": EITHER}), {"c": value}) == ({"c": text}, {"c": "string"})
+
+
+def test_numbers_of_two_sizes_are_numbers() -> None:
+    kinds = {"a": ["int", "long"], "b": ["null", {"type": "float"}, "double"], "c": ["bytes", "string"]}
+    values, types = read(record("R", kinds), {"a": 2**40, "b": 1.5, "c": b"\xff"})
+    assert types == {"a": "bigint", "b": "double", "c": "string"}
+    assert values == {"a": 2**40, "b": 1.5, "c": "/w=="}
+
+
+def test_a_field_that_can_be_nothing_but_null_is_no_column() -> None:
+    kinds = {"a": "null", "b": ["null"], "c": ["null", "int"]}
+    assert read(record("R", kinds), dict.fromkeys(kinds)) == ({"c": None}, {"c": "int"})
+
+
+def test_times_beyond_the_calendar_stay_counts() -> None:
+    kinds = {"day": DAY, "at": ZONED, "local": NANOS, "single": "float"}
+    values, _ = read(record("R", kinds), {"day": 2**31 - 1, "at": -(2**62), "local": INFINITE, "single": 1e-45})
+    assert values == {"day": f"{2**31 - 1}", "at": f"{-(2**62)}", "local": f"{INFINITE}", "single": 1e-45}
+
+
+def test_an_event_has_its_times_as_text_and_everything_around_the_payload_as_it_is() -> None:
+    kinds = {"object": ["null", "string", "int"], "read_timestamp": ZONED, "source_timestamp": "long"}
+    schema = record("event", kinds | {"payload": record("P", {"x": ZONED})})
+    values, types = read(
+        schema, {"object": 5, "read_timestamp": 2**62, "source_timestamp": 1, "payload": {"x": MICROS}}
+    )
+    assert values == {
+        "read_timestamp": None, "source_timestamp": "1970-01-01 00:00:00.001Z", "object": 5, "payload": {"x": MICROS}
+    }  # fmt: skip
+    assert types == {"x": "timestamp"}
+
+
+def test_arrays_of_postgresql_are_what_they_mean() -> None:
+    kinds = {"n": DECIMAL | {"precision": 10}, "t": ZONED}
+
+    def array(name: str) -> dict[str, Any]:
+        nested = ["null", {"type": "array", "items": f"multidimensionalArray_{name}"}]
+        return record(f"multidimensionalArray_{name}", {"nestedArray": nested, "elementValue": ["null", kinds[name]]})
+
+    def of(*elements: Any) -> dict[str, Any]:
+        parts = [e if isinstance(e, dict) else {"nestedArray": None, "elementValue": e} for e in elements]
+        return {"nestedArray": parts, "elementValue": None}
+
+    payload = record("payload", {name: array(name) for name in kinds}, namespace="ds")
+    row = {"n": of(b"\x00\x96", None, of(b"\xff\x1f")), "t": of(MICROS)}
+    values, types = read(record("event", {"payload": payload}), {"payload": row})
+    assert types == {"n": "string", "t": "string"}
+    assert values["payload"] == {"n": "[1.50,null,[-2.25]]", "t": '["2024-01-02T03:04:05.123456Z"]'}
+
+
+def test_a_record_can_hold_itself() -> None:
+    node = record("Node", {"v": "int", "next": ["null", "Node"], "parts": {"type": "array", "items": "Node"}})
+    value = {"v": 1, "next": {"v": 2, "next": None, "parts": []}, "parts": [{"v": 3, "next": None, "parts": []}]}
+    values, _ = read(record("R", {"n": node}), {"n": value})
+    assert json.loads(values["n"]) == value

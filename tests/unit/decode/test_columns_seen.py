@@ -1,0 +1,154 @@
+"""What changes carry about their columns: merged in any way, the same; types that hold every digit."""
+
+import json
+import random
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from pyspark.sql import types as T
+
+from engine.decode.columns_seen import ColumnsSeen, Seen
+from engine.decode.event import Change
+from engine.decode.event_batch import event_batch
+from engine.decode.json_kinds import kind_of, type_of_kinds
+from engine.decode.json_value import parse
+
+
+def change(after: Any = None, key: Any = None, line: int = 1, **more: Any) -> Change:
+    images = {
+        name: None if value is None else json.dumps(value).encode() for name, value in (("after", after), ("key", key))
+    }
+    fields: dict[str, Any] = {"file": "f", "line": line, "text": None} | images | more
+    return Change(**fields)
+
+
+def seen(*changes: Change, infer: bool = True, keys: bool = True) -> Seen:
+    found = ColumnsSeen(infer, keys)
+    found.add(changes)
+    return found.seen()
+
+
+def connect_schema(**fields: str) -> str:
+    listed = [{"field": name, "type": kind} for name, kind in fields.items()]
+    return json.dumps({"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": listed}]})
+
+
+def dts_schema(*facts: str) -> str:
+    numbers = [{"name": f"c{at}", "dataTypeNumber": 246} for at in range(len(facts))]
+    return json.dumps({"dts": "MySQL", "fields": numbers, "told": ";".join(facts)}, separators=(",", ":"))
+
+
+MIXED = [
+    change({"id": 1, "b": 1.5, "c": None}, {"id": 1}, 1),
+    change({"id": 2, "a": "x", "b": {"scale": 1, "value": "AA=="}}, {"id": 2}, 2),
+    change({"id": 2}, row_schema=connect_schema(id="int32"), schema_hash=5, key_schema='{"keys":["id"]}', line=3),
+    change({"id": 2}, row_schema=connect_schema(id="int64", x="string"), schema_hash=6, line=4),
+    change({"c0": "1"}, row_schema=dts_schema("3,1", ""), schema_hash=7, line=5),
+    change({"c0": "1"}, row_schema=dts_schema("9,2", "4,0"), schema_hash=7, line=6),
+    change(None, {"id": 9}, 7, op="truncate"),
+    change({"Id": 1, "id": 2}, {"ID": 1}, 8),
+]
+
+
+def test_summaries_are_merged_in_any_way_to_the_same() -> None:
+    whole = seen(*MIXED)
+    draw = random.Random(7)
+    for _ in range(50):
+        parts = [ColumnsSeen() for _ in range(draw.randint(1, 4))]
+        for one in draw.sample(MIXED, len(MIXED)):
+            draw.choice(parts).add([one])
+        found = ColumnsSeen()
+        for part in draw.sample(parts, len(parts)):
+            found.merge(ColumnsSeen.from_json(part.to_json()))
+        assert found.seen() == whole
+
+
+def test_a_frame_of_events_gives_what_events_give() -> None:
+    for infer in (True, False):
+        for keys in (True, False):
+            found = ColumnsSeen(infer, keys)
+            found.add_batch(event_batch(MIXED))
+            assert found.seen() == seen(*MIXED, infer=infer, keys=keys)
+
+
+def test_schemas_keys_and_fields_are_all_found() -> None:
+    found = seen(*MIXED)
+    assert [(number, [*columns]) for number, columns in found.schemas] == [
+        (5, ["id"]), (6, ["id", "x"]), (7, ["c0", "c1"]),
+    ]  # fmt: skip
+    assert found.schemas[2][1]["c0"][0] == T.DecimalType(9, 2)
+    assert (found.keys, found.has_schemaless, [*found.any_scale]) == ((("ID",), ("id",)), True, ["b"])
+    assert [*found.inferred] == ["id", "b", "c", "Id", "a"]
+    assert found.fields == ("id", "x", "c0", "c1", "b", "c", "Id", "a")
+    assert found.variants == {"id"}
+
+
+def test_what_is_not_needed_is_not_looked_for() -> None:
+    found = seen(*MIXED, infer=False, keys=False)
+    assert not found.inferred
+    assert not found.keys
+    assert (found.any_scale, found.has_schemaless) == (frozenset({"b"}), True)
+
+
+def test_a_schema_that_cannot_be_read_names_no_columns() -> None:
+    good = change({"id": 1}, row_schema=connect_schema(id="int32"), schema_hash=1)
+    bad = change({"id": 1}, row_schema='{"fields":7}', schema_hash=2)
+    assert seen(good).has_readable_schemas
+    assert not seen(good, bad).has_readable_schemas
+    assert not seen(change({"id": 1}, schema_hash=3)).has_readable_schemas
+
+
+def test_a_key_whose_schema_names_no_column_is_read_itself() -> None:
+    for schema in ('{"type":"struct"}', "{", '{"fields":5}'):
+        assert seen(change({"id": 1}, {"id": 1}, key_schema=schema)).keys == (("id",),)
+    assert seen(change({"id": 1}, {"other": 1}, key_schema='{"keys":["id"]}')).keys == (("id",),)
+
+
+def test_numbers_that_carry_their_scale_are_found_in_lists_and_with_blanks() -> None:
+    scaled = b'{"a": [ { "scale" : 1, "value": "AA==" } ], "b": {"x": {"scale": 1}}, "c": "\\"scale\\""}'
+    assert seen(change(), Change(file="f", line=1, text=None, after=scaled)).any_scale == {"a"}
+
+
+def test_images_and_keys_of_another_shape_say_nothing() -> None:
+    for text in (b"[1]", b'"x"', b"{", b"null"):
+        one = Change(file="f", line=1, text=None, after=text, key=text)
+        assert seen(one) == Seen.nothing()
+
+
+KINDS: dict[str, str] = {
+    "[true, null]": "boolean",
+    "[1, -7]": "bigint",
+    "[1, 4611686018427387904]": "bigint",
+    "[1, 1.5]": "double",
+    "[1.0]": "double",
+    "[1e5, -2E-3, 0.0]": "double",
+    "[9223372036854775808, 1]": "decimal(38,0)",
+    "[9007199254740993, 1.5]": "decimal(38,1)",
+    "[123456789012345678.25]": "decimal(38,2)",
+    "[123456789012345678.25, 1e5]": "string",
+    "[1.00000000000000000000000000000000000000000]": "double",
+    f"[{'7' * 39}]": "string",
+    "[1.2345678901234567890e5]": "string",
+    "[1e999]": "string",
+    '["a", null]': "string",
+    '[1, "a"]': "string",
+    "[{}]": "string",
+    "[[1]]": "string",
+    "[null]": "string",
+    "[]": "string",
+}
+
+
+@pytest.mark.parametrize("values", KINDS)
+def test_a_type_holds_every_digit_of_the_values(values: str) -> None:
+    assert type_of_kinds({*map(kind_of, parse(values))})[0].simpleString() == KINDS[values]
+
+
+def test_fields_are_in_the_order_of_the_first_image_then_by_name() -> None:
+    images: Iterable[tuple[int, dict[str, int]]] = (
+        (2, {"z": 1, "y": 1, "x": 1}),
+        (1, {"id": 1, "b": 1}),
+        (3, {"a": 1}),
+    )
+    assert [*seen(*(change(image, line=line) for line, image in images)).inferred] == ["id", "b", "a", "x", "y", "z"]

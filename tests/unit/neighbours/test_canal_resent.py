@@ -1,0 +1,162 @@
+"""Drawn lanes of Canal's messages: what pieces show is what a simple rule over the whole lane says."""
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import pytest
+
+from engine.decode.event import Batch, Change, Event
+from engine.neighbours.canal_resent import (
+    Delivery,
+    greatest_so_far,
+    lane_of,
+    place_of,
+    resent_of_lane,
+    resent_of_piece,
+    resolve,
+)
+
+LANES = 60
+WHOLE = 40
+
+
+def drawn_batches(draw: random.Random) -> Iterator[tuple[int, list[int]]]:
+    """The id and the contents of each batch; some begin with all of the one before, or with most of it."""
+    number, before = draw.randrange(5), list[int]()
+    for _ in range(draw.choice((3, 10, 40))):
+        number += draw.choice((1, 1, 1, 1, 2, 0, -1))
+        own = [draw.randrange(3) for _ in range(draw.choice((1, 1, 2, 3, 8)))]
+        if draw.random() < 0.4:
+            own = before + own[draw.randrange(2) :]
+        elif draw.random() < 0.2:
+            own = before[:-1] + own
+        yield number, own
+        before = own
+
+
+def drawn_lane(draw: random.Random, partition: int | None) -> Iterator[Delivery]:
+    """In one to four files, of which some follow a gap, and with some offsets delivered twice."""
+    listed = [(number, content) for number, contents in drawn_batches(draw) for content in contents]
+    cuts = sorted(draw.randrange(len(listed) + 1) for _ in range(draw.choice((0, 0, 1, 3))))
+    gaps = [draw.random() < 0.3 for _ in range(len(cuts) + 1)]
+    line, offset = 0, draw.choice((0, 0, 7, 10**9))
+    for at, (number, content) in enumerate(listed):
+        line, offset = line + draw.choice((1, 1, 2)), offset + draw.choice((1, 1, 1, 4))
+        file = sum(cut <= at for cut in cuts)
+        name = f"f/{file}"
+        placed = offset if draw.random() < 0.9 else None
+        yield Delivery(place_of(name, line, partition, placed), name, line, gaps[file], str(number), content)
+        if partition is not None and placed is not None and draw.random() < 0.1:
+            copy = draw.random() < 0.5, str(number), draw.randrange(3)
+            yield Delivery(place_of(name, line, partition, placed), "f/9", line, *copy)
+
+
+def by_rule(deliveries: Iterable[Delivery]) -> set[tuple[str, int]]:
+    """What was sent before: for each batch, a look at the one before."""
+    places = defaultdict(list)
+    for delivery in deliveries:
+        places[delivery.place].append(delivery)
+    messages = [min(places[place], key=lambda one: (one.after_gap, one.file, one.content)) for place in sorted(places)]
+    batches = list[tuple[bool, list[Delivery]]]()  # whether what is before is not known, and the messages
+    for before, one in zip([None, *messages], messages, strict=False):
+        is_cut = one.after_gap and (before is None or before.file != one.file)
+        if before is None or is_cut or before.id != one.id:
+            batches.append((is_cut, []))
+        batches[-1][1].append(one)
+    resent = set[tuple[str, int]]()
+    for (was_cut, theirs), (is_cut, ours) in pairwise(batches):
+        repeated = ours[: len(theirs)]
+        if not was_cut and not is_cut and [one.content for one in repeated] == [one.content for one in theirs]:
+            resent |= {(copy.file, copy.line) for one in repeated for copy in places[one.place]}
+    return resent
+
+
+def in_pieces(deliveries: Iterable[Delivery], size: int) -> set[tuple[str, int]]:
+    pieces = defaultdict(list)
+    for delivery in deliveries:
+        offset, file, line = delivery.place
+        pieces[offset >> size, file, line >> size].append(delivery)
+    judged = [resent_of_piece(piece) for piece in pieces.values()]
+    of_borders = resent_of_lane(one for _, border in judged for one in border)
+    return {(one.file, one.line) for found in [*(resent for resent, _ in judged), of_borders] for one in found}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pieces_show_what_the_rule_says_of_the_whole_lane(seed: int) -> None:
+    draw, number = random.Random(seed), 0
+    for lane in range(LANES):
+        deliveries = list(drawn_lane(draw, draw.choice((None, lane))))
+        draw.shuffle(deliveries)
+        expected = by_rule(deliveries)
+        number += len(expected)
+        assert {(one.file, one.line) for one in resent_of_lane(deliveries)} == expected
+        for size in (0, 1, 3, WHOLE):
+            assert in_pieces(deliveries, size) == expected
+    assert number > LANES
+
+
+def test_a_border_is_no_more_than_two_batches_at_each_end() -> None:
+    piece = [Delivery((at, "", 0), "f", at, False, str(at // 2), at % 2) for at in range(20)]
+    resent, border = resent_of_piece(piece)
+    assert [one.place[0] for one in resent] == list(range(4, 18))
+    assert [one.place[0] for one in border] == [0, 1, 2, 3, 16, 17, 18, 19]
+    assert resent_of_piece(piece[:8])[1] == [one._replace(start=None if one.place[0] == 0 else 0) for one in piece[:8]]
+
+
+def test_the_greatest_time_so_far_is_that_of_all_places_before() -> None:
+    draw = random.Random(1)
+    times = [(place_of("f", 0, 0, at // 2), draw.randrange(99)) for at in range(200)]
+    expected = {place: max(es for other, es in times if other <= place) for place, _ in times}
+    draw.shuffle(times)
+    assert greatest_so_far(times) == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "lane"),
+    [
+        (("a/b/f", None, None), ("", -1, "")),
+        (("a/b/f", "t", None), ("t", -1, "")),
+        (("a/b/f", "t", 3), ("t", 3, "")),
+        (("a/b/f", None, 3), ("", 3, "a/b")),
+        (("f", None, 3), ("", 3, "")),
+    ],
+)
+def test_a_lane_is_a_partition_or_all_files(
+    where: tuple[str, str | None, int | None], lane: tuple[str, int, str]
+) -> None:
+    assert lane_of(*where) == lane
+
+
+def change(line: int, number: str, content: int, es: int = 5, at: int = 0, **more: object) -> Change:
+    placed = {"channel": "t", "kafka_partition": 1, "kafka_offset": line, "commit_us": es * 1000, "tx_order": at}
+    batch = Batch(number, es, content) if at == 0 else None
+    position = f"0003-{es:012X}-{1:08X}-{line:016X}-{at:08X}"
+    text = b'{"value":"{}"}' if at == 0 else None
+    fields = {"op": "insert", "after": b"{}", "position": position, "event_id": number} | placed | more
+    return Change(file="f", line=line, text=text, batch=batch, **fields)  # type: ignore[arg-type]
+
+
+def test_a_message_that_was_sent_before_is_one_control_event() -> None:
+    events: list[Event] = [change(1, "1", 7), change(1, "1", 7, at=1), change(2, "2", 7), change(2, "2", 7, at=1)]
+    first, second, resent = resolve([*events, change(3, "3", 8)])[:3]
+    assert [first.kind, second.kind, resent.kind] == ["change", "change", "control"]
+    assert (resent.control_kind, resent.control, resent.event_id, resent.line) == ("redelivery", b"{}", "2", 2)
+    assert (resent.op, resent.after, resent.position, resent.tx_order) == (None, None, None, None)
+
+
+def test_a_position_has_the_greatest_time_so_far_and_keeps_its_epoch() -> None:
+    events: list[Event] = [
+        change(1, "1", 1, es=9),
+        change(2, "2", 2),
+        change(2, "2", 2, at=1),
+        change(3, "3", 3, es=11),
+    ]
+    read = change(4, "4", 4, es=1, op="read")
+    read.position = None
+    resolved = resolve([*events, read])
+    times = [event.position and event.position.split("-")[:2] for event in resolved]
+    assert times == [["0003", f"{es:012X}"] for es in (9, 9, 9, 11)] + [None]
+    assert [event.position and event.position[-8:] for event in resolved[1:3]] == ["00000000", "00000001"]
+    assert {event.batch for event in resolved} == {None}

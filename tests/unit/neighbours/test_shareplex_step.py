@@ -1,0 +1,87 @@
+"""The Spark step of SharePlex gives what the rule in plain Python gives."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine.decode.event import Message
+from engine.decode.event_batch import COLUMNS, event_batch
+from engine.decode.formats.coordinates import Coordinates
+from engine.decode.registry import decode_messages
+from engine.decode.spark import events_of
+from engine.frames import local_frame
+from engine.neighbours.shareplex_pairs import resolve
+from engine.neighbours.shareplex_step import by_coordinates, resolved
+from engine.spec.model import EpochSpec, SourceSpec
+from tests.unit.decode.formats.test_shareplex import DECLARED, SOURCE, operation
+
+EPOCHS = (EpochSpec(until=datetime(2017, 1, 1, tzinfo=UTC)),)
+SEED = 5
+
+
+def drawn(draw: random.Random, is_lacking: bool) -> Iterator[tuple[str, int, str]]:
+    """Operations of a few transactions in two files, of which many are halves; files, lines, texts."""
+    for line in range(1, 151):
+        meta: dict[str, Any] = {
+            "trans": draw.choice(("1.1", "1.2", "1.2", None if is_lacking else "1.3")),
+            "scn": draw.choice(("9", "9", "10", None if is_lacking else "9")),
+            "seq": draw.randint(1, 5),
+            "time": draw.choice(("2016-06-16T14:24:34", "2017-06-16T14:24:34.5")),
+        }
+        row = {"id": str(draw.randint(1, 2)), "a": draw.choice(("x", "é", None))}
+        op = draw.choice(("UPDATE BEFORE", "UPDATE BEFORE", "UPDATE AFTER", "UPDATE AFTER", "ins", "upd"))
+        yield f"file:/data/shareplex/{draw.choice('ab')}.jsonl", line, operation(op, row, **meta)
+
+
+def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceSpec) -> tuple[list[Any], list[Any]]:
+    """The events by the step and by the rule, as rows that can be compared."""
+    texts = [{"file": file, "line": line, "text": text} for file, line, text in lines]
+    frame = events_of(local_frame(spark, texts, "file string, line bigint, text string"), source, DECLARED)
+    times = ("commit_ts", "ingest_ts")
+    counted = resolved(frame, source).withColumns({name: F.unix_micros(name) for name in times})
+    by_step = [row.asDict(recursive=True) for row in counted.collect()]
+    events = [Message(file, line, text.encode()) for file, line, text in sorted(lines)]
+    batch = event_batch(resolve(decode_messages(events, source, DECLARED), source))
+    for name in times:
+        at = batch.schema.get_field_index(name)
+        batch = batch.set_column(at, name, batch.column(at).cast("int64"))
+    by_rule = batch.to_pylist()
+    assert [*by_step[0]] == [*(name for name, _, _ in COLUMNS), "announced"]
+    return sorted(by_step, key=repr), sorted(by_rule, key=repr)
+
+
+@pytest.mark.parametrize("is_lacking", [False, True])
+@pytest.mark.parametrize("order", ["auto", "scn"])
+def test_the_step_gives_what_the_rule_gives(spark: SparkSession, is_lacking: bool, order: Any) -> None:
+    source = replace(SOURCE, order=order, epochs=EPOCHS)
+    by_step, by_rule = both(spark, list(drawn(random.Random(SEED), is_lacking)), source)
+    assert by_step == by_rule
+    assert any(row["before_json"] is not None for row in by_rule)
+
+
+def test_usual_events_stay_as_they_are(spark: SparkSession) -> None:
+    lines = [("f", line, operation("ins", {"id": str(line)})) for line in range(1, 4)]
+    by_step, by_rule = both(spark, lines, SOURCE)
+    assert by_step == by_rule
+
+
+def test_coordinates_are_the_same_as_a_column(spark: SparkSession) -> None:
+    places = [
+        {"file": "file:/data/shareplex/a/é.jsonl", "line": 7},
+        {"file": "/data/shareplex/x/data/shareplex/b.jsonl", "line": 2**40},
+        {"file": "/elsewhere/c.jsonl", "line": 1},
+        {"file": "f", "line": 1, "kafka_partition": 3, "kafka_offset": 2**40},
+        {"file": "f", "line": 1, "kafka_partition": 3},
+    ]
+    columns = "file string, line bigint, kafka_partition int, kafka_offset bigint"
+    rows = local_frame(spark, [dict.fromkeys(("kafka_partition", "kafka_offset")) | place for place in places], columns)
+    for source in (SOURCE, replace(SOURCE, path="events"), replace(SOURCE, path="s3://b/data/shareplex/*")):
+        by_rule = Coordinates(source, "0001")
+        for row in rows.select("*", by_coordinates(source).alias("place")).collect():
+            assert row["place"] == by_rule.position(*[row[name] for name in rows.columns])
