@@ -113,3 +113,8 @@ class Reject(Event, gc=False, kw_only=True):
     """A record that is no event of the format. `reason` says why; it names fields and types, never values."""
 
     kind: Kind = REJECT
+
+
+def rejected(message: Message, reason: str, table: str | None = None) -> Reject:
+    """The reject of a message."""
+    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)

@@ -66,16 +66,3 @@ def redo_record(rs_id: str | None) -> str | None:
     parts = rs_id.strip(" ").upper().removeprefix("0X").split(".")
     record = "".join([*parts, "", "", ""][i].zfill(8) for i in range(3))
     return record if rs_id.strip(" ") and re.fullmatch("[0-9A-F]{24}", record) else None
-
-
-def file_line(name: str, line: int, row: int, epoch: str = EPOCH) -> str | None:
-    """Where a record stands: `name` of the file below the source's folder; files are in the order of their names."""
-    return joined(text_segment(name), hex_digits(line, 16), hex_digits(row, 8), epoch=epoch)
-
-
-def kafka_record(millis: int | None, partition: int, offset: int, row: int, epoch: str = EPOCH) -> str | None:
-    """Where a record stands: `millis` never decreases inside a partition: it orders partitions, offsets order the
-    records of one."""
-    return joined(
-        hex_digits(millis, 12), hex_digits(partition, 8), hex_digits(offset, 16), hex_digits(row, 8), epoch=epoch
-    )

@@ -46,8 +46,8 @@ class SourceDecoder:
 
     def decode(self, messages: Sequence[Message]) -> list[Event]:
         """The events of messages, in their order; at least one for each message."""
-        events = self._decoder.decode(messages)
-        return list(events if self._epochs is None else self._epochs.applied(events))
+        events = [event for message in messages for event in self._decoder.events(message)]
+        return events if self._epochs is None else list(self._epochs.applied(events))
 
 
 def decode_messages(messages: Sequence[Message], source: SourceSpec, declared: Declared) -> list[Event]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,8 +16,8 @@ Declared = Mapping[str, tuple[str, ...] | None]
 class Decoder(Protocol):
     """Decodes the messages of one source. It is made once for each task, and keeps only caches between messages."""
 
-    def decode(self, messages: Sequence[Message]) -> Iterable[Event]:
-        """The events of messages of one file, in their order; at least one event for each message."""
+    def events(self, message: Message) -> Sequence[Event]:
+        """The events of a message: at least one. The messages of a file come in their order."""
         ...
 
 

@@ -29,7 +29,7 @@ from typing import Final
 import msgspec
 
 from engine import names
-from engine.decode.event import Batch, Change, Control, Event, Message, Reject
+from engine.decode.event import Batch, Change, Control, Event, Message, Reject, rejected
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.canal_message import (
     NOTHING,
@@ -40,11 +40,9 @@ from engine.decode.formats.canal_message import (
     read_message,
     value_of,
 )
-from engine.decode.formats.canal_rows import NO_KEYS, Images, Known, keys_of, rows_of
-from engine.decode.formats.coordinates import folder_of
+from engine.decode.formats.canal_rows import NO_KEYS, Images, keys_of, row_schema, rows_of
+from engine.decode.formats.coordinates import Coordinates
 from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
-from engine.decode.position_text import EPOCH, hex_digits, text_segment
-from engine.decode.position_text import joined as joined_segments
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -83,18 +81,10 @@ class CanalDecoder:
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
         self._declared = {table: keys_of(keys) for table, keys in declared.items() if keys}
         self._is_swapped = source.images == "swapped"
-        self._folder = folder_of(source)
-        self._files: dict[str, str] = {}
-        self._known = Known()
+        self._coordinates = Coordinates(source)
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """The changes of each message: one a row, two for a row that gets another key; or one event of another kind."""
-        events: list[Event] = []
-        for message in messages:
-            events += self._events(message)
-        return events
-
-    def _events(self, message: Message) -> Sequence[Event]:
+    def events(self, message: Message) -> Sequence[Event]:
+        """The changes of a message: one a row, two for a row that gets another key; or one event of another kind."""
         try:
             canal = read_message(message.text)
         except BrokenMessageError as broken:
@@ -112,13 +102,12 @@ class CanalDecoder:
     def _changes(
         self, message: Message, canal: CanalMessage, op: str, table: str, data: Images, old: Images
     ) -> list[Event]:
-        schema = self._known.schema(bytes(canal.mysql_type))
-        own_keys = self._known.keys(canal.pk_names) if canal.pk_names else NO_KEYS
+        schema = row_schema(bytes(canal.mysql_type))
+        own_keys = keys_of(tuple(canal.pk_names)) if canal.pk_names else NO_KEYS
         keys = self._declared.get(table, own_keys)
         is_read = op == names.OP_READ
         origin = names.ORIGIN_SNAPSHOT if is_read else names.ORIGIN_STREAM
-        place = None if is_read else self._place(message, canal)
-        batch = _batch(message, canal)
+        batch, event_id = _batch(message, canal), _event_id(canal)
         commit_us, ingest_us = millis_to_micros(canal.es), millis_to_micros(canal.ts)
         events: list[Event] = []
         for at, row_op, before, after, old_key, new_key in rows_of(op, data, old, schema, keys, self._is_swapped):
@@ -127,8 +116,8 @@ class CanalDecoder:
                 connector=CONNECTOR, source=CONNECTOR, table=table, op=row_op, origin=origin,
                 before=before, after=after, old_key=old_key, new_key=new_key,
                 row_schema=schema.text, schema_hash=schema.hash, key_schema=own_keys.schema,
-                position=None if place is None else f"{place}-{at:08X}", commit_us=commit_us, ingest_us=ingest_us,
-                event_id=_event_id(canal), tx_id=canal.gtid or None, tx_order=at,
+                position=None if is_read else self._position(message, canal, at),
+                commit_us=commit_us, ingest_us=ingest_us, event_id=event_id, tx_id=canal.gtid or None, tx_order=at,
                 channel=canal.topic, kafka_partition=canal.partition, kafka_offset=canal.offset,
                 batch=None if events else batch,
             )  # fmt: skip
@@ -137,21 +126,9 @@ class CanalDecoder:
 
     # --- positions --------------------------------------------------------------------------------------------------
 
-    def _place(self, message: Message, canal: CanalMessage) -> str:
-        """The position without the row."""
-        if canal.partition is not None and canal.offset is not None:
-            in_topic = joined_segments(
-                hex_digits(canal.es, 12), hex_digits(canal.partition, 8), hex_digits(canal.offset, 16)
-            )
-            if in_topic is not None:
-                return in_topic
-        file = self._files.get(message.file)
-        if file is None:
-            if len(self._files) >= _MOST_FILES:
-                self._files.clear()
-            _, is_below, name = message.file.partition(self._folder) if self._folder else ("", "", "")
-            file = self._files[message.file] = f"{EPOCH}-{text_segment(name if is_below else message.file)}"
-        return f"{file}-{message.line:016X}"
+    def _position(self, message: Message, canal: CanalMessage, row: int) -> str:
+        place = self._coordinates
+        return place.position(message.file, message.line, canal.partition, canal.offset, row, canal.es)
 
 
 # --- what a message is ----------------------------------------------------------------------------------------------
@@ -245,7 +222,7 @@ def _of_broken(message: Message, broken: BrokenMessageError) -> Event:
         return _control(message, CanalMessage(), control_kinds.NULL_MESSAGE)
     canal = broken.message
     if canal is None:
-        return Reject(file=message.file, line=message.line, text=message.text, reason=broken.reason)
+        return rejected(message, broken.reason)
     event = _rejected(message, canal, broken.reason, _table(canal, _op(canal)))
     if event.batch is not None and event.batch.id is not None:
         event.batch.content = broken.content

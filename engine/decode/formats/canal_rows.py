@@ -9,14 +9,12 @@ in it twice, and readers take the second.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from engine import names
 from engine.decode.event_batch import signed_hash
 from engine.decode.json_value import MISFIT, parse, parse_object, text_of
-
-_MOST_CACHED: Final = 1_000
 
 
 class Keys(NamedTuple):
@@ -43,40 +41,17 @@ Row = tuple[int, str, bytes | None, bytes | None, bytes | None, bytes | None]
 """A change: its row in the message, operation, images before and after, images of the old and of the new key."""
 
 
-def keys_of(columns: Sequence[str | None]) -> Keys:
+@lru_cache(maxsize=1_000)
+def keys_of(columns: tuple[str | None, ...]) -> Keys:
     """The key columns of these names."""
     known = tuple(name for name in columns if name is not None)
     schema = text_of({"keys": columns}).decode() if columns else None
     return Keys(known, tuple(text_of(name) for name in known), schema)
 
 
-class Known:
-    """The keys and row schemas that messages name, each read once."""
-
-    def __init__(self) -> None:
-        self._keys: dict[tuple[str | None, ...], Keys] = {}
-        self._schemas: dict[bytes, RowSchema] = {}
-
-    def keys(self, columns: Sequence[str | None]) -> Keys:
-        """The key columns of `pkNames`."""
-        found = self._keys.get(known_by := tuple(columns))
-        if found is None:
-            found = self._keys[known_by] = keys_of(columns)
-            if len(self._keys) > _MOST_CACHED:
-                self._keys.clear()
-        return found
-
-    def schema(self, types: bytes) -> RowSchema:
-        """The row schema of `mysqlType`; without a text where it is no object."""
-        found = self._schemas.get(types)
-        if found is None:
-            found = self._schemas[types] = _row_schema(types)
-            if len(self._schemas) > _MOST_CACHED:
-                self._schemas.clear()
-        return found
-
-
-def _row_schema(types: bytes) -> RowSchema:
+@lru_cache(maxsize=1_000)
+def row_schema(types: bytes) -> RowSchema:
+    """The row schema of `mysqlType`; without a text where it is no object."""
     if types.startswith(b'"'):
         types = parse(types).encode()
     try:

@@ -6,14 +6,14 @@ Files are named below the folder of the source: moving it changes no order.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
-from engine.decode.position_text import EPOCH, file_line, kafka_record
+from engine.decode.position_text import EPOCH, hex_digits, joined, text_segment
 from engine.inputs.globs import plain_start
 from engine.spec.model import SourceSpec
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/+")
-_MOST_FILES: Final = 1_000
 
 
 def folder_of(source: SourceSpec) -> str:
@@ -25,28 +25,28 @@ def folder_of(source: SourceSpec) -> str:
 class Coordinates:
     """Positions by coordinates.
 
-    in a topic   epoch (4) - zeros (12) - partition (8) - offset (16) - row in the record (8)
+    in a topic   epoch (4) - milliseconds, or zeros (12) - partition (8) - offset (16) - row in the record (8)
     in a file    epoch (4) - name of the file below the source's folder, as bytes - line (16) - row in the record (8)
     """
 
     def __init__(self, source: SourceSpec, epoch: str = EPOCH) -> None:
         self._folder = folder_of(source)
         self._epoch = epoch
-        self._names: dict[str, str] = {}
 
-    def position(self, file: str, line: int, partition: int | None, offset: int | None, row: int = 0) -> str | None:
-        """The position of a row of a record."""
+    def position(
+        self, file: str, line: int, partition: int | None, offset: int | None, row: int = 0, millis: int | None = 0
+    ) -> str:
+        """The position of a row of a record. `millis` never decreases inside a partition: it orders partitions, offsets
+        order the records of one."""
         if partition is not None and offset is not None:
-            in_topic = kafka_record(0, partition, offset, row, self._epoch)
+            place = hex_digits(millis, 12), hex_digits(partition, 8), hex_digits(offset, 16), hex_digits(row, 8)
+            in_topic = joined(*place, epoch=self._epoch)
             if in_topic is not None:
                 return in_topic
-        return file_line(self._name(file), line, row, self._epoch)
+        return f"{self._epoch}-{_name_segment(self._folder, file)}-{line:016X}-{row:08X}"
 
-    def _name(self, file: str) -> str:
-        found = self._names.get(file)
-        if found is None:
-            if len(self._names) >= _MOST_FILES:
-                self._names.clear()
-            _, is_below, name = file.partition(self._folder) if self._folder else ("", "", "")
-            found = self._names[file] = name if is_below else file
-        return found
+
+@lru_cache(maxsize=1_000)
+def _name_segment(folder: str, file: str) -> str | None:
+    _, is_below, name = file.partition(folder) if folder else ("", "", "")
+    return text_segment(name if is_below else file)

@@ -30,7 +30,7 @@ from typing import Final
 import msgspec
 
 from engine import names
-from engine.decode.event import Change, Event, Message, Reject
+from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.datastream_positions import is_logged, position, read_position
@@ -39,11 +39,11 @@ from engine.decode.formats.datastream_record import (
     ORACLE,
     POSTGRESQL,
     SQLSERVER,
-    KeyReader,
     Metadata,
     Record,
     as_text,
     is_blank,
+    key_of,
     metadata_names,
     micros_of,
     read_record,
@@ -72,29 +72,28 @@ _ORACLE_FIELDS: Final = frozenset({"scn", "rs_id", "row_id", "ssn", "log_file"})
 _NO_ORACLE: Final = (None, None, None, None)
 _SQLSERVER_FIELDS: Final = frozenset({"physical_location", "replication_index", "lsn"})
 _MOST_NAMED: Final = 20
-_MOST_CACHED: Final = 1_000
 
 
 class DatastreamDecoder:
     """Decodes events of Datastream."""
 
-    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets them
-        self._keys = KeyReader()
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # every decoder gets them
+        """Nothing is kept between messages."""
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """One event for each message."""
-        return [self._decoded(message) for message in messages]
+    def events(self, message: Message) -> Sequence[Event]:
+        """The event of a message."""
+        return [self._decoded(message)]
 
     def _decoded(self, message: Message) -> Event:
         text = message.text
         try:
             record = read_record(text)
         except MISFIT:
-            return _rejected(message, _broken_reason(text))
+            return rejected(message, _broken_reason(text))
         if not is_sound(text):
-            return _rejected(message, _broken_reason(text))
+            return rejected(message, _broken_reason(text))
         if record.source_metadata is None:
-            return _rejected(message, NO_METADATA)
+            return rejected(message, NO_METADATA)
         return self._event(message, record, record.source_metadata)
 
     def _event(self, message: Message, record: Record, metadata: Metadata) -> Event:
@@ -132,13 +131,13 @@ class DatastreamDecoder:
         )
         reason = _reject_reason(change, payload, database, change_type) or _position_problem(change, is_untimed)
         if reason is not None:
-            return _rejected(message, reason, change.table)
+            return rejected(message, reason, change.table)
         change.key = self._key(metadata, payload, database)
         return change
 
     def _key(self, metadata: Metadata, payload: bytes | None, database: str | None) -> bytes | None:
         """The names of the key columns; of an Oracle table without a key, the id of the row."""
-        key = self._keys.key(metadata, payload or b"{}")
+        key = key_of(metadata, payload or b"{}")
         if key is None and database == ORACLE and not is_blank(metadata.row_id):
             return text_of({ROW_ID: metadata.row_id})
         return key
@@ -233,13 +232,9 @@ def _position_problem(change: Change, is_untimed: bool) -> str | None:
     return UNTIMED if is_untimed else NO_POSITION
 
 
-@lru_cache(maxsize=_MOST_CACHED)
+@lru_cache(maxsize=1_000)
 def _schema_hash(schema: str) -> int:
     return signed_hash(schema.encode())
-
-
-def _rejected(message: Message, reason: str, table: str | None = None) -> Reject:
-    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
 
 
 def _broken_reason(text: bytes) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -26,7 +27,6 @@ _FIRST: Final = -719_162 * 86_400_000_000  # 0001-01-01
 _AFTER_LAST: Final = 2_932_897 * 86_400_000_000  # 10000-01-01
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _NUMBER_STARTS: Final = b"-0123456789"
-_MOST_CACHED: Final = 1_000
 
 
 class Metadata(msgspec.Struct, gc=False):
@@ -154,31 +154,20 @@ def _written_micros(text: str) -> int | None:
 # --- key columns ----------------------------------------------------------------------------------------------------
 
 
-class KeyReader:
-    """Finds the names of key columns, as the payload spells them. It keeps what events list as their keys."""
+def key_of(metadata: Metadata, payload: bytes) -> bytes | None:
+    """A JSON object with a null for each column of `primary_keys`, or else of `replication_index`, as the payload
+    spells them; None where both name none.
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[bytes, bytes], _KeyNames | None] = {}
+    Needs: the payload is a JSON object.
+    """
+    found = _key_names(bytes(metadata.primary_keys), bytes(metadata.replication_index))
+    return None if found is None else found.key(payload)
 
-    def key(self, metadata: Metadata, payload: bytes) -> bytes | None:
-        """A JSON object with a null for each column of `primary_keys`, or else of `replication_index`; None where both
-        name none.
 
-        Needs: the payload is a JSON object.
-        """
-        listed = bytes(metadata.primary_keys), bytes(metadata.replication_index)
-        found = self._known.get(listed)
-        if found is None:
-            if listed not in self._known:
-                self._remember(listed)
-            found = self._known[listed]
-        return None if found is None else found.key(payload)
-
-    def _remember(self, listed: tuple[bytes, bytes]) -> None:
-        if len(self._known) >= _MOST_CACHED:
-            self._known.clear()
-        names = _names(listed[0]) or _names(listed[1])
-        self._known[listed] = _KeyNames(names) if names else None
+@lru_cache(maxsize=1_000)
+def _key_names(primary_keys: bytes, replication_index: bytes) -> _KeyNames | None:
+    names = _names(primary_keys) or _names(replication_index)
+    return _KeyNames(names) if names else None
 
 
 class _KeyNames:

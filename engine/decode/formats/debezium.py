@@ -23,7 +23,7 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.decode.event import Event, Message, Reject
+from engine.decode.event import Event, Message, Reject, rejected
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.debezium_envelope import Line, line_of
 from engine.decode.formats.debezium_event import EventBuilder, Record
@@ -41,20 +41,20 @@ class DebeziumDecoder:
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
         self._builder = EventBuilder(source, declared)
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """The event of each message."""
-        return [self._event(message) for message in messages]
+    def events(self, message: Message) -> Sequence[Event]:
+        """The event of a message."""
+        return [self._event(message)]
 
     def _event(self, message: Message) -> Event:
         text = message.text
         if message.problem is not None:
-            return _rejected(message, message.problem)
+            return rejected(message, message.problem)
         try:
             line: Line[Any] = _line.decode(text)
         except MISFIT:
             return self._unusual(message)
         if not text.isascii() and not is_sound(text):  # msgspec checks the escapes of all strings, but not all bytes
-            return _rejected(message)
+            return _broken(message)
         return self._builder.event(message, Record(line, lambda: parse_object(text)))
 
     def _unusual(self, message: Message) -> Event:
@@ -64,14 +64,13 @@ class DebeziumDecoder:
         try:
             fields = parse_object(message.text)
         except MISFIT:
-            return _rejected(message)
+            return _broken(message)
         line, is_fit = line_of(fields)
         return self._builder.event(message, Record(line, lambda: fields, None if is_fit else WRONG_TYPE))
 
 
-def _rejected(message: Message, reason: str | None = None) -> Reject:
-    why = broken_reason(message.text, WRONG_TYPE) if reason is None else reason
-    return Reject(file=message.file, line=message.line, text=message.text, reason=why)
+def _broken(message: Message) -> Reject:
+    return rejected(message, broken_reason(message.text, WRONG_TYPE))
 
 
 FORMATS: Final = {"debezium-json": Format("debezium-json", DebeziumDecoder, can_turn_to_scns=True)}

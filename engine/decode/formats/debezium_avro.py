@@ -21,7 +21,7 @@ import msgspec
 
 from engine.decode import connect_avro
 from engine.decode.carried import carried_keys, carried_schema
-from engine.decode.event import Event, Message, Reject
+from engine.decode.event import Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.avro_values import UNREADABLE, BodyReader, UnfitBodyError
 from engine.decode.formats.base import Declared, Format
@@ -99,9 +99,9 @@ class DebeziumAvroDecoder:
         self._builder = EventBuilder(source, declared)
         self._writers = _Writers(source)
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """The event of each message."""
-        return [self._event(message) for message in messages]
+    def events(self, message: Message) -> Sequence[Event]:
+        """The event of a message."""
+        return [self._event(message)]
 
     def source_block(self, text: bytes) -> Mapping[str, Any]:
         """The whole source block of the event in a message; an empty one where it has none. Epochs ask for it."""
@@ -117,7 +117,7 @@ class DebeziumAvroDecoder:
         try:
             return self._builder.event(message, self._record(read_base64(message)))
         except _UnreadError as why:
-            return Reject(file=message.file, line=message.line, text=message.text, reason=str(why))
+            return rejected(message, str(why))
 
     def _record(self, message: Base64Message) -> Record:
         """The record in a message.

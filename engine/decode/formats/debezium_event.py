@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from engine.decode.event import Change, Control, Event, Message, Reject
+from engine.decode.event import Change, Control, Event, Message, Reject, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats import debezium_kinds as kinds
 from engine.decode.formats.base import Declared
@@ -99,7 +99,7 @@ class EventBuilder:
         try:
             return self._event(message, record)
         except RecursionError:  # objects in objects in objects
-            return Reject(file=message.file, line=message.line, text=message.text, reason=NOT_JSON)
+            return rejected(message, NOT_JSON)
 
     def _event(self, message: Message, record: Record) -> Event:
         value, schema = record.line.event()

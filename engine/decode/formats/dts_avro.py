@@ -24,7 +24,7 @@ from copy import copy
 from typing import Any, Final, TypeVar
 
 from engine import names
-from engine.decode.event import Change, Control, Event, Message, Reject
+from engine.decode.event import Change, Control, Event, Message, Reject, rejected
 from engine.decode.formats import dts_kinds
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.base64_messages import Base64Message, read_base64
@@ -39,7 +39,6 @@ _NO_TRANSACTION: Final = frozenset({"", "0"})
 _CONTROL_FIELDS: Final = ("operation", "objectName", "sourcePosition", "sourceTxid", "tags")
 _LAST_MILLI: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _MOST_DIGITS: Final = 20
-_MOST_CACHED: Final = 1_000
 _Made = TypeVar("_Made", Change, Control)
 _Keys = tuple[str, ...] | None
 
@@ -49,17 +48,10 @@ class DtsDecoder:
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets the source
         self._declared = {table: columns for table, columns in declared.items() if columns}
-        self._keys: dict[str, _Keys] = {}
         self._reader = DtsReader()
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """An event for each message; two for an update that takes another key."""
-        events: list[Event] = []
-        for message in messages:
-            events += self._decoded(message)
-        return events
-
-    def _decoded(self, message: Message) -> Sequence[Event]:
+    def events(self, message: Message) -> Sequence[Event]:
+        """The event of a message; two for an update that takes another key."""
         body = read_base64(message)
         value = body.value
         is_filler = value is not None and len(value) <= dts_kinds.FILLER_BYTES
@@ -67,23 +59,23 @@ class DtsDecoder:
         if record is not None:
             return self._of_record(message, body, record)
         if body.problem is not None:
-            return [_rejected(message, body.problem)]
+            return [rejected(message, body.problem)]
         if body.is_empty or is_filler:
             kind = control_kinds.NULL_MESSAGE if body.is_empty else control_kinds.FILLER
             return [_control(message, body, None, kind, None)]
-        return [_rejected(message, dts_kinds.unread_reason(value or b""))]
+        return [rejected(message, dts_kinds.unread_reason(value or b""))]
 
     def _of_record(self, message: Message, body: Base64Message, record: DtsRecord) -> Sequence[Event]:
         op = dts_kinds.operation(record)
         table = dts_kinds.table(record, op)
         if body.problem is not None:
-            return [_rejected(message, body.problem, table)]
+            return [rejected(message, body.problem, table)]
         if op is None:
             return [_control(message, body, record, dts_kinds.CONTROLS[record.head["operation"]], table)]
         position = dts_kinds.position(record.head["sourcePosition"])
         reason = dts_kinds.reject_reason(record, op, table, position)
         if reason is not None:
-            return [_rejected(message, reason, table)]
+            return [rejected(message, reason, table)]
         change = _event(Change, message, body, record, table)
         change.op, change.tx_order = op, record.head["id"]
         change.origin = names.ORIGIN_SNAPSHOT if op == names.OP_READ else names.ORIGIN_STREAM
@@ -99,7 +91,7 @@ class DtsDecoder:
         """The change with its images. An update that takes another key is a delete of the old key and an insert."""
         old, new = _values(record.before), _values(record.after)
         is_update = change.op == names.OP_UPDATE
-        keys = self._declared.get(change.table or "") or self._keys_of_record(key_info) if is_update and old else None
+        keys = self._declared.get(change.table or "") or dts_kinds.key_columns(key_info) if is_update and old else None
         if keys and old is not None and new is not None and ABSENT in new:
             new = _with_keys(keys, columns, old, new)
         in_nanos = record.head["source"]["sourceType"] not in _IN_MICROS or "<->" in record.head["sourcePosition"]
@@ -117,16 +109,6 @@ class DtsDecoder:
         change.before = None if is_update and before and before.absent else old_json
         change.after = new_json
         return [change]
-
-    def _keys_of_record(self, key_info: str | None) -> _Keys:
-        """The key columns that the record names."""
-        if key_info is None:
-            return None
-        if key_info not in self._keys:
-            if len(self._keys) >= _MOST_CACHED:
-                self._keys.clear()
-            self._keys[key_info] = dts_kinds.key_columns(key_info)
-        return self._keys[key_info]
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -204,10 +186,6 @@ def _control(message: Message, body: Base64Message, record: DtsRecord | None, ki
     control.control_kind = kind
     control.control = text_of(said | {"statement": None if record is None else dts_kinds.statement(record)})
     return control
-
-
-def _rejected(message: Message, reason: str, table: str | None = None) -> Reject:
-    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
 
 
 def _rejected_values(change: Change, columns: Columns, before: Image | None, after: Image | None) -> Reject:

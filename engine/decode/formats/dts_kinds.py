@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from engine import names
@@ -150,10 +151,11 @@ def _number_or_lsn(text: str) -> int | None:
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
-def key_columns(key_info: str) -> tuple[str, ...] | None:
+@lru_cache(maxsize=1_000)
+def key_columns(key_info: str | None) -> tuple[str, ...] | None:
     """The columns of the primary key, or else of the only unique one, of `{"PRIMARY":["id"],"uk":["a","b"]}`."""
     try:
-        listed = parse_object(key_info)
+        listed = parse_object(key_info or "")
     except MISFIT:
         return None
     keys = {name: columns for name, columns in listed.items() if isinstance(columns, list) and columns}

@@ -31,12 +31,13 @@ def unix_nanos(text: str) -> int | None:
     usual = _USUAL.fullmatch(text)
     if usual is None:
         return _unusual(text)
-    seconds = _seconds(usual[1])
+    seconds = seconds_of(usual[1])
     return None if seconds is None else seconds * NANOS + int((usual[2] or "").ljust(9, "0"))
 
 
 @lru_cache(maxsize=4_000)
-def _seconds(moment: str) -> int | None:
+def seconds_of(moment: str) -> int | None:
+    """Seconds since 1970-01-01T00:00:00 of a moment in ISO 8601 with whole seconds; None where it is none."""
     try:
         since = datetime.fromisoformat(moment) - _START
     except ValueError:
@@ -56,7 +57,7 @@ def _unusual(text: str) -> int | None:
 
 def _with_offset(text: str) -> int | None:
     written = _WRITTEN.fullmatch(text.rstrip(" "))
-    seconds = None if written is None else _seconds(written[1])
+    seconds = None if written is None else seconds_of(written[1])
     if written is None or seconds is None:
         return None
     offset = _offset(written[3] or "Z")

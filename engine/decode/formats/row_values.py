@@ -11,14 +11,13 @@ longer number is the smaller one. Infinity has the count that no number has.
 from __future__ import annotations
 
 import re
-from datetime import datetime, tzinfo
-from functools import lru_cache
+from datetime import tzinfo
 from typing import Final
 
+from engine.decode.formats.instants import seconds_of
 from engine.decode.types.numbers import bigint
-from engine.decode.types.time_texts import written
+from engine.decode.types.time_texts import zoned_micros
 from engine.decode.types.times import INFINITIES, moment_of, unit_of
-from engine.decode.types.zones import offset_micros, zone_of
 
 LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z
@@ -27,7 +26,6 @@ TIME: Final = re.compile(r"(?!0000)[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:.*)
 _PER_MICRO: Final = 1_000
 _PER_SECOND: Final = 1_000_000_000
 _SIGN: Final = 1 << 63
-_START: Final = datetime(1970, 1, 1)
 
 _PLAIN: Final = re.compile(r"[+-]?([0-9]+)(?:\.[0-9]+)?")
 _NUMBER: Final = re.compile(
@@ -134,7 +132,7 @@ def unix_nanos(text: str, zone: tzinfo | None, digits: int | None) -> int | None
     """
     usual = _USUAL.fullmatch(text)
     if usual is not None and (zone is None or usual[3]):
-        seconds = _seconds(usual[1])
+        seconds = seconds_of(usual[1])
         return None if seconds is None else seconds * _PER_SECOND + int((usual[2] or "").ljust(9, "0"))
     if digits is not None:
         number = plain_number(text)
@@ -143,28 +141,9 @@ def unix_nanos(text: str, zone: tzinfo | None, digits: int | None) -> int | None
     return _with_zone(text, zone) if TIME.match(text) else None
 
 
-@lru_cache(maxsize=4_000)
-def _seconds(moment: str) -> int | None:
-    try:
-        since = datetime.fromisoformat(moment) - _START
-    except ValueError:
-        return None
-    return since.days * 86_400 + since.seconds
-
-
 def _with_zone(text: str, zone: tzinfo | None) -> int | None:
-    found = written(text)
-    if found is None:
-        return None
-    moment, name = found
-    its_zone = zone if name is None else zone_of(name)
-    if its_zone is None and name is not None:
-        return None
-    since = moment - _START
-    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
-    nanos = _NANOS.search(text)
-    offset = 0 if its_zone is None else offset_micros(moment, its_zone)
-    return (micros - offset) * _PER_MICRO + (int(nanos[1].ljust(3, "0")) if nanos else 0)
+    micros, nanos = zoned_micros(text, zone), _NANOS.search(text)
+    return None if micros is None else micros * _PER_MICRO + (int(nanos[1].ljust(3, "0")) if nanos else 0)
 
 
 def _counted(number: str, digits: int) -> int | None:

@@ -17,12 +17,13 @@ change wins a tie.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from engine import names
-from engine.decode.event import Change, Event, Message, Reject
+from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
@@ -57,7 +58,6 @@ _WANTED: Final = {
 }  # fmt: skip
 _BINARIES: Final = {"hex": hex_bytes, "base64_url": base64_url_value}
 _PER_MICRO: Final = 1_000
-_MOST_CACHED: Final = 1_000
 
 
 class FileSchema(NamedTuple):
@@ -86,25 +86,24 @@ class RowsDecoder:
         times = ColumnTimes(self._zone, self._digits, dict(rows.kinds))
         self._deletes, self._truncates = (_condition(each, times) for each in (rows.delete_when, rows.truncate_when))
         self._read = row_reader(rows.looked_at)
-        self._schemas: dict[str | None, FileSchema] = {None: FileSchema()}
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """One event for each message."""
-        return [self._decoded(message) for message in messages]
+    def events(self, message: Message) -> Sequence[Event]:
+        """The event of a message."""
+        return [self._decoded(message)]
 
     def _decoded(self, message: Message) -> Event:
         if message.problem is not None:
-            return self._rejected(message, message.problem)
+            return rejected(message, message.problem, self._table)
         texts = self._read(message.text)
         if texts is None:
-            return self._rejected(message, _broken_reason(message))
-        schema = self._schemas.get(message.row_schema) or self._remember(message.row_schema)
+            return rejected(message, _broken_reason(message), self._table)
+        schema = file_schema(message.row_schema)
         places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
         if None in [segment for segment, _, _ in places]:
-            return self._rejected(message, self._misplaced(texts, places))
+            return rejected(message, self._misplaced(texts, places), self._table)
         commit_us = self._commit_us(texts, places)
         if commit_us is None:
-            return self._rejected(message, self._untimed())
+            return rejected(message, self._untimed(), self._table)
         return self._change(message, self._op(texts, schema), places, schema, commit_us)
 
     def _change(self, message: Message, op: str, places: Sequence[Place], schema: FileSchema, commit_us: int) -> Change:
@@ -125,9 +124,6 @@ class RowsDecoder:
             position=joined(*[segment for segment, _, _ in places], *self._tie(op)),
             commit_us=commit_us,
         )
-
-    def _rejected(self, message: Message, reason: str) -> Reject:
-        return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=self._table)
 
     # --- what a row does --------------------------------------------------------------------------------------------
 
@@ -197,17 +193,12 @@ class RowsDecoder:
         time_by = self._rows.time_by
         return UNTIMED if time_by is None else f'time column "{time_by}": the value is no time'
 
-    # --- what a file says -------------------------------------------------------------------------------------------
 
-    def _remember(self, text: str | None) -> FileSchema:
-        if len(self._schemas) >= _MOST_CACHED:
-            self._schemas = {None: FileSchema()}
-        self._schemas[text] = file_schema(text or "{}")
-        return self._schemas[text]
-
-
-def file_schema(text: str) -> FileSchema:
-    """What the text of a row's schema says (`carried.carried_schema`)."""
+@lru_cache(maxsize=1_000)
+def file_schema(text: str | None) -> FileSchema:
+    """What the text of a row's schema says (`carried.carried_schema`); nothing where there is none."""
+    if text is None:
+        return FileSchema()
     columns = parse(text).get("columns", ())
     times = frozenset(name for name, kind, _ in columns if kind in _TIMES)
     return FileSchema(signed_hash(text.encode()), times, frozenset(name for name, kind, _ in columns if kind == _BYTES))

@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import Final, TypeGuard
 
 from engine import names
-from engine.decode.event import Announced, Change, Control, Event, Message, Reject
+from engine.decode.event import Announced, Change, Control, Event, Message, rejected
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.coordinates import Coordinates
 from engine.decode.formats.instants import unix_nanos
@@ -89,14 +89,8 @@ class SharePlexDecoder:
         self._order = source.order
         self._coordinates = Coordinates(source, SECOND_EPOCH)
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """The events of each message: one, or two for an update that gives a row another key."""
-        events: list[Event] = []
-        for message in messages:
-            events += self._events(message)
-        return events
-
-    def _events(self, message: Message) -> Sequence[Event]:
+    def events(self, message: Message) -> Sequence[Event]:
+        """The events of a message: one, or two for an update that gives a row another key."""
         try:
             operation = read_operation(message.text)
         except BrokenOperationError as broken:
@@ -106,7 +100,7 @@ class SharePlexDecoder:
             return [
                 _null_message(message, operation, self._only)
                 if operation.is_null()
-                else _reject(message, NO_META, self._only)
+                else rejected(message, NO_META, self._only)
             ]
         table = self._only if meta.table is None else meta.table
         word = _word(meta.op)
@@ -125,7 +119,7 @@ class SharePlexDecoder:
         place = None if self._order == "coordinates" else _by_scn(meta)
         reason = _reject_reason(meta, op, table, nanos, data) or self._place_problem(meta, place)
         if reason is not None or nanos is None:
-            return [_reject(message, reason or WRONG_TIME, table)]
+            return [rejected(message, reason or WRONG_TIME, table)]
         is_delete, is_half = op == names.OP_DELETE, word == AFTER
         change = Change(
             file=message.file,
@@ -263,11 +257,7 @@ def _null_message(message: Message, operation: Operation, table: str | None) -> 
 def _of_broken(message: Message, table: str | None) -> Event:
     if message.text.strip(BLANKS) == _NULL:
         return _null_message(message, Operation(), table)
-    return _reject(message, broken_reason(message.text, WRONG_TYPE), table)
-
-
-def _reject(message: Message, reason: str, table: str | None = None) -> Reject:
-    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
+    return rejected(message, broken_reason(message.text, WRONG_TYPE), table)
 
 
 FORMATS: Final = {

@@ -25,12 +25,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
 
 from engine import names
-from engine.decode.event import Announced, Change, Control, Event, Message, Reject
+from engine.decode.event import Announced, Change, Control, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.instants import NANOS, unix_nanos
@@ -71,7 +72,6 @@ _FLAGS: Final = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fromk
 _NO_COLUMNS: Final = b"{}"
 _UNSIGNED: Final = 2**64 - 1
 _MOST_NAMED: Final = 20
-_MOST_CACHED: Final = 1_000
 
 
 class RowSchema(NamedTuple):
@@ -88,23 +88,17 @@ class _NotAnObjectError(Exception):
 class SpannerDecoder:
     """Decodes records of Spanner change streams."""
 
-    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # noqa: ARG002  # every decoder gets them
-        self._schemas: dict[bytes, RowSchema] = {}
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:  # every decoder gets them
+        """Nothing is kept between messages."""
 
-    def decode(self, messages: Sequence[Message]) -> list[Event]:
-        """The events of each message: a change for each mod of a data record, one event for every other record."""
-        events: list[Event] = []
-        for message in messages:
-            events += self._events(message)
-        return events
-
-    def _events(self, message: Message) -> Sequence[Event]:
+    def events(self, message: Message) -> Sequence[Event]:
+        """The events of a message: a change for each mod of a data record, one event for every other record."""
         try:
             line = read_line(message.text)
         except BrokenLineError:
-            return [_reject(message, broken_reason(message.text, WRONG_TYPE, b"[{", NO_LINE))]
+            return [rejected(message, broken_reason(message.text, WRONG_TYPE, b"[{", NO_LINE))]
         if not line.records:
-            return [_reject(message, NO_RECORD)]
+            return [rejected(message, NO_RECORD)]
         if len(line.records) == 1:
             return self._of_record(message, line, line.records[0])
         events = [event for found in line.records for event in self._of_record(message, line, found)]
@@ -123,11 +117,11 @@ class SpannerDecoder:
                 return self._changes(message, line, record, nanos, sequence)
             except _NotAnObjectError:
                 reason = NO_OBJECT
-        return [_reject(message, reason or NO_RECORD, record.table_name)]
+        return [rejected(message, reason or NO_RECORD, record.table_name)]
 
     def _changes(self, message: Message, line: SpannerLine, record: Record, nanos: int, sequence: int) -> list[Event]:
         op = OPS[record.mod_type or ""]
-        schema = self._schema(record.column_types)
+        schema = _row_schema(bytes(record.column_types))
         token = line.token if record.partition_token is None else record.partition_token
         place = _place(nanos, record.server_transaction_id or "", sequence)
         announced = _announced(record, token)
@@ -162,15 +156,6 @@ class SpannerDecoder:
             events.append(event)
             text = None
         return events
-
-    def _schema(self, types: msgspec.Raw) -> RowSchema:
-        raw = bytes(types)
-        found = self._schemas.get(raw)
-        if found is None:
-            if len(self._schemas) >= _MOST_CACHED:
-                self._schemas.clear()
-            found = self._schemas[raw] = _row_schema(types)
-        return found
 
 
 def _keep_first_texts(events: Sequence[Event]) -> None:
@@ -235,9 +220,10 @@ def _announced(record: Record, token: str | None) -> Announced:
     )
 
 
-def _row_schema(types: msgspec.Raw) -> RowSchema:
+@lru_cache(maxsize=1_000)
+def _row_schema(types: bytes) -> RowSchema:
     """None where `column_types` is no list, nor the text of one."""
-    listed = (content_of(types) or b"").lstrip(BLANKS)
+    listed = (content_of(msgspec.Raw(types)) or b"").lstrip(BLANKS)
     text = b'{"column_types":%b}' % listed
     if not listed.startswith(b"["):
         return RowSchema()
@@ -306,10 +292,6 @@ def _moment(record: Record) -> int | None:
     )
     nanos = unix_nanos(next(stamps, ""))
     return None if nanos is None else nanos // 1_000
-
-
-def _reject(message: Message, reason: str, table: str | None = None) -> Reject:
-    return Reject(file=message.file, line=message.line, text=message.text, reason=reason, table=table)
 
 
 FORMATS: Final = {"spanner-json": Format("spanner-json", SpannerDecoder, fans_out=True)}

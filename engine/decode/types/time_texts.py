@@ -65,6 +65,12 @@ def _micros(moment: datetime) -> int:
 
 def instant(text: str, zone: tzinfo | None) -> int | None:
     """A time that says its zone, or one of the source's zone."""
+    micros = zoned_micros(text, zone)
+    return None if micros is None else in_calendar(micros)
+
+
+def zoned_micros(text: str, zone: tzinfo | None) -> int | None:
+    """The same, before and after the years that a table takes, too."""
     found = written(text)
     if found is None:
         return None
@@ -73,7 +79,7 @@ def instant(text: str, zone: tzinfo | None) -> int | None:
     if its_zone is None and name is not None:
         return None
     offset = 0 if its_zone is None else offset_micros(moment, its_zone)
-    return in_calendar(_micros(moment) - offset)
+    return _micros(moment) - offset
 
 
 def local_moment(text: str) -> int | None:

@@ -215,9 +215,9 @@ def test_the_source_block_of_a_message_is_there_for_epochs(tmp_path: Path) -> No
 
 def test_a_decoder_can_be_sent_to_a_worker_before_and_after_its_work(tmp_path: Path) -> None:
     decoder = DebeziumAvroDecoder(SourceSpec("debezium-avro", "x", schemas=schemas_file(tmp_path, SCHEMAS)), {})
-    messages = [Message("f", 1, message(GOOD, GOOD_KEY).encode())]
-    new, used = pickle.dumps(decoder), (decoder.decode(messages), pickle.dumps(decoder))
-    assert pickle.loads(new).decode(messages) == pickle.loads(used[1]).decode(messages) == used[0]
+    one = Message("f", 1, message(GOOD, GOOD_KEY).encode())
+    new, used = pickle.dumps(decoder), (decoder.events(one), pickle.dumps(decoder))
+    assert pickle.loads(new).events(one) == pickle.loads(used[1]).events(one) == used[0]
 
 
 def test_each_schema_of_a_registry_is_fetched_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,7 +231,7 @@ def test_each_schema_of_a_registry_is_fetched_once(monkeypatch: pytest.MonkeyPat
     decoder = DebeziumAvroDecoder(SourceSpec("debezium-avro", "x", registry=RegistrySpec("http://registry")), {})
     unknown = message(frame(9, HEARTBEAT, {"ts_ms": 1}))
     texts = [message(GOOD, GOOD_KEY), unknown, message(GOOD, GOOD_KEY), unknown]
-    found = decoder.decode([Message("f", line, text.encode()) for line, text in enumerate(texts, 1)])
+    found = [event for line, text in enumerate(texts, 1) for event in decoder.events(Message("f", line, text.encode()))]
     assert [one.kind for one in found] == ["change", "reject"] * 2
     assert sorted(fetched) == [1, 2, 9]
 

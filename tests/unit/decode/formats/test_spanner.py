@@ -288,7 +288,7 @@ def test_no_damage_makes_the_decoder_raise_or_lose_a_line() -> None:
 
 def test_a_decoder_can_be_sent_to_a_worker() -> None:
     decoder = pickle.loads(pickle.dumps(SpannerDecoder(SOURCE, {})))
-    assert len(decoder.decode([Message("f", 1, json.dumps(record()).encode())])) == 2
+    assert len(decoder.events(Message("f", 1, json.dumps(record()).encode()))) == 2
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
