@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from engine.decode.event import CHANGE, Event, Reject
+from engine.decode.event import CHANGE, Event, Reject, copied
 from engine.decode.json_value import MISFIT, parse
 from engine.decode.position_text import SECOND_EPOCH
 from engine.names import DATASTREAM, OP_READ
@@ -25,7 +25,7 @@ _OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by i
 _PLACES: Final = (("value", "payload", "source"), ("value", "source"), ("payload", "source"), ("source",))
 _SERVER: Final = ("server_id", "gtid")
 _EPOCH_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
-SourceBlock = Callable[[bytes], Mapping[str, Any] | None]
+SourceBlock = Callable[[bytes], Mapping[str, Any]]
 UNKNOWN: Final = (
     "an event that names no server (a READ, a stream of Datastream without GTIDs) does not say of which epoch it is:"
     " give the epoch an until, or a path, beside server_id and gtid"
@@ -35,8 +35,8 @@ UNKNOWN: Final = (
 class EpochRules:
     """The declared epochs of one source. `source_block`: what a message says about its source, as JSON has it."""
 
-    def __init__(self, epochs: Sequence[EpochSpec], source_block: SourceBlock | None = None) -> None:
-        self._source_block = source_block or source_block_of
+    def __init__(self, epochs: Sequence[EpochSpec], source_block: SourceBlock) -> None:
+        self._source_block = source_block
         self._epochs = [_Rule(epoch) for epoch in epochs]
         self._asks_source = any(epoch.server_id is not None or epoch.gtid is not None for epoch in epochs)
 
@@ -49,7 +49,7 @@ class EpochRules:
                 continue
             number = self._number(event)
             if number is None:
-                yield _rejected(event) if event.kind == CHANGE else event
+                yield copied(Reject, event, reason=UNKNOWN, position=None) if event.kind == CHANGE else event
                 continue
             own = int(event.position[:_WIDTH], 16)
             event.position = f"{number * _OWN + own:0{_WIDTH}X}{event.position[_WIDTH:]}"
@@ -95,13 +95,6 @@ class _Rule:
         return all(others)
 
 
-def _rejected(event: Event) -> Reject:
-    made = {
-        name: getattr(event, name) for name in event.__struct_fields__ if name not in ("kind", "reason", "position")
-    }
-    return Reject(**made, reason=UNKNOWN)
-
-
 def source_block_of(text: bytes) -> Mapping[str, Any]:
     """What a message of JSON says about its source: Debezium's source block, or Datastream's metadata by the same
     names; nothing where it has neither."""
@@ -125,9 +118,9 @@ def source_block_of(text: bytes) -> Mapping[str, Any]:
     return found
 
 
-def _server_of(block: Mapping[str, Any] | None) -> dict[str, Any]:
+def _server_of(block: Mapping[str, Any]) -> dict[str, Any]:
     """`server_id` as a number and `gtid` as text; None for what is neither."""
-    server, gtid = ((block or {}).get(name) for name in _SERVER)
+    server, gtid = (block.get(name) for name in _SERVER)
     is_text = isinstance(server, str) and server.isascii() and server.isdigit()
     number = int(server) if is_text else server if isinstance(server, int) else None  # type: ignore[arg-type]
     return {"server_id": number, "gtid": gtid if isinstance(gtid, str) else None}

@@ -6,7 +6,7 @@ message carries them; their values are converted later, for all changes of a tab
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ CHANGE: Final = "change"
 CONTROL: Final = "control"
 REJECT: Final = "reject"
 Kind = Literal["change", "control", "reject"]
+_E = TypeVar("_E", bound="Event")
 
 
 class Message(msgspec.Struct, gc=False):
@@ -113,6 +114,12 @@ class Reject(Event, gc=False, kw_only=True):
     """A record that is no event of the format. `reason` says why; it names fields and types, never values."""
 
     kind: Kind = REJECT
+
+
+def copied(kind: type[_E], event: Event, **others: Any) -> _E:
+    """The same event of another kind, with other fields."""
+    same = {name: getattr(event, name) for name in event.__struct_fields__ if name != "kind"}
+    return kind(**(same | others))
 
 
 def rejected(message: Message, reason: str, table: str | None = None) -> Reject:

@@ -79,6 +79,18 @@ def text_of(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
+def plain_text(value: Any) -> str:
+    """A JSON value as text: a string's content, the digits of a number as they are written, else its JSON text."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[no-any-return]
+    if kind is Number:
+        return value.text  # type: ignore[no-any-return]
+    if kind is int:
+        return str(value)
+    return text_of(value).decode()
+
+
 def is_sound(text: bytes) -> bool:
     """Whether a text that msgspec has read is UTF-8 throughout: it does not look into a value that is taken as
     `msgspec.Raw` for that, but rejects half a surrogate pair there, too."""
@@ -105,4 +117,4 @@ def broken_reason(text: bytes, misfit: str, opening: bytes = b"{", wanted: str =
         _any.decode(bare)
     except MISFIT:
         return NOT_JSON
-    return misfit if bare[:1] in (bytes([c]) for c in opening) else wanted
+    return misfit if bare[:1] in opening else wanted

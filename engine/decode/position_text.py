@@ -16,6 +16,7 @@ SECOND_EPOCH: Final = "0001"
 LONGEST_NUMBER: Final = 2**63 - 1
 _AT_END: Final = re.compile(r"([0-9]+)\Z", re.ASCII)
 _THREE_PARTS: Final = re.compile(r"([0-9A-F]{1,8}):([0-9A-F]{1,8}):([0-9A-F]{1,4})\Z")
+_REDO_RECORD: Final = re.compile(r"([0-9A-F]{0,8})(?:\.([0-9A-F]{0,8})(?:\.([0-9A-F]{0,8})(?:\..*)?)?)?", re.DOTALL)
 _TWO_HALVES: Final = re.compile(r"([0-9A-F]{1,8})/([0-9A-F]{1,8})\Z")
 
 
@@ -35,9 +36,9 @@ def joined(*segments: str | None, epoch: str = EPOCH) -> str | None:
     return "-".join((epoch, *segments))  # type: ignore[arg-type]
 
 
-def text_segment(text: str | None) -> str | None:
+def text_segment(text: str) -> str:
     """Text in the order of its UTF-8 bytes."""
-    return None if text is None else text.encode("utf-8", "surrogatepass").hex().upper()
+    return text.encode("utf-8", "surrogatepass").hex().upper()
 
 
 def number_at_end(text: str | None) -> int | None:
@@ -60,9 +61,8 @@ def two_part_lsn(lsn: str | None) -> str | None:
 
 
 def redo_record(rs_id: str | None) -> str | None:
-    """Oracle's redo record, three hexadecimal numbers with points between, perhaps blanks around them and 0x before."""
-    if rs_id is None:
-        return None
-    parts = rs_id.strip(" ").upper().removeprefix("0X").split(".")
-    record = "".join([*parts, "", "", ""][i].zfill(8) for i in range(3))
-    return record if rs_id.strip(" ") and re.fullmatch("[0-9A-F]{24}", record) else None
+    """Oracle's redo record, three hexadecimal numbers with points between, perhaps blanks around them and 0x before.
+    Without one it is zeros."""
+    bare = "" if rs_id is None else rs_id.strip(" ")
+    found = _REDO_RECORD.fullmatch(bare.upper().removeprefix("0X"))
+    return None if found is None else "".join((part or "").zfill(8) for part in found.groups())

@@ -7,11 +7,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from engine import names
-from engine.decode import json_value
 from engine.decode.image_columns import Object
+from engine.decode.json_value import plain_text, text_of
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.types.reader import UNAVAILABLE, UNKEPT, Fate
-from engine.decode.types.text import text_of
 
 Fates = Mapping[str, Fate]
 """Why the value of a column is not stored, by the name of each such column."""
@@ -63,10 +62,10 @@ class RowDetails:
         kept = {name: self._masked_text(name, image[name]) for name, fate in fates.items() if fate == UNKEPT}
         if not self._shape.closed and not image.keys() <= self._columns:
             kept |= self._other_fields(image)
-        return json_value.text_of(kept).decode() if kept else None
+        return text_of(kept).decode() if kept else None
 
     def _masked_text(self, name: str, value: Any) -> str | None:
-        text = text_of(value)
+        text = plain_text(value)
         return masked_text(text, self._masks[name]) if name in self._masks else text
 
     def _other_fields(self, image: Object) -> dict[str, str | None]:
@@ -77,7 +76,7 @@ class RowDetails:
             lowered = name.lower()
             if name in self._columns or lowered in self._dropped:
                 continue
-            text = None if value is None else text_of(value)
+            text = None if value is None else plain_text(value)
             for column in self._masked:
                 if column.name.lower() == lowered:
                     text = masked_text(text, column)

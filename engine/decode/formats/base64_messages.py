@@ -15,22 +15,20 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
 from engine.decode.event import Message
-from engine.decode.json_value import MISFIT, broken_reason, is_sound
+from engine.decode.formats.json_fields import Int, Long, content_of
+from engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound
 
 NO_BYTES: Final = "a JSON object without a value in base64"
 NO_BASE64_VALUE: Final = "the value is not base64"
 NO_BASE64_KEY: Final = "the key is not base64"
 WRONG_TYPE: Final = "a field of the message has a type that a topic's messages do not give it"
 
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _NULL: Final = b"null"
-_BLANKS: Final = b" \t\r\n"
 _SPACES: Final = re.compile(rb"[ \t\n\x0b\f\r]+")
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/]*={0,2}\Z")
 
@@ -57,8 +55,8 @@ class _UsualLine(msgspec.Struct, gc=False):
     key: bytes | None = None
     topic: str | None = None
     destination: str | None = None
-    partition: _Int32 | None = None
-    offset: _Int64 | None = None
+    partition: Int | None = None
+    offset: Long | None = None
     headers: msgspec.Raw = msgspec.Raw()
     value_avro: None = None
     key_avro: None = None
@@ -71,15 +69,14 @@ class _AnyLine(msgspec.Struct, gc=False):
     key_avro: msgspec.Raw = msgspec.Raw()
     topic: msgspec.Raw = msgspec.Raw()
     destination: msgspec.Raw = msgspec.Raw()
-    partition: _Int32 | None = None
-    offset: _Int64 | None = None
+    partition: Int | None = None
+    offset: Long | None = None
     headers: msgspec.Raw = msgspec.Raw()
 
 
 _usual: Final = msgspec.json.Decoder(_UsualLine)
 _any: Final = msgspec.json.Decoder(_AnyLine)
 _bytes: Final = msgspec.json.Decoder(bytes)
-_string: Final = msgspec.json.Decoder(str)
 
 
 def read_base64(message: Message) -> Base64Message:
@@ -87,7 +84,7 @@ def read_base64(message: Message) -> Base64Message:
     text = message.text
     if message.problem is not None:
         return Base64Message(problem=message.problem)
-    bare = text.strip(_BLANKS)
+    bare = text.strip(BLANKS)
     if bare[:1] == b"{":
         return _of_object(text)
     if bare[:1] == b'"':
@@ -117,7 +114,7 @@ def _of_any_object(text: bytes) -> Base64Message:
         line = _any.decode(text)
         if not is_sound(text):
             return Base64Message(problem=broken_reason(text, WRONG_TYPE))
-        topic = _content(line.topic) or _content(line.destination)
+        topic = content_of(line.topic) or content_of(line.destination)
     except MISFIT:
         return Base64Message(problem=broken_reason(text, WRONG_TYPE))
     written, written_key = _chosen(line.value_avro, line.value), _chosen(line.key_avro, line.key)
@@ -138,20 +135,12 @@ def _of_any_object(text: bytes) -> Base64Message:
 def _chosen(in_avro: msgspec.Raw, plain: msgspec.Raw) -> bytes | None:
     """The text of the field that ends with `_avro`, be it null; else of the field without that ending, unless this one
     repeats the value as JSON."""
-    content = _content(in_avro)
+    content = content_of(in_avro)
     if content is not None:
         return content
-    repeated = _content(plain)
+    repeated = content_of(plain)
     is_repeated = bool(bytes(in_avro)) and repeated is not None and repeated.startswith(b"{")
     return None if is_repeated else repeated
-
-
-def _content(value: msgspec.Raw) -> bytes | None:
-    """The content of a string, the JSON text of another value; None for null, and where there is none."""
-    text = bytes(value)
-    if text[:1] == b'"':
-        return _string.decode(text).encode()
-    return None if text in (b"", _NULL) else text
 
 
 def _json(value: msgspec.Raw) -> bytes | None:

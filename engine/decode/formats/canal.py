@@ -32,7 +32,6 @@ from engine import names
 from engine.decode.event import Batch, Change, Control, Event, Message, Reject, rejected
 from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.canal_message import (
-    NOTHING,
     BrokenMessageError,
     CanalMessage,
     is_null_line,
@@ -42,6 +41,7 @@ from engine.decode.formats.canal_message import (
 )
 from engine.decode.formats.canal_rows import NO_KEYS, Images, keys_of, row_schema, rows_of
 from engine.decode.formats.coordinates import Coordinates
+from engine.decode.formats.json_fields import NOTHING
 from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec

@@ -7,25 +7,21 @@ value: a line that is not of the usual types is read a second time, field by fie
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from engine.decode.event_batch import signed_hash
-from engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound, parse, raw_fields, text_of
+from engine.decode.formats.json_fields import NOTHING, Int, Long
+from engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound, parse, plain_text, raw_fields, text_of
 
 MISFIT_REASON: Final = "a field of the message has a type that Canal does not give it"
-NOTHING: Final = msgspec.Raw(b"null")
 _LONG: Final = 2**63
-_INT: Final = 2**31
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+\r?\n?", re.ASCII)
 _MOST_DIGITS: Final = 40
 _NULL: Final = b"null"
 _FIRST_MILLI: Final = -62_135_596_800_000  # 0001-01-01
 _LAST_MILLI: Final = 253_402_300_799_999  # 9999-12-31
-
-Long = Annotated[int, msgspec.Meta(ge=-_LONG, le=_LONG - 1)]
-Int = Annotated[int, msgspec.Meta(ge=-_INT, le=_INT - 1)]
 
 
 class CanalMessage(msgspec.Struct, gc=False, rename="camel"):
@@ -171,13 +167,9 @@ def _content_of(fields: dict[str, msgspec.Raw]) -> int:
     return signed_hash(text_of([[name, fields[name]] for name in sorted(fields) if name not in left_out]))
 
 
-def _written(value: Any) -> str | None:
-    """The content of a string, the digits of a number, the JSON text of another value."""
-    return value if value is None or isinstance(value, str) else text_of(value).decode()
-
-
 def _text(raw: bytes) -> str | None:
-    return _written(parse(raw))
+    value = parse(raw)
+    return None if value is None else plain_text(value)
 
 
 def _count(raw: bytes) -> int | None:

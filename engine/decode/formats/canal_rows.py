@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from engine import names
 from engine.decode.event_batch import signed_hash
-from engine.decode.json_value import MISFIT, parse, parse_object, text_of
+from engine.decode.json_value import MISFIT, parse, parse_object, plain_text, text_of
 
 
 class Keys(NamedTuple):
@@ -146,4 +146,4 @@ def changes_key(keys: Keys, image: bytes, other: bytes) -> bool:
 
 def _text(value: Any) -> str | None:
     """A value as text: a key is the same with and without quotes."""
-    return value if value is None or isinstance(value, str) else text_of(value).decode()
+    return None if value is None else plain_text(value)

@@ -64,8 +64,7 @@ def position(database: str | None, metadata: Metadata, source_us: int | None, is
         file, place = _binlog(metadata)
         return joined(_file_number(file), hex_digits(as_number(place), 16), hex_digits(source_us or 0, 16), half)
     if database == ORACLE:
-        record = _NO_RECORD if is_blank(metadata.rs_id) else redo_record(metadata.rs_id)
-        return joined(_scn(metadata), record, hex_digits(as_number(metadata.ssn) or 0, 8), half)
+        return joined(_scn(metadata), redo_record(metadata.rs_id), hex_digits(as_number(metadata.ssn) or 0, 8), half)
     time = hex_digits(source_us, 16)
     if database == POSTGRESQL:
         return joined(time, two_part_lsn(metadata.lsn), half)

@@ -6,7 +6,6 @@ record is read twice where it is unusual: first by its usual types, then each fi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,19 +13,16 @@ from typing import Any, Final
 
 import msgspec
 
+from engine.decode.formats.json_fields import NOTHING, text_of_field, whole_number
 from engine.decode.json_value import MISFIT, parse, raw_fields, text_of
-from engine.decode.position_text import LONGEST_NUMBER
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
 Word = int | str | None
 """A number, which can be written as text."""
-NOTHING: Final = msgspec.Raw(b"null")
 _EPOCH_START: Final = datetime(1970, 1, 1)
 _UTC_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = -719_162 * 86_400_000_000  # 0001-01-01
 _AFTER_LAST: Final = 2_932_897 * 86_400_000_000  # 10000-01-01
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-_NUMBER_STARTS: Final = b"-0123456789"
 
 
 class Metadata(msgspec.Struct, gc=False):
@@ -89,16 +85,7 @@ def _unusual(text: bytes) -> Record:
 
 
 def _as_texts(fields: dict[str, msgspec.Raw], names: Iterable[str]) -> dict[str, Any]:
-    return {name: fields[name] if name in _RAW else _as_text(fields[name]) for name in names if name in fields}
-
-
-def _as_text(value: msgspec.Raw) -> str | None:
-    """The content of a string, the digits of a number, the JSON text of another value."""
-    text = bytes(value)
-    if text[:1] in _NUMBER_STARTS:
-        return text.decode()
-    found = parse(text)
-    return found if found is None or isinstance(found, str) else text_of(found).decode()
+    return {name: fields[name] if name in _RAW else text_of_field(fields[name]) for name in names if name in fields}
 
 
 def metadata_names(text: bytes) -> set[str]:
@@ -116,10 +103,7 @@ def as_text(word: Word) -> str | None:
 
 def as_number(word: Word) -> int | None:
     """A whole number of 64 bits; None where the word is none."""
-    if isinstance(word, str):
-        bare = word.strip()
-        word = int(bare) if _WHOLE.fullmatch(bare) else None
-    return word if word is not None and -LONGEST_NUMBER <= word <= LONGEST_NUMBER else None
+    return whole_number(word.strip() if isinstance(word, str) else word)
 
 
 def is_blank(text: str | None) -> bool:

@@ -53,7 +53,7 @@ class DebeziumDecoder:
             line: Line[Any] = _line.decode(text)
         except MISFIT:
             return self._unusual(message)
-        if not text.isascii() and not is_sound(text):  # msgspec checks the escapes of all strings, but not all bytes
+        if not is_sound(text):  # msgspec checks the escapes of all strings, but not all bytes
             return _broken(message)
         return self._builder.event(message, Record(line, lambda: parse_object(text)))
 

@@ -11,23 +11,19 @@ everything else: a field of text takes any JSON value as its text, a number must
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, get_args
 
 import msgspec
 
-from engine.decode.json_value import MISFIT, Number, parse, text_of
+from engine.decode.formats.json_fields import Int, Long
+from engine.decode.json_value import MISFIT, parse, plain_text, text_of
 
 Object = Mapping[str, Any]
 Part = TypeVar("Part")
-Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
-_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*", re.ASCII)
 LONG: Final = range(-(2**63), 2**63)
 """Numbers of 64 bits."""
-_SHORTEST_LONG: Final = 18
 _JSON_STRING: Final = b'"'
 
 
@@ -40,31 +36,31 @@ class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId"}):
     db: str | None = None
     schema: str | None = None
     table: str | None = None
-    ts_ms: Int64 | None = None
-    ts_us: Int64 | None = None
-    ts_ns: Int64 | None = None
-    tx_id: str | Int64 | None = None
-    lsn: Int64 | None = None
+    ts_ms: Long | None = None
+    ts_us: Long | None = None
+    ts_ns: Long | None = None
+    tx_id: str | Long | None = None
+    lsn: Long | None = None
     sequence: str | None = None
     file: str | None = None
-    pos: Int64 | None = None
-    row: Int64 | None = None
+    pos: Long | None = None
+    row: Long | None = None
     scn: str | None = None
     commit_scn: str | None = None
     rs_id: str | None = None
-    ssn: Int64 | None = None
-    redo_thread: Int64 | None = None
-    commit_ts_ms: Int64 | None = None
+    ssn: Long | None = None
+    redo_thread: Long | None = None
+    commit_ts_ms: Long | None = None
     commit_lsn: str | None = None
     change_lsn: str | None = None
-    event_serial_no: Int64 | None = None
+    event_serial_no: Long | None = None
 
 
 class Transaction(msgspec.Struct, gc=False):
     """The transaction of a change, where the connector provides its metadata."""
 
     id: str | None = None
-    total_order: Int64 | None = None
+    total_order: Long | None = None
 
 
 class Value(msgspec.Struct, Generic[Part], rename={"table_changes": "tableChanges"}):
@@ -75,8 +71,8 @@ class Value(msgspec.Struct, Generic[Part], rename={"table_changes": "tableChange
     op: str | None = None
     source: Source | None = None
     transaction: Transaction | None = None
-    ts_ms: Int64 | str | None = None
-    ts_us: Int64 | None = None
+    ts_ms: Long | str | None = None
+    ts_us: Long | None = None
     status: str | None = None
     id: str | None = None
     aggregate_type: str | None = None
@@ -98,8 +94,8 @@ class Line(Wrapped[Part], Generic[Part]):
     value: Wrapped[Part] | None = None
     topic: str | None = None
     destination: str | None = None
-    partition: Int32 | None = None
-    offset: Int64 | None = None
+    partition: Int | None = None
+    offset: Long | None = None
     headers: Part = None  # type: ignore[assignment]
 
     def event(self) -> tuple[Value[Part], Part]:
@@ -129,16 +125,6 @@ def _inside(text: bytes) -> bytes:
         return text
 
 
-def whole_number(text: str | int | None) -> int | None:
-    """The number of 64 bits that a text is; None where it is none."""
-    if text is None or isinstance(text, int):
-        return text
-    if text.isdecimal() and text.isascii() and len(text) <= _SHORTEST_LONG:
-        return int(text)
-    number = int(text) if _WHOLE.fullmatch(text) else LONG.stop
-    return number if number in LONG else None
-
-
 # --- any JSON object ------------------------------------------------------------------------------------------------
 
 _Kind = str | range | Mapping[str, Any]
@@ -146,11 +132,8 @@ _Kind = str | range | Mapping[str, Any]
 _Kinds = Mapping[str, _Kind]
 _TEXT: Final = "text"
 _INT: Final = range(-(2**31), 2**31)
-_NUMBERS: Final = (
-    *("ts_ms", "ts_us", "ts_ns", "lsn", "pos", "row", "ssn", "redo_thread", "commit_ts_ms", "event_serial_no"),
-)
 _SOURCE: Final[_Kinds] = {
-    field.encode_name: LONG if field.name in _NUMBERS else _TEXT for field in msgspec.structs.fields(Source)
+    field.encode_name: _TEXT if str in get_args(field.type) else LONG for field in msgspec.structs.fields(Source)
 }
 _VALUE: Final[_Kinds] = {
     **dict.fromkeys(("op", "ts_ms", "status", "id", "aggregate_type", "ddl"), _TEXT),
@@ -200,8 +183,4 @@ class _Reader:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return value.text if isinstance(value, Number) else text_of(value).decode()
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else plain_text(value)

@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from engine.decode.event import Change, Control, Event, Message, Reject, rejected
+from engine.decode.event import Change, Control, Event, Message, Reject, copied, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats import debezium_kinds as kinds
 from engine.decode.formats.base import Declared
-from engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text, whole_number
+from engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text
 from engine.decode.formats.debezium_positions import CONNECTORS, Connector, connector_name, source_name, table_name
+from engine.decode.formats.json_fields import whole_number
 from engine.decode.json_value import MISFIT, NOT_JSON, parse, parse_object, text_of
 from engine.names import OP_DELETE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
 from engine.schema.control_kinds import WINDOW_CLOSE
@@ -106,12 +107,12 @@ class EventBuilder:
         origin = _UNKNOWN if value.source is None else self._origin(value.source)
         change = self._change(message, record, value, schema, origin)
         if record.misfit is not None:
-            return _copied(Reject, change, reason=record.misfit)
+            return copied(Reject, change, reason=record.misfit)
         found, fields = _control(value, record, change, origin.is_declared)
         if found is not None:
             return self._as_control(change, value, origin, found, fields)
         reason = _reason(value, change, origin, self._spec)
-        return change if reason is None else _copied(Reject, change, reason=reason)
+        return change if reason is None else copied(Reject, change, reason=reason)
 
     def _change(self, message: Message, record: Record, value: Value[Any], schema: Any, origin: _Origin) -> Change:
         """The change that the record is if it is one."""
@@ -153,7 +154,7 @@ class EventBuilder:
         position = change.position
         if found.kind == WINDOW_CLOSE and origin.connector is not None and value.source is not None:
             position = origin.connector.window_close(value.source, self._spec)
-        return _copied(
+        return copied(
             Control,
             change,
             row_schema=None,
@@ -307,12 +308,6 @@ def _is_digits(text: str) -> bool:
 
 
 # --- building -------------------------------------------------------------------------------------------------------
-
-
-def _copied(kind: type[_E], change: Change, **others: Any) -> _E:
-    """The same event of another kind, with other fields."""
-    same = {name: getattr(change, name) for name in change.__struct_fields__ if name != "kind"}
-    return kind(**(same | others))
 
 
 def _header(headers: Any, name: str) -> Any:

@@ -21,7 +21,7 @@ from engine import names
 from engine.decode.event import Change
 from engine.decode.formats.debezium_envelope import Object, Value, json_text
 from engine.decode.formats.debezium_positions import CONNECTORS
-from engine.decode.json_value import MISFIT, parse_object, text_of
+from engine.decode.json_value import MISFIT, parse_object, plain_text
 from engine.schema import control_kinds
 
 OPS: Final = {
@@ -175,7 +175,7 @@ def _is_own_mark(kind: str, row_id: str | None) -> bool:
 
 
 def _content(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else text_of(value).decode()
+    return None if value is None else plain_text(value)
 
 
 def object_of(text: bytes) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.formats.debezium_envelope import Source, whole_number
+from engine.decode.formats.debezium_envelope import Source
+from engine.decode.formats.json_fields import whole_number
 from engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
 from engine.spec.model import SourceSpec
 
@@ -39,7 +40,6 @@ NO_COMMIT: Final = "source.commit_scn is missing"
 _HINT: Final = " (source.order: scn in the spec orders without it)"
 _MAX_FILE: Final = 0xFFFFFFFF
 _ROWS: Final = range(2**32)
-_NO_RECORD: Final = "0" * 24
 _AFTER_ALL_OF_COMMIT: Final = ("F" * 24, "F" * 8, "F" * 4)
 _AFTER_ALL_OF_LSN: Final = ("F" * 20, "F" * 8)
 _MAJOR: Final = re.compile(r"([0-9]{1,9})\.")
@@ -158,11 +158,10 @@ def by_scn(source: Source, spec: SourceSpec) -> bool:
 
 def _oracle(source: Source, spec: SourceSpec) -> str | None:
     commit = 0 if by_scn(source, spec) else _positive(source.commit_scn)
-    is_blank = source.rs_id is None or not source.rs_id.strip(" ")
     return joined(
         hex_digits(commit, 16),
         hex_digits(_positive(source.scn), 16),
-        _NO_RECORD if is_blank else redo_record(source.rs_id),
+        redo_record(source.rs_id),
         hex_digits(source.ssn or 0, 8),
         hex_digits(source.redo_thread or 0, 4),
     )

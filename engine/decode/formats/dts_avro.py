@@ -20,7 +20,6 @@ position are in the order of `id` (`tx_order`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from typing import Any, Final, TypeVar
 
 from engine import names
@@ -30,6 +29,7 @@ from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.base64_messages import Base64Message, read_base64
 from engine.decode.formats.dts_record import Columns, DtsReader, DtsRecord
 from engine.decode.formats.dts_values import ABSENT, Image, read_image, row_schema
+from engine.decode.formats.row_images import halves
 from engine.decode.json_value import text_of
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -105,7 +105,7 @@ class DtsDecoder:
         old_json = None if old_row is None else old_row.json(columns)
         new_json = None if new_row is None else new_row.json(columns)
         if keys and before and after and _differ(keys, columns, before, after):
-            return _in_halves(change, old_json, new_json)
+            return halves(change, old_json, new_json)
         change.before = None if is_update and before and before.absent else old_json
         change.after = new_json
         return [change]
@@ -135,14 +135,6 @@ def _differ(keys: Sequence[str], columns: Columns, before: Image, after: Image) 
             if old is not None and new is not None and old != new:
                 return True
     return False
-
-
-def _in_halves(update: Change, old: bytes | None, new: bytes | None) -> list[Event]:
-    insert = copy(update)
-    update.op, update.before, update.new_key = names.OP_DELETE, old, new
-    insert.op, insert.after, insert.old_key = names.OP_INSERT, new, old
-    insert.text = None
-    return [update, insert]
 
 
 # --- events ---------------------------------------------------------------------------------------------------------

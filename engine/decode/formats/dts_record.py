@@ -69,7 +69,13 @@ class DtsReader:
         body = io.BytesIO(value)
         try:
             head = cast("dict[str, Any]", schemaless_reader(body, _HEAD, None))
-            columns = self._columns(value, body, head)
+            table, start = (head["source"]["sourceType"], head["objectName"]), body.tell()
+            columns, listed = self._known.get(table), None
+            if columns is not None and value.startswith(columns.encoded, start):
+                body.seek(start + len(columns.encoded))
+            else:
+                columns, listed = None, cast("dict[str, Any]", schemaless_reader(body, _COLUMNS, None))[_FIELDS]
+            encoded = value[start : body.tell()]
             images = cast("dict[str, Any]", schemaless_reader(body, _VALUES, None, return_named_type=True))
             if body.tell() < len(value):
                 schemaless_reader(body, "long", None)  # bornTimestamp, which only newer records have
@@ -77,22 +83,15 @@ class DtsReader:
             return None
         if body.tell() != len(value):
             return None
+        if isinstance(listed, list):
+            columns = self._remember(table, _columns(encoded, table[0], listed))
         return DtsRecord(head, columns, images[_IMAGES[0]], images[_IMAGES[1]])
 
-    def _columns(self, value: bytes, body: io.BytesIO, head: dict[str, Any]) -> Columns | None:
-        table = head["source"]["sourceType"], head["objectName"]
-        known, start = self._known.get(table), body.tell()
-        if known is not None and value.startswith(known.encoded, start):
-            body.seek(start + len(known.encoded))
-            return known
-        listed = cast("dict[str, Any]", schemaless_reader(body, _COLUMNS, None))[_FIELDS]
-        if not isinstance(listed, list):
-            return None
-        found = _columns(value[start : body.tell()], table[0], listed)
+    def _remember(self, table: tuple[str, str | None], columns: Columns) -> Columns:
         if len(self._known) >= _MOST_CACHED:
             self._known.clear()
-        self._known[table] = found
-        return found
+        self._known[table] = columns
+        return columns
 
 
 def _columns(encoded: bytes, source: str, listed: list[dict[str, Any]]) -> Columns:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from engine.decode.json_value import parse, text_of
+from engine.decode.json_value import parse, plain_text
 from engine.decode.position_text import LONGEST_NUMBER
 
 NOTHING: Final = msgspec.Raw(b"null")
@@ -18,6 +18,7 @@ Fields = Mapping[str, msgspec.Raw]
 _NULL: Final = b"null"
 _NUMBER_STARTS: Final = b"-0123456789"
 _WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,40}\s*", re.ASCII)
+_SHORTEST_LONG: Final = 18
 _int: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(Int | None)
 _long: Final[msgspec.json.Decoder[int | None]] = msgspec.json.Decoder(Long | None)
 
@@ -27,25 +28,26 @@ def content_of(raw: msgspec.Raw | None) -> bytes | None:
     text = _NULL if raw is None else bytes(raw)
     if text.startswith(b'"'):
         return str(parse(text)).encode()
-    return None if text == _NULL else text
+    return None if text in (b"", _NULL) else text
 
 
 def text_field(fields: Fields, *names: str) -> str | None:
     """The first of the fields that is not null, as text: the content of a string, the digits of a number, the JSON text
     of another value."""
     for name in names:
-        text = _text(fields[name]) if name in fields else None
+        text = text_of_field(fields[name]) if name in fields else None
         if text is not None:
             return text
     return None
 
 
-def _text(raw: msgspec.Raw) -> str | None:
+def text_of_field(raw: msgspec.Raw) -> str | None:
+    """The content of a string, the digits of a number, the JSON text of another value; None for null."""
     text = bytes(raw)
     if text[:1] in _NUMBER_STARTS:
         return text.decode()
     value = parse(text)
-    return value if value is None or isinstance(value, str) else text_of(value).decode()
+    return None if value is None else plain_text(value)
 
 
 def int_field(fields: Fields, name: str) -> int | None:
@@ -67,5 +69,7 @@ def long_field(fields: Fields, name: str) -> int | None:
 def whole_number(text: str | int | None) -> int | None:
     """The whole number of 64 bits that a text is, perhaps with blanks around it; None where it is none."""
     if isinstance(text, str):
+        if text.isdecimal() and text.isascii() and len(text) <= _SHORTEST_LONG:
+            return int(text)
         text = int(text) if _WHOLE.fullmatch(text) else None
     return text if text is not None and -LONGEST_NUMBER <= text <= LONGEST_NUMBER else None

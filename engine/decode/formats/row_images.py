@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from engine import names
+from engine.decode.event import Event
+
+
+def halves(update: Event, before: bytes | None, after: bytes | None) -> list[Event]:
+    """An update that gives a row another key: the delete of the old key, and the insert of the new one."""
+    replaced = msgspec.structs.replace
+    delete = replaced(update, op=names.OP_DELETE, before=before, after=None, new_key=after)
+    return [delete, replaced(update, text=None, op=names.OP_INSERT, before=None, after=after, old_key=before)]
+
 
 def is_empty(image: bytes) -> bool:
     """Whether a JSON object has no fields."""

@@ -37,11 +37,20 @@ from engine.decode.formats.row_values import (
     time_segment,
     unix_nanos,
 )
-from engine.decode.json_value import MISFIT, NOT_JSON, NOT_TEXT, Number, broken_reason, is_sound, parse, parse_object
+from engine.decode.json_value import (
+    MISFIT,
+    NOT_JSON,
+    NOT_TEXT,
+    Number,
+    broken_reason,
+    is_sound,
+    parse,
+    parse_object,
+    plain_text,
+)
 from engine.decode.natural import binary_encoding
 from engine.decode.position_text import joined
 from engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
-from engine.decode.types.text import text_of
 from engine.decode.types.zones import source_zone
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import Predicate
@@ -219,7 +228,7 @@ def row_reader(columns: Sequence[str]) -> Callable[[bytes], Texts | None]:
         except MISFIT:
             return None
         return {
-            name: value if value is None or type(value) is str else text_of(value)
+            name: value if value is None or type(value) is str else plain_text(value)
             for name, value in zip(columns, values, strict=True)
         }
 

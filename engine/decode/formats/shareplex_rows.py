@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import msgspec
-
-from engine import names
 from engine.decode.event import Event
 from engine.decode.formats.json_fields import content_of
+from engine.decode.formats.row_images import halves
 from engine.decode.json_value import raw_fields, text_of
 
 
@@ -33,9 +31,7 @@ def changes_with_row_before(update: Event, before: bytes, keys: Iterable[str]) -
     old, changed = raw_fields(before), raw_fields(update.after)
     after = text_of({**old, **changed})
     if any(name in changed and content_of(changed[name]) != content_of(old.get(name)) for name in keys):
-        replaced = msgspec.structs.replace
-        delete = replaced(update, op=names.OP_DELETE, before=before, after=None, new_key=after)
-        return [delete, replaced(update, text=None, op=names.OP_INSERT, after=after, old_key=before)]
+        return halves(update, before, after)
     update.before = before if changed.keys() <= old.keys() else None
     update.after = after
     return [update]

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
+from engine.decode.json_value import plain_text
 from engine.decode.types.converter import Converter, each
 from engine.decode.types.numbers import LONG, bigint, count_of
-from engine.decode.types.text import text_of
 from engine.decode.types.times import MICROS_DIGITS, unit_of
 
 _CLOCK: Final = re.compile(r"(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
@@ -69,7 +69,7 @@ def clock(kind: str, digits: int | None, is_mysql: bool) -> Converter:
         unit = "micros"
 
     def one(value: Any) -> str | None:
-        text = text_of(value)
+        text = plain_text(value)
         if ":" in text:
             return text if kind == "time" else clock_or_text(text)
         count = bigint(text)
@@ -80,7 +80,7 @@ def clock(kind: str, digits: int | None, is_mysql: bool) -> Converter:
 
 
 def _written(value: Any) -> str | None:
-    return written_clock(text_of(value))
+    return written_clock(plain_text(value))
 
 
 WRITTEN_CLOCK: Final = each(_written)

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
+from engine.decode.json_value import plain_text
 from engine.decode.shape import Encoding
 from engine.decode.types import binary, clocks, decimals, numbers, text, time_texts, times
 from engine.decode.types.arrays import array
 from engine.decode.types.converter import NOTHING, Converter, chained, each
-from engine.decode.types.text import text_of
 from engine.decode.types.times import Clock
 
 MARKED: Final = frozenset({"marked", "unsure"})
@@ -90,8 +90,8 @@ def _bits(encoding: Encoding) -> Callable[[Any], int | None]:
     if encoding.kind == "bits":
         return binary.little_endian_bits
     if encoding.kind == "written_bits":
-        return lambda value: binary.word_bits(text_of(value))
-    return lambda value: binary.any_bits(text_of(value), encoding.size)
+        return lambda value: binary.word_bits(plain_text(value))
+    return lambda value: binary.any_bits(plain_text(value), encoding.size)
 
 
 def _bits_as_text(encoding: Encoding) -> Converter:
@@ -174,11 +174,11 @@ def _of_bytes(encoding: Encoding) -> Converter:
         case "base64_url":
             return each(binary.base64_url_value)
         case "hex":
-            return each(lambda value: binary.hex_bytes(text_of(value)))
+            return each(lambda value: binary.hex_bytes(plain_text(value)))
         case "written_bytes":
-            return each(lambda value: binary.latin_bytes(text_of(value), encoding.size))
+            return each(lambda value: binary.latin_bytes(plain_text(value), encoding.size))
         case "text" | "any_text" | "written_text":
-            return each(lambda value: text_of(value).encode())
+            return each(lambda value: plain_text(value).encode())
     return NOTHING
 
 
@@ -196,9 +196,9 @@ def _number(kind: T.DataType, is_single: bool = False, has_flags: bool = True) -
 def _read_from_text(kind: T.DataType) -> Converter:
     """A text as the stored type."""
     if isinstance(kind, T.TimestampType):
-        return each(lambda value: time_texts.instant(text_of(value), None))
+        return each(lambda value: time_texts.instant(plain_text(value), None))
     if isinstance(kind, T.TimestampNTZType):
-        return each(lambda value: time_texts.local_moment(text_of(value)))
+        return each(lambda value: time_texts.local_moment(plain_text(value)))
     if isinstance(kind, T.DateType):
         return times.days(times.any_day)
     return each(numbers.flag) if isinstance(kind, T.BooleanType) else _number(kind)

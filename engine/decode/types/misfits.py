@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
+from engine.decode.json_value import plain_text
 from engine.decode.shape import ColumnShape, Encoding
 from engine.decode.types import decimals
 from engine.decode.types.encodings import CALENDAR, COUNTS, DECIMALS
 from engine.decode.types.numbers import bigint
-from engine.decode.types.text import text_of
 from engine.decode.types.times import MICROS_DIGITS
 
 PLACEHOLDER: Final = "__debezium_unavailable_value"
@@ -27,8 +27,8 @@ _OF_ANY_LENGTH: Final = frozenset({"text", "any_text", "base64", "base64_url", "
 _ARRAYS: Final = ([PLACEHOLDER], [_BASE64], [_UUID], list(_BYTES))
 _MAP: Final = {PLACEHOLDER: PLACEHOLDER}
 PLACEHOLDERS: Final = frozenset(
-    {PLACEHOLDER, _BASE64, base64.urlsafe_b64encode(_BYTES).decode(), _BYTES.hex(), text_of(_MAP)}
-    | {text_of(value) for value in _ARRAYS}
+    {PLACEHOLDER, _BASE64, base64.urlsafe_b64encode(_BYTES).decode(), _BYTES.hex(), plain_text(_MAP)}
+    | {plain_text(value) for value in _ARRAYS}
 )
 """The texts that stand for an unavailable value."""
 
@@ -88,7 +88,7 @@ def _digits(value: Any, encodings: Iterable[Encoding]) -> Iterable[str]:
 
 def _reader_of_digits(encoding: Encoding) -> Callable[[Any], str | None]:
     if encoding.kind in ("decimal_text", "decimal_number"):
-        return text_of
+        return plain_text
     if encoding.kind == "decimal_any":
         return decimals.variable_scale_digits
     if encoding.kind == "decimal_either":
@@ -101,7 +101,7 @@ def is_unrepresentable_time(value: Any, column: ColumnShape) -> bool:
     kinds = {encoding.kind for _, encoding in column.encodings} & CALENDAR
     if not kinds:
         return False
-    text = text_of(value)
+    text = plain_text(value)
     return bool(OUT_OF_CALENDAR.fullmatch(text) or (kinds & _COUNTING and _COUNT.fullmatch(text)))
 
 
@@ -119,7 +119,7 @@ def loses_digits(encoding: Encoding) -> Callable[[Any], bool]:
     is_counted = encoding.kind == "nanos" or (encoding.size or 0) > MICROS_DIGITS
 
     def loses(value: Any) -> bool:
-        text = text_of(value)
+        text = plain_text(value)
         count = bigint(text) if is_counted else None
         return (count or 0) % 1_000 != 0 or BEYOND_MICROS.search(text) is not None
 

@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import Number
+from engine.decode.json_value import Number, plain_text
 from engine.decode.types.converter import Converter, plain_texts
 from engine.decode.types.decimals import BLANKS, exact_number
-from engine.decode.types.text import text_of
 
 INT: Final = (-(2**31), 2**31 - 1)
 LONG: Final = (-(2**63), 2**63 - 1)
@@ -58,7 +57,7 @@ def _bounded(number: int) -> int | None:
 
 def count_of(value: Any) -> int | None:
     """A number that counts days or fractions of a second: true and false are not one."""
-    return value if type(value) is int and LONG[0] <= value <= LONG[1] else whole_number(text_of(value))
+    return value if type(value) is int and LONG[0] <= value <= LONG[1] else whole_number(plain_text(value))
 
 
 def whole(low: int, high: int, has_flags: bool) -> Converter:
@@ -66,7 +65,7 @@ def whole(low: int, high: int, has_flags: bool) -> Converter:
     words = _WORDS if has_flags else {}
 
     def loose(value: Any) -> int | None:
-        text = text_of(value)
+        text = plain_text(value)
         number = words[text] if text in words else whole_number(text)
         return number if number is not None and low <= number <= high else None
 
@@ -166,7 +165,7 @@ def boolean(value: Any) -> bool | None:
     """true, false, t, f, or a number: 0 is false. yes and no are text."""
     if type(value) is bool:
         return value
-    text = text_of(value)
+    text = plain_text(value)
     word = text.lower()
     return True if word in _TRUE else False if word in _FALSE else is_not_zero(text)
 
@@ -175,7 +174,7 @@ def flag(value: Any) -> bool | None:
     """The same, and also yes, no, y and n, perhaps with blanks around them."""
     if type(value) is bool:
         return value
-    text = text_of(value)
+    text = plain_text(value)
     word = text.strip().lower()
     return True if word in _YES else False if word in _NO else is_not_zero(text)
 
@@ -189,7 +188,7 @@ def is_not_zero(text: str) -> bool | None:
 
 def guessed_boolean(value: Any) -> bool | None:
     """The same, where only the first values say that the column is one of flags: no other number than 0 and 1 is."""
-    text = text_of(value)
+    text = plain_text(value)
     if _FLOAT.fullmatch(text) and float(text) not in (0.0, 1.0):
         return None
     return boolean(value)

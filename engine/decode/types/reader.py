@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
+from engine.decode.json_value import plain_text
 from engine.decode.shape import ColumnShape, Encoding
 from engine.decode.types import encodings, misfits
 from engine.decode.types.converter import Convert, ConvertAll, Converter
-from engine.decode.types.text import text_of
 from engine.decode.types.times import Clock
 from engine.decode.types.zones import source_zone
 
@@ -100,7 +100,7 @@ class ColumnReader:
 
     def text(self, value: Any) -> str:
         """What the event carries, as text."""
-        return text_of(value)
+        return plain_text(value)
 
     def is_unrepresentable_time(self, value: Any) -> bool:
         """Whether a value that does not fit is a date or time, but none of the years 1 to 9999."""
@@ -108,8 +108,8 @@ class ColumnReader:
 
     def is_too_fine(self, value: Any) -> bool:
         """Whether a time is written with digits after the microsecond, which no key may lose."""
-        return self._can_lose_digits and misfits.BEYOND_MICROS.search(text_of(value)) is not None
+        return self._can_lose_digits and misfits.BEYOND_MICROS.search(plain_text(value)) is not None
 
     def is_written_out(self, value: Any) -> bool:
         """Whether a decimal is written as digits, where the column has them as bytes."""
-        return self._is_base64 and misfits.WRITTEN_OUT.fullmatch(text_of(value)) is not None
+        return self._is_base64 and misfits.WRITTEN_OUT.fullmatch(plain_text(value)) is not None

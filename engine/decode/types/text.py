@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from engine.decode import json_value
-from engine.decode.json_value import Number
+from engine.decode.json_value import plain_text
 from engine.decode.types.binary import base64_bytes
 from engine.decode.types.converter import Convert, Converter, each
 from engine.decode.types.decimals import variable_scale_digits
@@ -18,29 +17,17 @@ _BIT_MASK: Final = re.compile("[0-9]{1,20}")  # of 64 bits
 _VARIABLE_SCALE: Final = re.compile(r'\{"scale":-?[0-9]+,"value":"[A-Za-z0-9+/]+=*"\}')
 
 
-def text_of(value: Any) -> str:
-    """A JSON value as text: a string's content, the digits of a number as they are written, else its JSON text."""
-    kind = type(value)
-    if kind is str:
-        return value  # type: ignore[no-any-return]
-    if kind is Number:
-        return value.text  # type: ignore[no-any-return]
-    if kind is int:
-        return str(value)
-    return json_value.text_of(value).decode()
-
-
 def _all_texts(values: list[Any]) -> list[Any]:
-    return [value if type(value) is str or value is None else text_of(value) for value in values]
+    return [value if type(value) is str or value is None else plain_text(value) for value in values]
 
 
-TEXT: Final = Converter(text_of, _all_texts)
+TEXT: Final = Converter(plain_text, _all_texts)
 """Text as the event carries it."""
 
 
 def digits_or_text(value: Any) -> str | None:
     """Text; a number with its own scale, which comes as an object, becomes its digits."""
-    text = text_of(value)
+    text = plain_text(value)
     if text.startswith('{"scale":') and _VARIABLE_SCALE.fullmatch(text):
         return variable_scale_digits(value)
     return text
@@ -64,7 +51,7 @@ def enum_label(labels: tuple[str, ...]) -> Converter:
     known = ("", *labels)
 
     def one(value: Any) -> str | None:
-        text = text_of(value)
+        text = plain_text(value)
         if not _ORDINAL.fullmatch(text):
             return text
         ordinal = int(text)
@@ -77,7 +64,7 @@ def set_labels(labels: tuple[str, ...]) -> Converter:
     """The labels of a bit mask, lowest bit first, with commas between them. Other text holds the labels."""
 
     def one(value: Any) -> str | None:
-        text = text_of(value)
+        text = plain_text(value)
         if not _BIT_MASK.fullmatch(text):
             return text
         mask = int(text)
@@ -102,7 +89,7 @@ def unmarked(then: Convert) -> Converter:
     """What `then` makes of a text, or of the base64 that follows BYTES_MARK."""
 
     def one(value: Any) -> Any:
-        text = text_of(value)
+        text = plain_text(value)
         return then(text[len(BYTES_MARK) :] if text.startswith(BYTES_MARK) else text)
 
     return each(one)
@@ -110,7 +97,7 @@ def unmarked(then: Convert) -> Converter:
 
 def unmarked_texts() -> Converter:
     """Texts, and bytes as their base64."""
-    slow = unmarked(text_of).one
+    slow = unmarked(plain_text).one
 
     def convert_all(values: list[Any]) -> list[Any]:
         return [

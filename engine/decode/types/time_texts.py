@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T
 
+from engine.decode.json_value import plain_text
 from engine.decode.types.converter import Converter
 from engine.decode.types.numbers import bigint
-from engine.decode.types.text import text_of
 from engine.decode.types.times import (
     A_DAY,
     FIRST,
@@ -149,7 +149,7 @@ def _texts(moment_of_text: Callable[[str], int | None], zone: tzinfo | None, is_
     instant_of = None if zone is None else in_zone(zone)
 
     def one(value: Any) -> int | None:
-        return moment_of_text(text_of(value))
+        return moment_of_text(plain_text(value))
 
     def convert_all(values: list[Any]) -> list[Any]:
         found = _usual(values, is_local)
@@ -172,7 +172,7 @@ def moment_or_count(kind: T.DataType, digits: int | None, is_instant: bool, cloc
     instant_of = in_zone(zone) if zone is not None and not is_instant else None
 
     def one(value: Any) -> int | None:
-        text = text_of(value)
+        text = plain_text(value)
         if ":" in text or (len(text) == 10 and text[4] == text[7] == "-"):
             return texts.one(text)  # type: ignore[no-any-return]
         count = bigint(text)

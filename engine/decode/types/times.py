@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
+from engine.decode.json_value import plain_text
 from engine.decode.types.converter import NOTHING, Converter, chained, each
 from engine.decode.types.numbers import bigint, count_of
-from engine.decode.types.text import text_of
 from engine.decode.types.zones import offset_micros
 
 FIRST_DAY: Final = -719_162  # 0001-01-01
@@ -67,14 +67,14 @@ def counted_day(value: Any) -> int | None:
     if type(value) is int:
         return _day(value)
     day = _day(count_of(value))
-    return iso_date(text_of(value)) if day is None else day
+    return iso_date(plain_text(value)) if day is None else day
 
 
 def any_day(value: Any) -> int | None:
     """A date; or days since 1970-01-01."""
     if type(value) is int:
         return _day(value)
-    text = text_of(value)
+    text = plain_text(value)
     day = iso_date(text)
     return _day(bigint(text)) if day is None else day
 

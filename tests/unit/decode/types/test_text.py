@@ -2,8 +2,8 @@
 
 from pyspark.sql import types as T
 
+from engine.decode.json_value import plain_text
 from engine.decode.shape import Encoding
-from engine.decode.types.text import text_of
 from tests.unit.decode.types.given import converted, json_values, reader
 
 STRING = T.StringType()
@@ -17,7 +17,7 @@ def test_a_value_that_is_no_text_is_kept_as_the_json_that_it_is() -> None:
         "18446744073709551616": "18446744073709551616", '""': "",
     }  # fmt: skip
     values = json_values(list(cases))
-    assert [text_of(value) for value in values] == list(cases.values())
+    assert [plain_text(value) for value in values] == list(cases.values())
     for kind in ("text", "any_text", "written_text", "integer", "floating", "boolean", "date", "moment", "array"):
         assert converted(reader(kind, STRING), values) == list(cases.values())
 
