@@ -112,8 +112,11 @@ def read_records(file: BinaryIO, header: Header, start: int = 0, end: int | None
         if not block.records:
             continue
         file.seek(block.start)
+        packed = file.read(block.size)
         try:
-            data = unpack(file.read(block.size))
+            data = unpack(packed)
+        except MemoryError:
+            raise
         except Exception as error:
             raise AvroFileError("a block of records cannot be unpacked") from error
         yield from read(block.records, data)
@@ -329,6 +332,8 @@ def _with_bytes(value: Any) -> Any:
 def _read(stream: io.BytesIO, schema: Any) -> Any:
     try:
         return schemaless_reader(stream, schema, None, handle_unicode_errors="surrogateescape")
+    except MemoryError:
+        raise
     except Exception as error:
         raise AvroFileError("a record is none of its file's schema") from error
 

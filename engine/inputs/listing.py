@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine.errors import SourceError
 from engine.inputs.globs import alternatives, is_pattern, name_pattern, plain
-from engine.inputs.store import Entry, Store, files_below, read_bytes, store_of
+from engine.inputs.store import Entry, Store, files_below, read_bytes, read_pieces, store_of
 
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
@@ -86,8 +86,8 @@ class Look:
         """
         if (path, size) not in self._fingerprints:
             digest = hashlib.blake2b(str(size).encode(), digest_size=16)
-            for start, length in samples(size):
-                digest.update(read_bytes(path, start, length))
+            for piece in read_pieces(path, samples(size)):
+                digest.update(piece)
             self._fingerprints[path, size] = digest.hexdigest()
         return self._fingerprints[path, size]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import stat as modes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
-from urllib.parse import urlsplit
 
 from engine.errors import SourceError
 
@@ -60,28 +60,49 @@ def store_of(path: str) -> Store:
     scheme = _SCHEME.match(path)
     if scheme is None or scheme[1].lower() == "file":
         return LocalFiles()
-    return ObjectStore(path)
+    end = path.find("/", scheme.end())
+    return _object_store(path if end < 0 else path[:end])
+
+
+@lru_cache(maxsize=64)
+def _object_store(root: str) -> ObjectStore:
+    return ObjectStore(root)
 
 
 def read_bytes(path: str, start: int, length: int) -> bytes:
     """A piece of a file.
 
-    Raises: SourceError: the file ends before the piece does, or cannot be read.
+    Raises: as `read_pieces`.
     """
-    if length <= 0:
-        return b""
+    return read_pieces(path, [(start, length)])[0]
+
+
+def read_pieces(path: str, pieces: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Pieces of a file: (start, length).
+
+    Raises: SourceError: the file ends before a piece does, or cannot be read.
+    """
+    if not any(length > 0 for _, length in pieces):
+        return [b""] * len(pieces)
+    found = []
     try:
         with store_of(path).open(path) as file:
-            file.seek(start)
-            piece = file.read(length)
+            for start, length in pieces:
+                file.seek(start)
+                piece = file.read(length)
+                if len(piece) < length:
+                    raise _shorter(path, start + len(piece))
+                found.append(piece)
     except OSError as error:
         raise unreadable(path, error) from error
-    if len(piece) < length:
-        raise SourceError(
-            f"Cannot read {path}: it became shorter while it was looked at ({start + len(piece)} bytes are left).",
-            "deliver a file under its name only when it is whole, or append to it; then run again",
-        )
-    return piece
+    return found
+
+
+def _shorter(path: str, size: int) -> SourceError:
+    return SourceError(
+        f"Cannot read {path}: it became shorter while it was looked at ({size} bytes are left).",
+        "deliver a file under its name only when it is whole, or append to it; then run again",
+    )
 
 
 def unreadable(path: str, error: OSError) -> SourceError:
@@ -140,19 +161,20 @@ def _local_entry(path: str, found: os.stat_result) -> Entry:
 
 
 class ObjectStore:
-    """A store that PyArrow reads."""
+    """A store that PyArrow reads. `root`: a URI up to the bucket, the container or the host. Names of files are no part
+    of a URI here: they can have any character."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, root: str) -> None:
         from pyarrow import ArrowException, fs
 
-        scheme = urlsplit(path).scheme.lower()
-        uri = HADOOP_NAMES.get(scheme, scheme) + path[len(scheme) :]
+        scheme, _, rest = root.partition("://")
+        name = HADOOP_NAMES.get(scheme.lower(), scheme.lower())
         try:
-            self._system, inside = fs.FileSystem.from_uri(uri)
+            self._system, inside = fs.FileSystem.from_uri(f"{name}://{rest}/")
         except (ArrowException, OSError, ValueError) as error:
             reason = str(error).splitlines()[0]
-            raise SourceError(f"Cannot open {path}: {reason}.", "check the path and the credentials") from error
-        self._start = path[: len(path) - len(inside)] if path.endswith(inside) else f"{scheme}://"
+            raise SourceError(f"Cannot open {root}: {reason}.", "check the path and the credentials") from error
+        self._root, self._prefix = root, f"{inside.rstrip('/')}/" if inside else ""
 
     def entry(self, path: str) -> Entry | None:
         """The file or folder of a path; None where nothing is."""
@@ -165,7 +187,7 @@ class ObjectStore:
         """What a folder holds, in the order of the names."""
         from pyarrow import fs
 
-        found = self._system.get_file_info(fs.FileSelector(self._inside(folder).rstrip("/")))
+        found = self._system.get_file_info(fs.FileSelector(self._inside(folder)))
         return sorted((self._entry(one) for one in found), key=lambda entry: entry.path)
 
     def open(self, path: str) -> BinaryIO:
@@ -173,13 +195,14 @@ class ObjectStore:
         return self._system.open_input_file(self._inside(path))  # type: ignore[no-any-return]
 
     def _inside(self, path: str) -> str:
-        return path.removeprefix(self._start)
+        return f"{self._prefix}{path.removeprefix(self._root).strip('/')}".rstrip("/") or "/"
 
     def _entry(self, found: Any) -> Entry:
         from pyarrow import fs
 
         mtime = 0 if found.mtime_ns is None else found.mtime_ns // 1_000_000
-        return Entry(self._start + found.path, found.type == fs.FileType.Directory, found.size or 0, mtime)
+        path = f"{self._root}/{found.path.removeprefix(self._prefix)}"
+        return Entry(path, found.type == fs.FileType.Directory, found.size or 0, mtime)
 
 
 def files_below(store: Store, entry: Entry) -> Iterator[Entry]:
