@@ -39,8 +39,7 @@ def read_images(
     texts: Sequence[bytes | None], readers: Readers, shape: TableShape, row_type: pa.StructType
 ) -> ImageColumns:
     """The images of some events, with their values converted. `row_type`: of the stored values."""
-    objects, broken = parsed_images(texts)
-    rename_fields(objects, shape.other_spellings)
+    objects, broken = parsed_images(texts, shape)
     for name in shape.dropped:
         for image in objects:
             if image is not None:
@@ -66,18 +65,22 @@ def read_images(
     return ImageColumns(objects, broken, stored, arrays, lost, irregular)
 
 
-def parsed_images(texts: Sequence[bytes | None]) -> tuple[list[Object | None], frozenset[int]]:
-    """The images as JSON values; and which of them are not JSON objects: those have no value."""
+def parsed_images(texts: Sequence[bytes | None], shape: TableShape) -> tuple[list[Object | None], frozenset[int]]:
+    """The images as JSON values, whose fields have the names of their columns; and which of them are not JSON objects:
+    those have no value."""
+    broken: frozenset[int] = frozenset()
     try:
-        return [None if text is None else parse_object(text) for text in texts], frozenset()
+        objects = [None if text is None else parse_object(text) for text in texts]
     except MISFIT:
         objects = [None if text is None else object_or_none(text) for text in texts]
-    both = enumerate(zip(texts, objects, strict=True))
-    return objects, frozenset(at for at, (text, found) in both if text is not None and found is None)
+        both = enumerate(zip(texts, objects, strict=True))
+        broken = frozenset(at for at, (text, found) in both if text is not None and found is None)
+    _rename_fields(objects, shape.other_spellings)
+    return objects, broken
 
 
-def rename_fields(objects: Sequence[Object | None], columns: Mapping[str, str]) -> None:
-    """Give fields the names of their columns. `columns`: by the other spellings that events have for them."""
+def _rename_fields(objects: Sequence[Object | None], columns: Mapping[str, str]) -> None:
+    """`columns`: by the other spellings that events have for them."""
     for found in filter(None, objects if columns else ()):
         for name in columns.keys() & found.keys():
             found.setdefault(columns[name], found.pop(name))

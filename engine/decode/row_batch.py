@@ -18,7 +18,6 @@ from engine.decode.image_columns import (
     object_or_none,
     parsed_images,
     read_images,
-    rename_fields,
 )
 from engine.decode.row_details import Fates, RowDetails
 from engine.decode.row_reasons import BROKEN, RowReasons
@@ -121,8 +120,9 @@ class RowBatch:
         if not lacking:
             return {}
         texts = self._texts("key_json")
-        separate = {at: found for at in lacking if (text := texts[at]) and (found := object_or_none(text)) is not None}
-        rename_fields(list(separate.values()), self._rules.shape.other_spellings)
+        wanted = [text if at in lacking else None for at, text in enumerate(texts)]
+        objects, _ = parsed_images(wanted, self._rules.shape)
+        separate = {at: found for at, found in enumerate(objects) if found is not None}
         for name in keys:
             stored, reader = rows.stored[name], self._readers[name]
             for at, key in separate.items():
@@ -222,8 +222,7 @@ class RowBatch:
         kind = self._rules.key_type
         if not any(texts):
             return pa.nulls(len(texts), kind)
-        objects, _ = parsed_images(texts)
-        rename_fields(objects, self._rules.shape.other_spellings)
+        objects, _ = parsed_images(texts, self._rules.shape)
         columns = [self._key_column(objects, field) for field in kind]
         return pa.StructArray.from_arrays(
             columns, fields=list(kind), mask=pa.array([found is None for found in objects])
@@ -257,10 +256,11 @@ class RowBatch:
     def _add_other_halves(self, reasons: list[Any]) -> None:
         """Add what is wrong with the other halves of key changes, where their own half is good."""
         both = zip(self._texts("new_key_json"), self._texts("old_key_json"), strict=True)
-        for at, (new, old) in enumerate(both):
-            text = new or old
-            if text is not None and reasons[at] is None:
-                reasons[at] = self._rules.reasons.of_other_half(object_or_none(text), self._readers)
+        texts = [None if reasons[at] is not None else new or old for at, (new, old) in enumerate(both)]
+        halves, _ = parsed_images(texts, self._rules.shape)
+        for at, text in enumerate(texts):
+            if text is not None:
+                reasons[at] = self._rules.reasons.of_other_half(halves[at], self._readers)
 
 
 def _lacks(image: Object | None, key: str) -> bool:

@@ -27,9 +27,8 @@ class RowDetails:
         self._keys = frozenset(shape.keys)
         others = tuple(name for name in self._names if name not in self._keys) or shape.keys
         self.others = others if shape.keys else ()
-        self._dropped = frozenset(name.lower() for name in shape.dropped)
-        self._masked = [column for column in shape.columns if column.mask is not None]
-        self._masks = {column.name: column for column in self._masked}
+        self._dropped = frozenset(name.casefold() for name in shape.dropped)
+        self._masks = {column.name.casefold(): column for column in shape.columns if column.mask is not None}
 
     def is_full(self, image: Object | None) -> bool:
         """Whether an image carries more than keys. That of a table without a key always does."""
@@ -59,29 +58,20 @@ class RowDetails:
         """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns."""
         if image is None:
             return None
-        kept = {name: self._masked_text(name, image[name]) for name, fate in fates.items() if fate == UNKEPT}
+        kept = {name: self._kept_text(name, image[name]) for name, fate in fates.items() if fate == UNKEPT}
         if not self._shape.closed and not image.keys() <= self._columns:
             kept |= self._other_fields(image)
         return text_of(kept).decode() if kept else None
 
-    def _masked_text(self, name: str, value: Any) -> str | None:
-        text = plain_text(value)
-        return masked_text(text, self._masks[name]) if name in self._masks else text
-
     def _other_fields(self, image: Object) -> dict[str, str | None]:
         """The fields that are no columns. Whoever writes `ssn` for the source's SSN does not want it in clear, so masks
         apply whatever the case of a name's letters."""
-        fields: dict[str, str | None] = {}
-        for name, value in image.items():
-            lowered = name.lower()
-            if name in self._columns or lowered in self._dropped:
-                continue
-            text = None if value is None else plain_text(value)
-            for column in self._masked:
-                if column.name.lower() == lowered:
-                    text = masked_text(text, column)
-            fields[name] = text
-        return fields
+        others = (name for name in image if name not in self._columns and name.casefold() not in self._dropped)
+        return {name: self._kept_text(name, image[name]) for name in others}
+
+    def _kept_text(self, name: str, value: Any) -> str | None:
+        column, text = self._masks.get(name.casefold()), None if value is None else plain_text(value)
+        return text if column is None else masked_text(text, column)
 
 
 def masked_text(text: str | None, column: ColumnShape) -> str | None:

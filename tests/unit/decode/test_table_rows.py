@@ -403,6 +403,19 @@ def test_a_half_is_rejected_where_the_other_half_is_not_good(form: str) -> None:
     assert [row["reason"] for row in rows] == (reasons if form == "canal-json" else [None] * 4)
 
 
+def test_the_other_half_of_a_key_change_may_spell_a_column_in_another_way() -> None:
+    table = TableShape(("id",), (column("id", INT, WHOLE, spellings=frozenset({"ID"})), column("a", INT, WHOLE)))
+    delete = event("delete", {"ID": 1, "a": 2}, new_key={"ID": 9, "a": 2})
+    (row,) = decoded([delete], table, "canal-json")
+    assert (row["reason"], row["key"], row["new_key"]) == (None, {"id": 1}, {"id": 9})
+
+
+def test_a_mask_holds_whatever_the_case_of_a_field_s_letters() -> None:
+    columns = (column("id", INT, WHOLE), column("straße", TEXT, TEXTS, mask="redact"))
+    (row,) = decoded([insert({"id": 1, "straße": "x", "STRASSE": "y"})], TableShape(("id",), columns))
+    assert json.loads(row["rescued"]) == {"STRASSE": "***"}
+
+
 # --- updates that change a key which only the spec names ------------------------------------------------------------
 
 CODES: Columns = {"code": (TEXT, TEXTS), "n": (INT, WHOLE), "text": (TEXT, TEXTS)}
