@@ -74,13 +74,6 @@ TAKEN_NAMES: Final = OWN_COLUMNS | ICEBERG_COLUMNS
 
 REDACTED: Final = "***"  # what stands for a text of which only is kept that there was one
 
-# In the metadata of a file's column of numbers: what they count, where Spark itself has no type for it.
-COUNTS: Final = "siltstone.counts"
-INSTANT_NANOS: Final = "instant_nanos"
-LOCAL_NANOS: Final = "local_nanos"
-NOTHING: Final = "nothing"
-TIMES_OF_DAY: Final = {"time_millis": "millis", "time_micros": "micros", "time_nanos": "nanos"}
-
 CONTROL: Final = "control"
 REJECTS: Final = "rejects"
 PLACE: Final = ["file", "line"]  # where a record was delivered

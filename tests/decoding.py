@@ -6,15 +6,12 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from engine.decode.event_batch import COLUMNS
 from engine.decode.shape import TableShape
 from engine.decode.spark import events_of
 from engine.run.events import decode_rows, discover, in_context
 from engine.spec.model import SourceSpec
 from engine.steps.control import control_rows
 from engine.steps.ledgers import transaction_rows, watermark_rows
-
-ENVELOPE_COLUMNS = tuple(name for name, _, _ in COLUMNS)
 
 
 def envelopes(
@@ -25,7 +22,6 @@ def envelopes(
 
 
 __all__ = [
-    "ENVELOPE_COLUMNS",
     "TableShape",
     "control_rows",
     "decode_rows",

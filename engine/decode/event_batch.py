@@ -74,14 +74,15 @@ def _values(column: pa.Array, name: str) -> list[Any]:
 
 def event_batch(events: Sequence[Event], has_batches: bool = False) -> pa.RecordBatch:
     """The events as rows of the frame of events, then `announced`; then `batch`, where the format has one."""
-    columns = {name: _array(events, field, kind) for name, field, kind in COLUMNS}
+    columns = {name: array_of(events, field, kind) for name, field, kind in COLUMNS}
     columns["announced"] = _structs([event.announced for event in events], ANNOUNCED)
     if has_batches:
         columns["batch"] = _structs([event.batch for event in events], BATCH)
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _array(events: Sequence[Event], field: str, kind: pa.DataType) -> pa.Array:
+def array_of(events: Sequence[Event | Message], field: str, kind: pa.DataType) -> pa.Array:
+    """One field of events or messages, as a column."""
     values = list(map(attrgetter(field), events))
     if field in BYTES:
         # Without a look at the bytes: a reject keeps its record as it is, also where it is not UTF-8.

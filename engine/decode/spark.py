@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 BATCH_RECORDS: Final = 4_000
 BATCH_BYTES: Final = 8 << 20
 TASK_BYTES: Final = 16 << 20
-MESSAGE_COLUMNS: Final = ("file", "line", "text", "row_schema", "problem", "is_last", "after_gap")
 _NOT_OF_ROWS: Final = ("text", "kind", "reason", "row_schema_json", "key_schema_json", "control_kind", "control_json")
 ROW_COLUMNS: Final = tuple(name for name, _, _ in event_batch.COLUMNS if name not in _NOT_OF_ROWS)
 """What of an event its row is decoded from."""
@@ -75,7 +74,7 @@ def events_of(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataF
     Gives: the frame of events (`frame_type`).
     Rows: 1:1, 1:n for formats of which one record holds several changes.
     """
-    taken = lines.select(*[name for name in MESSAGE_COLUMNS if name in lines.columns])
+    taken = lines.select(*[name for name in Message.__struct_fields__ if name in lines.columns])
     return taken.mapInArrow(partial(_events_of_batches, source, dict(declared)), frame_type(source))
 
 
@@ -146,13 +145,7 @@ def _records_of_pieces(
 ) -> Iterator[pa.RecordBatch]:
     for index in _indexes(tasks, ids):
         for some in _in_batches(chain.from_iterable(read.messages(index))):
-            columns = [
-                pa.array([message.file for message in some], pa.string()),
-                pa.array([message.line for message in some], pa.int64()),
-                pa.array([message.is_last for message in some], pa.bool_()),
-                pa.array([message.text for message in some], pa.binary()).view(pa.string()),
-                pa.array([message.row_schema for message in some], pa.string()),
-            ]
+            columns = [event_batch.array_of(some, field.name, field.type) for field in _RECORD]
             yield pa.RecordBatch.from_arrays(columns, schema=_RECORD)
 
 

@@ -25,6 +25,8 @@ DIGITS_OF_LONGS: Final = (19, 20)  # of the numbers that only an unsigned one ho
 YEARS: Final = (946_684_800, 4_102_444_800)  # 2000 to 2100, in seconds since 1970
 UNITS: Final = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
 LONGEST_COUNT: Final = 19  # digits of nanoseconds since 1970
+_SPANS: Final = tuple((places, YEARS[0] * 10**places, YEARS[1] * 10**places) for places in (0, *UNITS))
+_UNIT_NAMES: Final = {0: "seconds", **UNITS}
 ROUTER_COLUMN: Final = "__dbz__physicalTableIdentifier"
 """What Debezium's ByLogicalTableRouter adds to keys; no row has it."""
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
@@ -57,13 +59,17 @@ class Values:
         if inserted and not isinstance(value, dict | list) and not self.repeats:
             self.repeats = value in self.inserted
             self.inserted.add(value)
+        places = None
         if isinstance(value, int):
-            self.digits |= {places for places in UNITS if YEARS[0] <= value // 10**places < YEARS[1]} or {0}
+            places = _places(value)
+            self.digits.add(places or 0)
         elif isinstance(value, str):
+            if value.isascii() and value.isdigit() and len(value) <= LONGEST_COUNT:
+                places = _places(int(value))
             self.shapes.add(_shape(value))
             self.unsigned = self.unsigned or _is_unsigned(value)
             self.nanos = self.nanos or bool(_NANOS.match(value))
-        self.units.add(_unit(value))
+        self.units.add(None if places is None else _UNIT_NAMES[places])
 
     def merge(self, other: Values) -> None:
         """Add the values that another one has seen."""
@@ -134,13 +140,12 @@ def _shape(text: str) -> str:
     return "decimal" if re.fullmatch(r"\d+\.\d+", bare) else "text"
 
 
-def _unit(value: Any) -> str | None:
-    """What a whole number may count since 1970; None where it is none, or of a time far from ours."""
-    text = str(value) if isinstance(value, str | int) else ""
-    if not text.isascii() or not text.isdigit() or len(text) > LONGEST_COUNT:
-        return None
-    units = {0: "seconds", **UNITS}
-    return next((unit for places, unit in units.items() if YEARS[0] <= int(text) // 10**places < YEARS[1]), None)
+def _places(number: int) -> int | None:
+    """How many digits of a second a number may count since 1970; None where it is of a time far from ours."""
+    for places, first, end in _SPANS:
+        if first <= number < end:
+            return places
+    return None
 
 
 class Columns:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.decode.event import Change, Message
-from engine.decode.event_batch import signed_hash
+from engine.decode.formats.rows import file_schema
 from engine.init.file_sample import Sample
 from engine.init.found_table import FoundTable
 from engine.init.paths import NUMBERED
@@ -41,7 +41,7 @@ def _row(message: Message) -> Change:
         text=None,
         after=message.text,
         row_schema=schema,
-        schema_hash=None if schema is None else signed_hash(schema.encode()),
+        schema_hash=file_schema(schema).hash,
     )
 
 

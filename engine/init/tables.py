@@ -106,7 +106,7 @@ class _Search:
         if not is_named and (found := best_format(sample)) is not None:
             return found.format
         messages = sample.topic_messages()[:MOST_LOOKED_AT]
-        if outcome_of(messages, BY_NAME[DTS]).is_usable:
+        if is_named and outcome_of(messages, BY_NAME[DTS]).is_usable:
             return DTS
         if are_frames(messages, self._schemas):
             return self._checked_frames(sample)

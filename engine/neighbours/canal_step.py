@@ -7,7 +7,7 @@ both + events -> events
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ PIECE: Final = 16
 ENOUGH: Final = 3
 LANE: Final = ("lane_channel", "lane_partition", "lane_folder")
 ORDER: Final = ("at_offset", "at_file", "at_line")
+Lane = tuple[Any, ...]
 _OF_FILES: Final = ("", -1, "")
 _PLACED: Final = (
     *zip(LANE, (pa.string(), pa.int32(), pa.string()), strict=True),
@@ -67,22 +68,30 @@ def resolved(events: DataFrame, piece: int = PIECE) -> DataFrame:
     return known.transform(_resolved, events.columns)
 
 
-def are_enough(lines: DataFrame, new: DataFrame) -> bool:
-    """Whether three batches of each lane of the `new` messages begin among those of files on one side of them: one that
-    can go on across the border, and two next to each other, of which the second can repeat the first.
+def lanes_of(lines: DataFrame) -> set[Lane]:
+    """The lanes of the messages that are in a batch.
 
-    Needs: lines, new: file, line, text.
+    Needs: file, line, text.
+    """
+    return {tuple(row) for row in lines.transform(_batched).select(*LANE).distinct().collect()}
+
+
+def are_enough(lines: DataFrame, new_lanes: Callable[[], Collection[Lane]]) -> bool:
+    """Whether three batches of each lane of the new messages begin among those of files on one side of them: one that
+    can go on across the border, and two next to each other, of which the second can repeat the first. `new_lanes` is
+    called only where it matters.
+
+    Needs: file, line, text.
     """
     found = _batches(lines.transform(_batched))
     if found.keys() <= {_OF_FILES}:
         return found.get(_OF_FILES, 0) >= ENOUGH
     folders = {"", *(folder for _, _, folder in found)}
-    requested = [tuple(row) for row in new.transform(_batched).select(*LANE).distinct().collect()]
     # No lane goes across folders.
-    return all(found.get(lane, 0) >= ENOUGH for lane in requested if lane[2] in folders)
+    return all(found.get(lane, 0) >= ENOUGH for lane in new_lanes() if lane[2] in folders)
 
 
-def _batches(batched: DataFrame) -> dict[tuple[Any, ...], int]:
+def _batches(batched: DataFrame) -> dict[Lane, int]:
     """How many batches of each lane begin."""
     begins = ~F.col("id").eqNullSafe(F.lag("id").over(_in_lane()))
     counted = batched.select(*LANE, begins.alias("begins")).groupBy(*LANE).agg(F.count_if("begins").alias("batches"))

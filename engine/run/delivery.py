@@ -268,7 +268,7 @@ def without_texts(records: DataFrame) -> DataFrame:
 
     A text is half of what a record takes in memory, and only those are asked for whose values are refused.
 
-    Needs: the columns of ENVELOPE_COLUMNS.
+    Needs: the frame of events.
     Gives: the same columns, then text_hash: null where the text is kept, and where there is none.
     Rows: 1:1.
     """

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial, reduce
 from operator import or_
-from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.decode.formats.base import Declared
-from engine.decode.registry import format_of
+from engine.decode.formats.debezium_positions import LOWER_COMMIT
 from engine.decode.shape import TableShape
 from engine.decode.spark import columns_seen, decoded_rows
 from engine.decode.table_shape import shape_of
@@ -23,9 +22,6 @@ from engine.spec.model import SourceSpec, TableSpec
 from engine.steps import pairs
 from engine.steps.key_changes import changes_declared_key
 from engine.steps.stored import with_stored_values
-
-LOWER_COMMIT: Final = "source.commit_scn is lower than source.scn"
-"""How the reason begins that Debezium's decoder gives for a commit SCN below its change's."""
 
 
 def in_context(events: DataFrame, source: SourceSpec) -> DataFrame:
@@ -104,7 +100,6 @@ __all__ = [
     "changes_key",
     "decode_rows",
     "discover",
-    "format_of",
     "has_own_types",
     "in_context",
     "is_shown_by_scn",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice, pairwise
 
 from pyspark.sql import DataFrame, SparkSession
@@ -152,7 +153,7 @@ def read_files(
 
 def read_avro(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[AvroToRead, list[CountedFile]]:
     """The new records of Avro files."""
-    holds = "messages" if source.format in OF_MESSAGES else "events" if source.rows is None else "rows"
+    holds = "messages" if source.format in OF_MESSAGES else "events" if source.format == "datastream-avro" else "rows"
     pieces = {e.file.path: avro_pieces(e.file, e.after_line, holds == "messages") for e in pending}
     counted = [CountedFile(entry, sum(piece.records for piece in pieces[entry.file.path])) for entry in pending]
     listed = [piece for of_file in pieces.values() for piece in of_file if piece.records]
@@ -201,8 +202,12 @@ def context_of(
     if not format_of(source.format).resends:
         return []
 
+    @cache
+    def lanes() -> Collection[canal_step.Lane]:
+        return canal_step.lanes_of(scanned(spark, [entry.file for entry in new]))
+
     def are_enough(lines: DataFrame) -> bool:
-        return canal_step.are_enough(lines, scanned(spark, [entry.file for entry in new]))
+        return canal_step.are_enough(lines, lanes)
 
     found: dict[str, InputFile] = {}
     for stretch, is_after, is_before in between_new(files, new):
@@ -236,11 +241,7 @@ def typed_likeness(source: SourceSpec, files: Sequence[InputFile]) -> str | None
     kind = kind_of(typed[0].path, source)
     pending = [PendingFile(typed[0], "", 0, False)]
     as_rows = replace(source, format="rows")
-    read = (
-        AvroToRead(read_avro(pending, as_rows)[0].files, "rows")
-        if kind == "avro"
-        else read_parquet(pending, as_rows)[0]
-    )
+    read: Reading = (read_avro if kind == "avro" else read_parquet)(pending, as_rows)[0]
     first = read.messages(0) if read.sizes else iter(())
     texts = [message.text.decode("utf-8", "replace") for some in islice(first, 1) for message in some]
     return other_than(source, texts[:SAMPLE_RECORDS], "avro" if kind == "avro" else "json")

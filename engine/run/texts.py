@@ -17,7 +17,7 @@ from engine.run.records import read_records
 def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None, most: int | None = None) -> DataFrame:
     """The texts of changes: as they are kept, or where their hashes are, read by `again`. `most`: of no more changes.
 
-    Needs: the columns of ENVELOPE_COLUMNS; text_hash, where `again` is given.
+    Needs: the frame of events; text_hash, where `again` is given.
     Gives: file, line, text.
     Rows: one a line.
     """

@@ -18,24 +18,17 @@ OF_ROWS: Final = (NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE)
 def control_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
     """The control events of a source. `sources`: those that the delivery's changes name.
 
-    Needs: the columns of ENVELOPE_COLUMNS.
+    Needs: the frame of events.
     Gives: source, kind, table, event_id, tx_id, position, commit_ts, ingest_ts, channel, file, line, payload.
     Rows: filters; one a control event.
     """
-    return envelopes.where(F.col("kind") == CONTROL).select(
-        named_source(sources).alias("source"),
-        F.col("control_kind").alias("kind"),
-        "table",
-        "event_id",
-        "tx_id",
-        "position",
-        "commit_ts",
-        "ingest_ts",
-        "channel",
-        "file",
-        "line",
-        F.when(~F.col("control_kind").isin(*OF_ROWS), F.col("control_json")).alias("payload"),
-    )
+    events = envelopes.where(F.col("kind") == CONTROL)
+    made = {
+        "source": named_source(sources),
+        "kind": F.col("control_kind"),
+        "payload": F.when(~F.col("control_kind").isin(*OF_ROWS), F.col("control_json")),
+    }
+    return events.select(*control_columns(events, made))
 
 
 def named_source(sources: Sequence[str], alone: bool = True) -> Column:

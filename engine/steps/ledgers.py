@@ -40,7 +40,7 @@ def is_debezium() -> Column:
 def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:
     """The ledger of transactions: what a delivery holds of each one, over all tables, declared or not.
 
-    Needs: the columns of ENVELOPE_COLUMNS, announced.
+    Needs: the frame of events, announced.
     Gives: the columns of `control_rows`; the payload is JSON: size and partitions (announced), ended, rows, low (the
         first position), tables (announced by table), parts (table, partition, is_last, spans of `tx_order`).
     Rows: one a transaction.
@@ -123,7 +123,7 @@ def _ledger_rows(parts: DataFrame) -> DataFrame:
 def watermark_rows(envelopes: DataFrame) -> DataFrame:
     """How far each partition of a source was read: the newest record of each that the delivery holds.
 
-    Needs: the columns of ENVELOPE_COLUMNS, announced.
+    Needs: the frame of events, announced.
     Gives: the columns of `control_rows`; channel is the partition, commit_ts the watermark: a heartbeat moves it
         through its time, a data or a partition record to just before its own.
     Rows: one a partition.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from zlib import crc32
 
 from pyspark.sql import Column, DataFrame
@@ -13,8 +13,6 @@ from engine.decode.shape import ColumnShape, TableShape
 from engine.names import REDACTED
 from engine.schema.change import change_fields
 from engine.schema.evolve import MAX_DIGITS
-
-Of = Callable[[str], Column]
 
 
 def with_stored_values(decoded: DataFrame, shape: TableShape) -> DataFrame:

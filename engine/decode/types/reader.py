@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 from engine.decode.json_value import plain_text
 from engine.decode.shape import ColumnShape, Encoding
 from engine.decode.types import encodings, misfits
-from engine.decode.types.converter import Convert, ConvertAll, Converter
+from engine.decode.types.converter import Convert, ConvertAll, Converter, each
 from engine.decode.types.times import Clock
 from engine.decode.types.zones import source_zone
 
@@ -52,10 +52,7 @@ def _without_lost_digits(converter: Converter, encoding: Encoding) -> Converter:
     def one(value: Any) -> Any:
         return None if loses_digits(value) else converter.one(value)
 
-    def convert_all(values: list[Any]) -> list[Any]:
-        return [None if value is None else one(value) for value in values]
-
-    return Converter(one, convert_all)
+    return each(one)
 
 
 def _without_unavailable(converter: Converter) -> Converter:
@@ -66,11 +63,10 @@ def _without_unavailable(converter: Converter) -> Converter:
 
     def convert_all(values: list[Any]) -> list[Any]:
         try:
-            if placeholders.isdisjoint(values):
-                return converter.all(values)
+            has_none = placeholders.isdisjoint(values)
         except TypeError:  # an array or an object is among them
-            pass
-        return [None if value is None else one(value) for value in values]
+            has_none = False
+        return converter.all(values) if has_none else [None if value is None else one(value) for value in values]
 
     return Converter(one, convert_all)
 

@@ -78,7 +78,10 @@ def test_three_batches_of_each_lane_are_enough(spark: SparkSession) -> None:
         frame(spark, messages)
         for messages in (of_batches(2), of_batches(3), of_batches(3, 0), [*of_batches(3, 0), *of_batches(2, 1)])
     )
-    enough = canal_step.are_enough
+
+    def enough(lines: DataFrame, new: DataFrame) -> bool:
+        return canal_step.are_enough(lines, lambda: canal_step.lanes_of(new))
+
     assert (enough(two, two), enough(three, three), enough(three, two)) == (False, True, True)
     assert not enough(both, both)
     assert enough(both, first)
