@@ -32,7 +32,6 @@ from fastavro.schema import SchemaParseException, UnknownType
 
 from engine.decode.json_value import text_of
 from engine.inputs import magic
-from engine.inputs.avro import without_logical_types
 
 MARKER_BYTES: Final = 16
 _HEAD_BYTES: Final = 1 << 16
@@ -120,6 +119,21 @@ def read_records(file: BinaryIO, header: Header, start: int = 0, end: int | None
         except Exception as error:
             raise AvroFileError("a block of records cannot be unpacked") from error
         yield from read(block.records, data)
+
+
+def without_logical_types(schema: Any) -> Any:
+    """The schema that reads every value as it is encoded: decimals of any size as bytes, times as their counts."""
+    if isinstance(schema, list):
+        return [without_logical_types(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in ("logicalType", "precision", "scale", "default")}
+    if "fields" in kept:
+        kept["fields"] = [{"name": f["name"], "type": without_logical_types(f["type"])} for f in kept["fields"]]
+    for inside in ("type", "items", "values"):
+        if isinstance(kept.get(inside), (dict, list)):
+            kept[inside] = without_logical_types(kept[inside])
+    return kept
 
 
 # --- header ---------------------------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ def _row(written: Any, named: Named, *, reads_off: bool) -> tuple[Make, dict[str
     """A record whose fields are columns. `reads_off`: dates, times and decimals become text that shows what they are to
     a reader who does not know the column's type."""
     kind = type_of(written, named)
-    fields = kind["fields"] if isinstance(kind, Mapping) else []
+    fields = kind.get("fields", ()) if isinstance(kind, Mapping) else ()
     columns = {
         field["name"]: _column(field["type"], named, reads_off)
         for field in fields

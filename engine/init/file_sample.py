@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
+from pyspark.sql import types as T
+
+from engine.decode.carried import carried_schema
 from engine.decode.event import Message
 from engine.decode.json_value import MISFIT, parse, text_of
+from engine.decode.shape import Encoding
 from engine.errors import SourceError
-from engine.init.typed_records import TypedRecords, avro_records, parquet_records, row_schema_of_texts
+from engine.init.typed_records import TypedRecords, typed_records
 from engine.inputs.compression import DAMAGED as DAMAGED_STREAM
 from engine.inputs.compression import plain_stream
 from engine.inputs.line_files import BLANKS, BYTE_ORDER_MARK, CHUNK_BYTES
@@ -51,23 +55,23 @@ class Sample:
     @property
     def has_records(self) -> bool:
         """Whether there is a record in the file."""
-        return bool(self.lines) or (self.typed is not None and bool(self.typed.records))
+        return bool(self.lines) or (self.typed is not None and self.typed.number > 0)
 
     def rows(self) -> tuple[Message, ...]:
         """The records as plain rows."""
-        return self.lines if self.typed is None else self.typed.rows(str(self.path))
+        return self.lines if self.typed is None else self.typed.rows
 
     def topic_messages(self) -> tuple[Message, ...]:
         """The records as messages of bytes, in base64."""
         if self.container == "csv":
             return ()
-        return self.lines if self.typed is None else self.typed.topic_messages(str(self.path))
+        return self.lines if self.typed is None else self.typed.topic_messages
 
     def events(self) -> tuple[Message, ...]:
         """The records as events of a format that is written in such files."""
         if self.container == "csv":
             return ()
-        return self.lines if self.typed is None else self.typed.events(str(self.path))
+        return self.lines if self.typed is None else self.typed.events
 
 
 def read_sample(path: Path) -> Sample:
@@ -79,9 +83,9 @@ def read_sample(path: Path) -> Sample:
         with path.open("rb") as file:
             magic = file.read(4)
         if magic == AVRO:
-            return _typed(path, "avro", avro_records(path, MOST_RECORDS))
+            return _typed(path, "avro")
         if magic == PARQUET:
-            return _typed(path, "parquet", parquet_records(path))
+            return _typed(path, "parquet")
         _check_name(path, magic)
         with path.open("rb") as file:
             return _of_text(path, _records(file, path))
@@ -92,7 +96,8 @@ def read_sample(path: Path) -> Sample:
         raise SourceError(f"Cannot read {path}: {reason}.", "check the file and the permissions") from error
 
 
-def _typed(path: Path, container: Container, records: TypedRecords) -> Sample:
+def _typed(path: Path, container: Literal["avro", "parquet"]) -> Sample:
+    records = typed_records(path, container)
     return Sample(path, container, typed=records, is_whole=records.is_whole)
 
 
@@ -202,7 +207,7 @@ def delimiter_of(lines: Sequence[str]) -> str | None:
 
 def _csv_rows(path: Path, lines: Sequence[str], delimiter: str) -> tuple[Message, ...]:
     rows = csv.DictReader(io.StringIO("".join(lines)), delimiter=delimiter)
-    schema = row_schema_of_texts(rows.fieldnames or ())
+    schema = carried_schema({name: (T.StringType(), Encoding("text")) for name in rows.fieldnames or ()})
     found: list[Message] = []
     for number, row in enumerate(rows, 1):
         values: dict[str, Any] = {name: value for name, value in row.items() if name is not None}  # no surplus values

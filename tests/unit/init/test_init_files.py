@@ -4,11 +4,14 @@ import base64
 import bz2
 import codecs
 import gzip
+import io
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -209,3 +212,30 @@ def test_a_name_that_reads_as_a_pattern_is_written_as_the_name_it_is(
 ) -> None:
     assert paths_of(tmp_path, files) == {"a": path}
     assert paths_of(tmp_path / "{b}", files) == {"a": f"{tmp_path}/\\{{b\\}}/{path}"}
+
+
+def test_a_typed_file_is_read_as_a_run_reads_it(tmp_path: Path) -> None:
+    texts = {"type": "string", "avro.java.string": "String"}
+    day = {"type": "int", "logicalType": "date"}
+    fields = [{"name": "id", "type": "long"}, {"name": "payload", "type": texts}, {"name": "day", "type": day}]
+    with (tmp_path / "a.avro").open("wb") as out:
+        schema = {"type": "record", "name": "r", "fields": fields}
+        fastavro.writer(out, schema, [{"id": 1, "payload": "x", "day": 3_000_000}], codec="deflate")
+    days = pa.array([3_000_000], pa.int32()).cast(pa.date32())
+    pq.write_table(pa.table({"id": [1], "half": pa.array([1.5], pa.float16()), "day": days}), tmp_path / "a.parquet")
+    (avro,), (parquet,) = find_tables([tmp_path / "a.avro"]), find_tables([tmp_path / "a.parquet"])
+    kinds = [{name: kind.simpleString() for name, kind in one.columns.types().items()} for one in (avro, parquet)]
+    assert kinds[0] == {"id": "bigint", "payload": "string", "day": "date"}
+    assert kinds[1] == {"id": "bigint", "half": "float", "day": "date"}
+
+
+def test_an_avro_file_packed_by_snappy_is_read(tmp_path: Path) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "id", "type": "long"}]}
+    plain = io.BytesIO()
+    fastavro.writer(plain, schema, [{"id": 7}], sync_marker=b"m" * 16)
+    head, block = plain.getvalue().split(b"m" * 16)[0], b"\x0e"
+    packed = bytes(pa.Codec("snappy").compress(block, asbytes=True)) + zlib.crc32(block).to_bytes(4, "big")
+    head = head.replace(b"\x08null", b"\x0csnappy")
+    (tmp_path / "a.avro").write_bytes(head + b"m" * 16 + b"\x02" + bytes([2 * len(packed)]) + packed + b"m" * 16)
+    (found,) = find_tables([tmp_path / "a.avro"])
+    assert list(found.columns.types()) == ["id"]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.inputs.avro import without_logical_types
+from engine.decode.avro_files import without_logical_types
 from engine.inputs.containers import kind_of
 from engine.spec.model import SourceSpec
 from engine.spec.rows import RowsSpec
