@@ -1,14 +1,19 @@
-"""DataFrames of small Python values, computed once and kept, and under a name for statements."""
+"""DataFrames of small Python values, computed once and kept, and under a name for statements; conditions on sources."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.storagelevel import StorageLevel
+
+from engine.formats import SourceKind, beginnings
 
 
 def local_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: T.StructType | str) -> DataFrame:
@@ -39,3 +44,11 @@ def temporary_view(rows: DataFrame) -> str:
     name = f"siltstone_{uuid.uuid4().hex[:12]}"
     rows.createOrReplaceTempView(name)
     return name
+
+
+def is_from(has: Callable[[SourceKind], object]) -> Column:
+    """Whether a row is from a source of the kinds that have something; null where it names no source.
+
+    Needs: source.
+    """
+    return reduce(or_, (F.col("source").startswith(one) for one in beginnings(has)), F.lit(False))

@@ -17,15 +17,6 @@ OP_TRUNCATE: Final = "truncate"
 ORIGIN_STREAM: Final = "stream"
 ORIGIN_SNAPSHOT: Final = "snapshot"
 
-# Sources (as `source` begins) whose positions are those of statements, not of commits.
-DATASTREAM: Final = "datastream-"
-STATEMENT_POSITIONS: Final = ("datastream-oracle:",)
-# Those of Debezium's Oracle connector have no commit SCN behind their epoch where they are those of statements.
-ORACLE: Final = "oracle:"
-POSTGRESQL: Final = "postgresql:"
-DTS: Final = "dts-"
-NO_COMMIT: Final = "-0000000000000000-"
-
 VALID_FROM: Final = "_valid_from"
 VALID_TO: Final = "_valid_to"
 IS_CURRENT: Final = "_is_current"

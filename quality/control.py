@@ -8,12 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.formats import kind_of
 from engine.spec.model import TableSpec
 from quality import catalogue
 from quality.clocks import ONE_LOG
 from quality.evidence import Evidence, rows_of
 from quality.logs import skipped_logs
-from quality.lost import COMMITS, NUMBERS, lost_transactions
+from quality.lost import lost_transactions
 from quality.progress import Progress
 from quality.scanned import ghost_rows, is_ordered, short_snapshots
 from quality.scope import Scope, Tables
@@ -69,8 +70,10 @@ def of_logs(told: Told) -> Iterator[DataFrame]:
     seen, grace = told.evidence, told.spec.quality.grace
     if seen.log_files:
         yield skipped_logs(told.control, seen.since, told.key)
-    numbered = [source for source in seen.commit_newest if seen.commits and source.startswith((COMMITS, NUMBERS))]
-    for source in numbered:
+    for source in seen.commit_newest if seen.commits else ():
+        kind = kind_of(source)
+        if not kind.names_previous_commit and not kind.counts_commits:
+            continue
         own = told.control.where(F.col("source") == source)
         before, newest = seen.commit_before.get(source), seen.commit_newest[source]
         found = lost_transactions(own, seen.since, before, newest, grace, told.key)

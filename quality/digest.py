@@ -1,14 +1,10 @@
 """The judged changes without their images: read and decoded once, looked at by every check."""
 
-from typing import Final
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.frames import checkpointed
+from engine.frames import checkpointed, is_from
 from quality.timeline import Columns, change_facts, has_before
-
-PARTITIONED: Final = ("spanner",)  # sources whose channels are partitions, each with an order of its own
 
 
 def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
@@ -21,7 +17,8 @@ def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:
     """
     from_kafka = F.col("kafka_partition").isNotNull() & F.col("kafka_offset").isNotNull()
     lane = F.when(from_kafka, F.col("kafka_partition").cast("string")).otherwise(F.col("file"))
-    is_laned = ~F.col("source").isin(*PARTITIONED) | F.col("channel").isNotNull()  # or partitions lie side by side
+    # Partitions have an order each: where none is named, they lie side by side.
+    is_laned = ~is_from(lambda kind: kind.has_partitions) | F.col("channel").isNotNull()
     return changes.select(
         *("source", "key", "origin"),
         *change_facts(columns),

@@ -13,12 +13,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.frames import is_from
 from engine.schema.control_kinds import MESSAGE, TRANSACTION_BEGIN, TRANSACTION_END, TRANSACTION_LEDGER
 from quality import catalogue
 
 END_ID: Final = r'"id"\s*:\s*"[0-9]+:([0-9]+)"'
 GTID: Final = r"^([0-9]+)-[0-9]+-([0-9]+)$"
-COMMITS, NUMBERS = "postgresql:", "mariadb:"
 HEX, DECIMAL = 16, 10
 
 
@@ -54,9 +54,13 @@ def lost_transactions(
 
 def is_numbered() -> Column:
     """True for control rows that tell which transaction of the log they are the end or the beginning of."""
-    ends = F.col("source").startswith(COMMITS) & (F.col("kind") == TRANSACTION_END) & F.col("payload").rlike(END_ID)
+    ends = (
+        is_from(lambda kind: kind.names_previous_commit)
+        & (F.col("kind") == TRANSACTION_END)
+        & F.col("payload").rlike(END_ID)
+    )
     return ends | (
-        F.col("source").startswith(NUMBERS) & (F.col("kind") == TRANSACTION_BEGIN) & F.col("tx_id").rlike(GTID)
+        is_from(lambda kind: kind.counts_commits) & (F.col("kind") == TRANSACTION_BEGIN) & F.col("tx_id").rlike(GTID)
     )
 
 
@@ -79,7 +83,8 @@ def commits(control: DataFrame, recent: Column) -> DataFrame:
         .when(is_named, number(F.get(low, F.lit(1))))
     )
     told = control.where(
-        F.col("source").startswith(COMMITS) & F.col("kind").isin(TRANSACTION_END, MESSAGE, TRANSACTION_LEDGER)
+        is_from(lambda kind: kind.names_previous_commit)
+        & F.col("kind").isin(TRANSACTION_END, MESSAGE, TRANSACTION_LEDGER)
     ).select(
         "source",
         commit.alias("commit"),
@@ -152,7 +157,7 @@ def numbered(control: DataFrame, recent: Column) -> DataFrame:
     Rows: one a control row that names a GTID.
     """
     kinds = (TRANSACTION_BEGIN, TRANSACTION_END, TRANSACTION_LEDGER)
-    ours = F.col("source").startswith(NUMBERS) & F.col("kind").isin(*kinds) & F.col("tx_id").rlike(GTID)
+    ours = is_from(lambda kind: kind.counts_commits) & F.col("kind").isin(*kinds) & F.col("tx_id").rlike(GTID)
     told = control.where(ours)
     known = F.broadcast(epochs_of(told))  # one row a source
     return told.join(known, "source", "left").select(

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.formats import kind_of
 from engine.ordering.windows import chunk_windows, enclosing_windows
 from engine.spec.model import Several, SnapshotSpec, TableSpec
 from quality import catalogue
@@ -17,8 +18,6 @@ from quality.clocks import ONE_LOG
 from quality.snapshots import Scan
 from quality.timeline import Columns, is_streamed, key_struct
 
-STAMPED_AT_COMMIT: Final = ("postgresql:", "sqlserver:")  # the others stamp a change with its statement's time
-COMMITS_IN_ORDER: Final = ("mysql:", "mariadb:")  # they write a transaction to the log when it is committed
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice
 # Keys whose order here is their order at the source: a text's depends on its collation.
 ORDERED: Final = (T.NumericType, T.DateType, T.TimestampType, T.TimestampNTZType)
@@ -52,7 +51,7 @@ def windows_of(control: DataFrame, scan: Scan, margin: timedelta) -> DataFrame:
 
 def first_place(reads: DataFrame, windows: DataFrame, scan: Scan) -> str | None:
     """The first position that is known of a scan, where that of a change is the place of its commit."""
-    if not scan.source.startswith(COMMITS_IN_ORDER):
+    if not kind_of(scan.source).commits_in_order:
         return None
     told = reads.select("position").unionByName(windows.select(F.col("open_position").alias("position")))
     found = told.agg(F.min("position")).first()
@@ -66,7 +65,7 @@ def is_since(scan: Scan, place: str | None, snapshot: SnapshotSpec, moment: Colu
     before; then its position decides, and where none is known of the scan (`place`), the longest transaction.
     """
     is_later = moment >= F.lit(scan.begins - snapshot.margin)
-    if scan.source.startswith(STAMPED_AT_COMMIT):
+    if kind_of(scan.source).stamps_commits:
         return is_later
     if place is None:
         return moment >= F.lit(scan.begins - max(snapshot.margin, snapshot.guard))

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.registry import format_of
 from engine.errors import QualityError
+from engine.formats import format_of
 from engine.moments import moment_of
 from engine.report import CheckReport
 from engine.run.folding import check_settings

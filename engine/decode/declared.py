@@ -5,9 +5,10 @@ from __future__ import annotations
 from pyspark.sql import types as T
 
 from engine.decode import written_types
-from engine.decode.natural import NATURAL_FORMATS, binary_encoding, clock_encoding, natural_encoding
+from engine.decode.natural import binary_encoding, clock_encoding, natural_encoding
 from engine.decode.shape import Encoding, EncodingKind
 from engine.decode.types.times import unit_of
+from engine.formats import format_of
 from engine.spec.columns import ColumnType, SourceEncoding
 from engine.spec.model import SourceSpec
 
@@ -42,9 +43,9 @@ def schemaless_encoding(declared: ColumnType, source: SourceSpec, any_scale: boo
 
     `any_scale`: the events may hold numbers that say their own scale, as PostgreSQL's unconstrained numerics do.
     """
-    if source.format in NATURAL_FORMATS:
+    if format_of(source.format).values == "natural":
         return natural_encoding(declared, source)
-    if source.format in written_types.FORMATS:
+    if format_of(source.format).values == "written":
         return written_types.encoding_of(declared, source)
     return _debezium_encoding(declared, source, any_scale)
 
@@ -72,7 +73,7 @@ def _debezium_encoding(declared: ColumnType, source: SourceSpec, any_scale: bool
 
 def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
     """The encoding of an event's own schema, with what only the declared type knows: signs, text that is bytes."""
-    if source.format in written_types.FORMATS:
+    if format_of(source.format).values == "written":
         return written_types.corrected(carried, said, source)
     if said.kind == "unsigned" and carried.kind == "integer":
         return Encoding("unsigned")
@@ -88,13 +89,13 @@ def corrected_encoding(carried: Encoding, said: SourceEncoding, source: SourceSp
         return Encoding("moment", said.precision)
     if said.kind == "date" and carried.kind in ("text", "integer"):
         return Encoding("date")
-    if said.kind == "time" and carried.kind in ("text", "integer") and source.format in NATURAL_FORMATS:
+    if said.kind == "time" and carried.kind in ("text", "integer") and format_of(source.format).values == "natural":
         return clock_encoding("time_text" if carried.kind == "text" else "time_either", said, source)
     return carried
 
 
 def _bits(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> Encoding:
-    if carried.kind in ("integer", "text") and source.format in NATURAL_FORMATS:
+    if carried.kind in ("integer", "text") and format_of(source.format).values == "natural":
         return Encoding("written_any_bits", said.precision)
     return Encoding("bits", said.precision) if carried.kind in ("bits", "boolean") else carried
 

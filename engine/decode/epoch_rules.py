@@ -17,7 +17,8 @@ from typing import Any, Final
 from engine.decode.event import CHANGE, Event, Reject, copied
 from engine.decode.json_value import MISFIT, parse
 from engine.decode.position_text import SECOND_EPOCH
-from engine.names import DATASTREAM, OP_READ
+from engine.formats import kind_of
+from engine.names import OP_READ
 from engine.spec.model import EpochSpec
 
 _WIDTH: Final = len(SECOND_EPOCH)
@@ -75,8 +76,8 @@ class _Rule:
     def holds(self, event: Event, source: Mapping[str, Any]) -> bool | None:
         """Whether all conditions hold; None where the event does not say, and no condition but the server's is there.
 
-        A READ of MySQL names no server and no GTID, nor does a stream of Datastream that was made without GTIDs: only
-        the other conditions decide for it.
+        A READ of MySQL names no server and no GTID, nor do changes of a source that omits them: only the other
+        conditions decide for those.
         """
         epoch = self._epoch
         others = [self._path.search(event.file) is not None] if self._path is not None else []
@@ -85,7 +86,7 @@ class _Rule:
         server, gtid = source.get("server_id"), source.get("gtid") or ""
         if epoch.server_id is None and epoch.gtid is None:
             return all(others)
-        is_silent = not server and not gtid and (event.op == OP_READ or (event.source or "").startswith(DATASTREAM))
+        is_silent = not server and not gtid and (event.op == OP_READ or kind_of(event.source).omits_server)
         if is_silent:
             return all(others) if others else None
         if epoch.server_id is not None and server != epoch.server_id:

@@ -20,11 +20,12 @@ from engine.decode import event_batch
 from engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
 from engine.decode.event import Message
 from engine.decode.record_files import Reading
-from engine.decode.registry import SourceDecoder, format_of
+from engine.decode.source_decoder import SourceDecoder
 from engine.decode.table_rows import TableDecoder
+from engine.formats import format_of
 
 if TYPE_CHECKING:
-    from engine.decode.formats.base import Declared
+    from engine.decode.decoder import Declared
     from engine.decode.shape import TableShape
     from engine.spec.model import SourceSpec, TableSpec
 

@@ -28,15 +28,13 @@ from engine.decode.row_details import RowDetails
 from engine.decode.row_reasons import RowReasons
 from engine.decode.shape import ColumnShape, TableShape
 from engine.decode.types import column_reader
+from engine.formats import SOURCES, format_of
 from engine.schema.change import change_fields
 
 if TYPE_CHECKING:
     from engine.spec.model import TableSpec
 
-MYSQL_CONNECTORS: Final = frozenset({"mysql", "mariadb"})
-HALVED: Final = frozenset({"canal-json", "dts-avro", "shareplex-json"})
-"""The formats of which one record becomes both halves of a key change. Each half has the row of the other half as its
-`old_key` or `new_key`."""
+_MYSQL_CONNECTORS: Final = frozenset(kind.connector for kind in SOURCES if kind.has_mysql_values)
 _ADDED: Final = (
     T.StructField("reason", T.StringType()),
     T.StructField("schema_hash", T.LongType()),
@@ -62,7 +60,7 @@ class TableDecoder:
             row_type=arrow_type(_values_of(shape.columns)),
             key_type=arrow_type(_values_of(shape.key_columns)),
             schema=_schema(shape),
-            has_other_halves=spec.source.format in HALVED,
+            has_other_halves=format_of(spec.source.format).halves_key_changes,
             splits_keys=splits_keys,
         )
 
@@ -102,7 +100,7 @@ class TableDecoder:
         return dict(groups)
 
     def _carrying(self, schema_hash: int | None, connector: str | None) -> _Carrying:
-        return (schema_hash if schema_hash in self._hashes else None, connector in MYSQL_CONNECTORS)
+        return (schema_hash if schema_hash in self._hashes else None, connector in _MYSQL_CONNECTORS)
 
     def _decode_group(self, events: pa.RecordBatch, carrying: _Carrying) -> tuple[pa.RecordBatch, Sequence[int]]:
         """The changes of events that carry their values alike; and from which event each one is."""

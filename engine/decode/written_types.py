@@ -6,10 +6,10 @@ from typing import Final
 
 from engine.decode.natural import binary_encoding
 from engine.decode.shape import Encoding, EncodingKind
+from engine.formats import format_of
 from engine.spec.columns import ColumnType, Kind, SourceEncoding
 from engine.spec.model import SourceSpec
 
-FORMATS: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json")
 _KINDS: Final[dict[Kind, EncodingKind]] = {
     "boolean": "written_boolean",
     "integer": "written_integer",
@@ -45,8 +45,8 @@ def corrected(carried: Encoding, said: SourceEncoding, source: SourceSpec) -> En
 
 
 def _plain(said: SourceEncoding, source: SourceSpec) -> Encoding:
-    if source.format == "dts-avro" and said.kind not in _KINDS:
+    if format_of(source.format).marks_values and said.kind not in _KINDS:
         return Encoding("marked")
     if said.kind == "binary":
-        return Encoding("written_bytes") if source.format == "canal-json" else binary_encoding(source)
+        return Encoding("written_bytes") if format_of(source.format).bytes_are_text else binary_encoding(source)
     return Encoding(_KINDS.get(said.kind, "written_text"), said.precision if said.kind == "bits" else None)

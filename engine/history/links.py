@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import is_from
 from engine.history.rules import FoldRules
 from engine.history.timeline import is_told, never_null
 
@@ -17,8 +18,8 @@ _AT: Final = ("source", "position")
 
 
 def is_lone_insert(keys: Sequence[str]) -> Column:
-    """True for an insert that must be half of a key change, and does not say of which: PostgreSQL leaves values out of
-    updates only, and gives every row that one changes a place of its own in the log."""
+    """True for an insert that must be half of a key change, and does not say of which: sources that separate the
+    halves leave values out of updates only, and give every row that one changes a place of its own in the log."""
     return _is_half(names.OP_INSERT) & ~is_told("old_key", keys) & F.col("present").isNotNull()
 
 
@@ -32,7 +33,7 @@ def _keys(changes: DataFrame) -> list[str]:
 
 
 def _is_half(op: str) -> Column:
-    return (F.col("op") == op) & F.col("source").startswith(names.POSTGRESQL) & F.col("position").isNotNull()
+    return (F.col("op") == op) & is_from(lambda kind: kind.separates_key_changes) & F.col("position").isNotNull()
 
 
 def links_by_position(changes: DataFrame) -> DataFrame:

@@ -9,10 +9,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.frames import is_from
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
 from engine.ordering.chronology import carries_otherwise, chronology, chronology_columns, has_tie, per_key, sortable
-from engine.ordering.windows import says_no_commit
+from engine.ordering.windows import orders_statements
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:
@@ -50,19 +51,19 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     guard, skew, margin = (interval(span) for span in (rules.guard, rules.skew, rules.margin))
     stamped = F.when(F.col("commit_ts").isNotNull(), F.least("commit_ts", F.col("ingest_ts") + skew))
     ts = F.coalesce(stamped, "ingest_ts")
-    in_log = F.least("low_ts", ts - F.when(has_statement_positions(), guard).otherwise(margin))
+    in_log = F.least("low_ts", ts - F.when(orders_statements(), guard).otherwise(margin))
     low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
     # What is told in part is not told; but a key that is given up is so, whoever takes it: the new one stays.
     old_key = F.col("old_key") if rules.keyless else F.when(is_told("old_key", rules.keys), F.col("old_key"))
     # What a source numbers anew when it starts again is as little a part of the change as an offset is.
-    is_numbered_anew = F.col("source").startswith(names.DTS)
+    is_numbered_anew = is_from(lambda kind: kind.renumbers_transactions)
     tx_order = F.when(~is_numbered_anew, F.col("tx_order"))
     number = F.coalesce("kafka_offset", F.when(is_numbered_anew, F.col("tx_order")))
     is_offset = ~is_read & tx_order.isNull() & number.isNotNull()
     offset = F.when(is_offset, F.struct("kafka_partition", number.alias("number")))
-    # Datastream's events need not name their transaction. It is asked for where a row's image before shows that another
-    # row took its key: which did so in the same statement, where all came at one time.
-    at_once = F.col("commit_ts").cast("string")
+    # The transaction is asked for where a row's image before shows that another row took its key. Where none is named,
+    # all changes of one time can be of the same statement.
+    at_once = F.when(is_from(lambda kind: kind.commit_time_is_transaction), F.col("commit_ts").cast("string"))
     return changes.select(
         "key",
         F.lit(False).alias("is_base"),
@@ -79,7 +80,7 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "ingest_ts",
         ts.alias("ts"),
         "commit_ts",
-        F.coalesce("tx_id", F.when(F.col("source").startswith(names.DATASTREAM), at_once)).alias("tx_id"),
+        F.coalesce("tx_id", at_once).alias("tx_id"),
         "low_position",
         F.when(is_read, low_ts).alias("low_ts"),
         whole_row("row", rules.columns).alias("row"),
@@ -218,13 +219,6 @@ def reaches_truncate(folded: Folded) -> Column:
     """True when a READ's window may hold a folded truncate of which its key keeps no trace."""
     by_time = never_null(F.unix_micros("low_ts") <= F.lit(folded.truncate_ts))
     return by_time | never_null(F.col("low_position") <= F.lit(folded.truncate))
-
-
-def has_statement_positions() -> Column:
-    """True for sources whose changes carry the place of their statement: it can be committed long after a READ."""
-    by_source = [F.col("source").startswith(source) for source in names.STATEMENT_POSITIONS]
-    of_oracle = F.col("source").startswith(names.ORACLE) & says_no_commit()
-    return reduce(lambda one, other: one | other, by_source, of_oracle)
 
 
 def interval(span: timedelta) -> Column:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from engine.decode.decoder import Declared
 from engine.decode.event import CHANGE, Event
-from engine.decode.formats.base import Declared
 from engine.decode.formats.debezium_positions import LOWER_COMMIT
-from engine.decode.registry import SourceDecoder
+from engine.decode.source_decoder import SourceDecoder
+from engine.formats import format_of, loaded
 from engine.init.file_sample import Sample, read_sample
 from engine.init.found_table import FoundTable
-from engine.init.key_evidence import is_keyless
-from engine.init.recognition import BY_NAME, FRAMES, UNNAMED, UnknownTables, messages_of
+from engine.init.recognition import UNNAMED, UnknownTables, messages_of
 from engine.init.schema_place import SchemaPlace
 from engine.spec.model import SourceSpec
 
@@ -34,7 +34,9 @@ class EventTables:
 
     def __init__(self, form: str, schemas: SchemaPlace | None) -> None:
         source = SourceSpec(form, "")
-        self._source = schemas.source(source) if form == FRAMES and schemas is not None else source
+        self._format = format_of(form)
+        self._source = schemas.source(source) if self._format.needs_schemas and schemas is not None else source
+        self._shows_no_key = None if self._format.no_key is None else loaded(self._format.no_key)
         self._names = UnknownTables()
         self._files: list[Path] = []
         self._tables: dict[str, FoundTable] = {}
@@ -73,7 +75,7 @@ class EventTables:
         return {name.partition(".")[0] for name in self._long_names()}
 
     def _decode(self, sample: Sample) -> Decoded:
-        messages = messages_of(sample, self._source.format)
+        messages = messages_of(sample, self._format)
         has_changes = False
         reasons: Counter[str] = Counter()
         for start in range(0, len(messages), _BATCH):
@@ -92,11 +94,10 @@ class EventTables:
     def _add(self, sample: Sample, change: Event, text: bytes) -> None:
         table = self._tables.get(change.table or UNNAMED)
         if table is None:
-            candidate = BY_NAME[self._source.format]
             name = None if change.table in (None, UNNAMED) else change.table
-            table = FoundTable(name, candidate.format, candidate.order, sample.container)
+            table = FoundTable(name, self._format.name, self._format.order, sample.container)
             self._tables[change.table or UNNAMED] = table
         if sample.path not in table.files[-1:]:
             table.files.append(sample.path)
             table.whole = table.whole and sample.is_whole
-        table.add(change, is_keyless(change, text, table.format))
+        table.add(change, False if self._shows_no_key is None else self._shows_no_key(change, text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from typing import Any, Final
 from engine.decode.event import CHANGE, CONTROL, Event, Message
 from engine.decode.formats.base64_messages import read_base64
 from engine.decode.json_value import MISFIT, parse, text_of
-from engine.decode.registry import SourceDecoder
+from engine.decode.source_decoder import SourceDecoder
+from engine.formats import FORMATS, Format, format_of
 from engine.init.file_sample import Container, Sample, delimiter_of
 from engine.init.schema_place import are_frames
 from engine.inputs.magic import CALLED
@@ -19,88 +19,15 @@ from engine.schema.control_kinds import FILLER, NULL_MESSAGE
 from engine.spec.model import SourceSpec
 
 MOST_LOOKED_AT: Final = 1_000
-ROWS: Final = "rows"
 UNNAMED: Final = "\0"
 """The table of changes that do not name theirs."""
-FRAMES: Final = "debezium-avro"
-DTS: Final = "dts-avro"
 PLAIN_ROWS: Final = "plain rows (format rows)"
 CSV_ROWS: Final = "plain rows in CSV (format rows)"
-OF_TOPICS: Final = ("debezium-json", "debezium-avro", "canal-json", "dts-avro", "shareplex-json")
-"""Formats of messages, of which some may be null."""
 _FILLER_BYTES: Final = 48
-_SAME_TEXT: Final = {ROWS: (PLAIN_ROWS, CSV_ROWS), "datastream-avro": ("datastream-json",)}
-"""What else the records of a format look like as text."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One format. `containers`: what its files are written in. `marks`: what the text of its changes has.
-
-    `looks_for`: the same in words. `order`: in which order its changes are. `needs_marks`: its control events, too.
-    """
-
-    format: str
-    containers: tuple[Container, ...]
-    marks: re.Pattern[bytes]
-    looks_for: str
-    order: str
-    needs_marks: bool = False
-
-
-_BY_LOG: Final = "the source's log: position, LSN or SCN"
-_MESSAGES: Final[tuple[Container, ...]] = ("json", "text", "avro", "parquet")
-_DEBEZIUM: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
-_DATASTREAM: Final = re.compile(rb'(?s)\A(?=.*"source_metadata"\s*:)(?=.*"payload"\s*:)')
-_OF_DATASTREAM: Final[tuple[tuple[str, tuple[Container, ...]], ...]] = (
-    ("datastream-json", ("json",)),
-    ("datastream-avro", ("avro",)),
-)
-_NOTHING: Final = re.compile(rb"(?!)")
-CANDIDATES: Final = (
-    Candidate("debezium-json", ("json",), _DEBEZIUM, "op and a source block around before and after", _BY_LOG),
-    Candidate(
-        "canal-json",
-        ("json",),
-        re.compile(rb'"(?:isDdl|mysqlType|MHEARTBEAT)\\?"'),
-        "database, table, type and isDdl or mysqlType",
-        "where the messages are: partition and offset, else file and line",
-        needs_marks=True,  # rows can have a column `type`, too
-    ),
-    Candidate(
-        "spanner-json",
-        ("json",),
-        re.compile(rb'(?is)"data_?change_?record\\?"|\A(?=.*"mods\\?")(?=.*"table_?name\\?")'),
-        "data_change_record, or mods with a table_name",
-        "commit time in nanoseconds, transaction, record in it",
-    ),
-    Candidate(
-        "shareplex-json",
-        ("json",),
-        re.compile(rb'(?s)"meta\\?"\s*:\s*\{.*"op\\?"\s*:'),
-        "meta with an op, and data",
-        "SCN, transaction and operation, if all have one, else where the operations are",
-    ),
-    *(
-        Candidate(
-            name,
-            containers,
-            _DATASTREAM,
-            "source_metadata and a payload",
-            "the source's log: binlog position, SCN, or time and LSN",
-        )
-        for name, containers in _OF_DATASTREAM
-    ),
-    Candidate(FRAMES, _MESSAGES, _NOTHING, "messages in base64 or bytes, in Confluent's frames", _BY_LOG),
-    Candidate(
-        DTS,
-        _MESSAGES,
-        _NOTHING,
-        "messages in base64 or bytes, each a record of DTS",
-        "the source's log: sourcePosition, then the record's id",
-    ),
-)
-BY_NAME: Final = {candidate.format: candidate for candidate in CANDIDATES}
+CANDIDATES: Final = tuple(each for each in FORMATS.values() if each.holds != "rows")
+"""The formats that a file can be recognised as; plain rows are what is left."""
+FRAMES: Final = next(each for each in CANDIDATES if each.needs_schemas)
+OF_BYTES: Final = tuple(each for each in CANDIDATES if each.holds == "messages" and not each.needs_schemas)
 
 
 @dataclass
@@ -164,12 +91,12 @@ def rejects_in_words(reasons: Counter[str]) -> str:
     return f"{number} {'record is' if number == 1 else 'records are'} rejected: {reasons.most_common(1)[0][0]}"
 
 
-def best_format(sample: Sample) -> Candidate | None:
+def best_format(sample: Sample) -> Format | None:
     """The format of the records of a file, but for frames, which are read with their schemas only."""
-    return best_of((each, messages_of(sample, each.format)) for each in _candidates(sample))
+    return best_of((each, messages_of(sample, each)) for each in _candidates(sample))
 
 
-def best_of(pairs: Iterable[tuple[Candidate, Sequence[Message]]]) -> Candidate | None:
+def best_of(pairs: Iterable[tuple[Format, Sequence[Message]]]) -> Format | None:
     """The format whose decoder takes most of the messages, and rejects the fewest; the first of equal ones. A decoder
     that finds changes comes before one that finds control events only."""
     best, highest = None, (False, 0, 0)
@@ -181,22 +108,32 @@ def best_of(pairs: Iterable[tuple[Candidate, Sequence[Message]]]) -> Candidate |
     return best
 
 
-def _candidates(sample: Sample) -> Iterator[Candidate]:
+def best_of_bytes(messages: Sequence[Message]) -> Format | None:
+    """The format of messages of bytes that need no schemas from elsewhere."""
+    return best_of((each, messages) for each in OF_BYTES)
+
+
+def are_silent_bytes(messages: Sequence[Message]) -> bool:
+    """Whether messages of bytes are null messages and fillers only."""
+    return any(outcome_of(messages, each).is_silent for each in OF_BYTES)
+
+
+def _candidates(sample: Sample) -> Iterator[Format]:
     """The formats that such a file can have."""
-    return (each for each in CANDIDATES if each.format != FRAMES and sample.container in each.containers)
+    return (each for each in CANDIDATES if not each.needs_schemas and sample.container in each.containers)
 
 
-def messages_of(sample: Sample, name: str) -> tuple[Message, ...]:
+def messages_of(sample: Sample, form: Format) -> tuple[Message, ...]:
     """The records of a file as messages of a format."""
-    return sample.topic_messages() if name in (FRAMES, DTS) else sample.events()
+    return sample.topic_messages() if form.holds == "messages" else sample.events()
 
 
-def outcome_of(messages: Sequence[Message], candidate: Candidate, decoder: SourceDecoder | None = None) -> Outcome:
+def outcome_of(messages: Sequence[Message], candidate: Format, decoder: SourceDecoder | None = None) -> Outcome:
     """What the decoder of a format makes of the first of the messages. `decoder`: of frames, it knows their schemas."""
     first = messages[:MOST_LOOKED_AT]
     by_line = {message.line: message for message in first}
     kinds: dict[int, tuple[int, Event]] = {}
-    for event in (decoder or SourceDecoder(SourceSpec(candidate.format, ""), UnknownTables())).decode(first):
+    for event in (decoder or SourceDecoder(SourceSpec(candidate.name, ""), UnknownTables())).decode(first):
         rank = _rank(event, by_line[event.line], candidate)
         if event.line not in kinds or rank > kinds[event.line][0]:
             kinds[event.line] = rank, event
@@ -214,7 +151,7 @@ def outcome_of(messages: Sequence[Message], candidate: Candidate, decoder: Sourc
 _CHANGE, _CONTROL, _SILENT, _REJECT = 3, 2, 1, 0
 
 
-def _rank(event: Event, message: Message, candidate: Candidate) -> int:
+def _rank(event: Event, message: Message, candidate: Format) -> int:
     """What one event of a message is: that with the highest rank counts."""
     if event.kind == CHANGE:
         return _CHANGE
@@ -234,10 +171,10 @@ def _is_certain_filler(event: Event, message: Message) -> bool:
     return has_coordinates or len(read_base64(message).value or b"") == _FILLER_BYTES
 
 
-def resembled(sample: Sample) -> tuple[Candidate, Outcome] | None:
+def resembled(sample: Sample) -> tuple[Format, Outcome] | None:
     """The format whose marks most records have, though its decoder rejects them; None where there is none."""
     for candidate in _candidates(sample):
-        messages = messages_of(sample, candidate.format)[:MOST_LOOKED_AT]
+        messages = messages_of(sample, candidate)[:MOST_LOOKED_AT]
         marked = sum(candidate.marks.search(message.text) is not None for message in messages)
         if marked and marked * 2 >= len(messages) and (outcome := outcome_of(messages, candidate)).rejects:
             return candidate, outcome
@@ -256,13 +193,13 @@ def looks_like(lines: Sequence[str], container: Container = "json") -> str | Non
             return name
     messages = _messages(text.encode("utf-8", "replace") for text in lines if text.strip())
     objects = _messages(text_of(value) for message in messages if (value := _value(message.text)) is not _NO_JSON)
-    in_avro = BY_NAME["datastream-avro"]
     if container == "json":
-        found = best_of((each, objects) for each in CANDIDATES if "json" in each.containers and each.format != FRAMES)
+        found = best_of((each, objects) for each in CANDIDATES if "json" in each.containers and not each.needs_schemas)
         if found is not None:
-            return found.format
-    if outcome_of(_unfolded(objects), in_avro).is_usable:
-        return in_avro.format
+            return found.name
+    of_typed_records = best_of((each, _unfolded(objects)) for each in CANDIDATES if "json" not in each.containers)
+    if of_typed_records is not None:
+        return of_typed_records.name
     return _topic_format(messages) or _rows_format(lines, objects)
 
 
@@ -297,14 +234,14 @@ def _opened(value: Any) -> Any:
 
 def _topic_format(messages: Sequence[Message]) -> str | None:
     """The format of messages of bytes."""
-    if outcome_of(messages, BY_NAME[DTS]).is_usable:
-        return DTS
-    return FRAMES if are_frames(messages[:MOST_LOOKED_AT], None) else None
+    if (found := best_of_bytes(messages)) is not None:
+        return found.name
+    return FRAMES.name if are_frames(messages[:MOST_LOOKED_AT], None) else None
 
 
 def _rows_format(lines: Sequence[str], objects: Sequence[Message]) -> str | None:
     if objects and all(message.text.startswith(b"{") for message in objects):
-        return None if outcome_of(objects, BY_NAME[DTS]).is_silent else PLAIN_ROWS
+        return None if are_silent_bytes(objects) else PLAIN_ROWS
     others = [f"{line}\n" for line in lines if line.lstrip()[:1] not in ("{", "[")]
     return CSV_ROWS if others and delimiter_of(others) else None
 
@@ -313,4 +250,6 @@ def other_than(source: SourceSpec, lines: Sequence[str], container: Container = 
     """The format of a source's records, as text, where it is another one than the spec says; None where it is not, or
     unknown. `container`: as for `looks_like`."""
     form = looks_like(lines, container)
-    return None if form in {source.format, *_SAME_TEXT.get(source.format, ())} else form
+    own = format_of(source.format)
+    same = {each.name for each in FORMATS.values() if each.decoder == own.decoder}
+    return None if form in (same | {PLAIN_ROWS, CSV_ROWS} if own.holds == "rows" else same) else form

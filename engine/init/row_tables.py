@@ -7,10 +7,11 @@ from typing import Final
 
 from engine.decode.event import Change, Message
 from engine.decode.formats.rows import file_schema
+from engine.formats import format_of
+from engine.formats.rows import ROWS
 from engine.init.file_sample import Sample
 from engine.init.found_table import FoundTable
 from engine.init.paths import NUMBERED
-from engine.init.recognition import ROWS
 
 _SUFFIXES: Final = (
     *(".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate"),
@@ -26,7 +27,7 @@ def are_rows(sample: Sample) -> bool:
 
 def rows_table(sample: Sample) -> FoundTable:
     """The table of a file of plain rows."""
-    table = FoundTable(rows_name(sample.path), ROWS, "a column that you name under sequence_by", sample.container)
+    table = FoundTable(rows_name(sample.path), ROWS, format_of(ROWS).order, sample.container)
     table.files, table.whole, table.delimiter = [sample.path], sample.is_whole, sample.delimiter
     for row in sample.rows():
         table.add(_row(row))

@@ -15,10 +15,11 @@ import yaml
 
 from engine.decode.formats.datastream import ROW_ID
 from engine.errors import SourceError, SpecError, writing
+from engine.formats import format_of
+from engine.formats.rows import ROWS
 from engine.init.column_samples import Values
 from engine.init.found_table import FoundTable
 from engine.init.paths import NamedFolder, Surroundings, common_path, inside, named_folders
-from engine.init.recognition import ROWS
 from engine.init.schema_place import SchemaPlace
 from engine.init.targets import OtherName, other_names
 from engine.inputs.containers import kind_by_name
@@ -82,7 +83,7 @@ def written_specs(
     found: list[WrittenSpec] = []
     for table, (name, file), target in zip(tables, named.items(), targets, strict=True):
         source = _source(table, common_path(table.files, root, _around(table, tables, folders)))
-        if table.format == "debezium-avro" and schemas is not None and not schemas.of_project:
+        if format_of(table.format).needs_schemas and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
         found.append(_spec(table, name, file, source, target))
     return found

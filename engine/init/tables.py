@@ -10,18 +10,18 @@ from typing import Final
 
 from engine.decode.json_value import MISFIT, parse
 from engine.errors import SourceError, SpecError
+from engine.formats import format_of
+from engine.formats.rows import ROWS
 from engine.init.event_tables import EventTables
 from engine.init.file_sample import Sample, read_sample
 from engine.init.found_table import FoundTable
 from engine.init.recognition import (
-    BY_NAME,
     CANDIDATES,
-    DTS,
     FRAMES,
     MOST_LOOKED_AT,
-    OF_TOPICS,
-    ROWS,
+    OF_BYTES,
     best_format,
+    best_of_bytes,
     outcome_of,
     rejects_in_words,
     resembled,
@@ -104,14 +104,14 @@ class _Search:
         """
         is_named = self._schemas is not None and not self._schemas.of_project
         if not is_named and (found := best_format(sample)) is not None:
-            return found.format
+            return found.name
         messages = sample.topic_messages()[:MOST_LOOKED_AT]
-        if is_named and outcome_of(messages, BY_NAME[DTS]).is_usable:
-            return DTS
+        if is_named and (found := best_of_bytes(messages)) is not None:
+            return found.name
         if are_frames(messages, self._schemas):
             return self._checked_frames(sample)
         found = best_format(sample) if is_named else None
-        return None if found is None else found.format
+        return None if found is None else found.name
 
     def _checked_frames(self, sample: Sample) -> str | None:
         """The format of frames; None where none of them holds an event.
@@ -120,16 +120,16 @@ class _Search:
         """
         if self._schemas is None:
             raise SpecError(
-                f"Cannot read {sample.path}: it looks like debezium-avro (messages in Confluent's frames), which needs"
+                f"Cannot read {sample.path}: it looks like {FRAMES.name} (messages in Confluent's frames), which needs"
                 " the schemas that wrote it. Nothing was written.",
                 "name them: --schemas FILE (JSON, schemas by their numbers), --registry URL, or registry in"
                 " siltstone.yaml",
             )
-        outcome = outcome_of(sample.topic_messages(), BY_NAME[FRAMES], self._tables_of(FRAMES).decoder)
+        outcome = outcome_of(sample.topic_messages(), FRAMES, self._tables_of(FRAMES.name).decoder)
         if not outcome.taken and outcome.reasons:
             self._unread[sample.path] = rejects_in_words(outcome.reasons)
             return None
-        return FRAMES
+        return FRAMES.name
 
     def _add_events(self, sample: Sample, form: str) -> None:
         decoded = self._tables_of(form).add(sample)
@@ -195,17 +195,21 @@ class SilentFile:
             return is_own and (
                 is_readable if self.container == "empty" else self.container == table.container != "json"
             )
-        return is_readable if self.container == "empty" else self.container == "json" and table.format in OF_TOPICS
+        return (
+            is_readable if self.container == "empty" else self.container == "json" and format_of(table.format).of_topics
+        )
 
 
 def _silent_file(sample: Sample) -> SilentFile | None:
     """A file without records, or with null messages and fillers only; None of another one."""
     if sample.container == "empty" or (sample.container in ("avro", "parquet") and not sample.has_records):
         return SilentFile(sample.path, sample.container, None)
-    outcome = outcome_of(sample.topic_messages(), BY_NAME[DTS])
-    if outcome.is_silent:
-        return SilentFile(sample.path, sample.container, DTS if outcome.has_filler else None)
-    if sample.container == "json" and outcome_of(sample.lines, BY_NAME["debezium-json"]).is_silent:
+    for each in OF_BYTES:
+        outcome = outcome_of(sample.topic_messages(), each)
+        if outcome.is_silent:
+            return SilentFile(sample.path, sample.container, each.name if outcome.has_filler else None)
+    of_lines = (each for each in CANDIDATES if each.of_topics and each.holds == "events")
+    if sample.container == "json" and any(outcome_of(sample.lines, each).is_silent for each in of_lines):
         return SilentFile(sample.path, sample.container, None)
     return None
 
@@ -241,7 +245,7 @@ def _no_change(paths: Sequence[Path], folded: Sequence[Path]) -> SourceError:
 
 
 def _not_known(unknown: Mapping[Path, str]) -> SourceError:
-    looked_for = "; ".join(f"{each.format}: {each.looks_for}" for each in CANDIDATES)
+    looked_for = "; ".join(f"{each.name}: {each.looks_for}" for each in CANDIDATES)
     listed = ", ".join(f"{file} ({what})" for file, what in list(unknown.items())[:5])
     more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
     return SourceError(
@@ -261,7 +265,7 @@ def _describe(sample: Sample) -> str:
     alike = resembled(sample)
     if alike is not None:
         candidate, outcome = alike
-        return f"it looks like {candidate.format}, but {rejects_in_words(outcome.reasons)}"
+        return f"it looks like {candidate.name}, but {rejects_in_words(outcome.reasons)}"
     first = _value(sample.rows()[0].text) if sample.has_records else None
     fields = f" with {', '.join(list(first)[:6])}" if isinstance(first, dict) and first else ""
     return f"{sample.container} records{fields} of no known format"

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.errors import SourceError
+from engine.formats import format_of
 from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.globs import exactly
 from engine.inputs.lines import place, record_of
@@ -35,7 +36,6 @@ EMPTY = "\x00siltstone empty"
 LINE_END = "siltstone.line_end"  # in the metadata of a CSV file's last column, where it is this one:
 CRLF = "\r\n"
 BYTES = "ISO-8859-1"  # in which every byte is a sign: so none is lost, whatever it is
-OF_MESSAGES = ("debezium-avro", "dts-avro")  # messages are lines of text, or bytes in a column
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
     ((".csv", ".csv.gz", ".csv.bz2"), "csv"),
     ((".parquet",), "parquet"),
@@ -60,12 +60,11 @@ def kind_of(path: str, source: SourceSpec) -> Kind:
     """How a file of a source is written."""
     if source.table is not None:
         return "table"
-    if source.format == "datastream-avro":
-        return "avro"
+    if source.rows is not None and source.rows.file_type is not None:
+        return source.rows.file_type
+    written = format_of(source.format).containers
     by_name = kind_by_name(path)
-    if source.format in OF_MESSAGES:
-        return by_name if by_name in ("parquet", "avro") else "json"
-    return "json" if source.rows is None else source.rows.file_type or by_name
+    return by_name if by_name in written else "json" if "json" in written else "avro"
 
 
 def kind_by_name(path: str) -> Kind:

@@ -15,11 +15,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.frames import checkpointed
+from engine.formats import SOURCES
+from engine.frames import checkpointed, is_from
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
-
-EPOCH_DIGITS = 4  # of a position: its first segment
-LSN = 17  # characters of a PostgreSQL LSN in a position, with the hyphen before it
 
 
 def seconds(duration: timedelta) -> float:
@@ -27,9 +25,30 @@ def seconds(duration: timedelta) -> float:
     return duration.total_seconds()
 
 
+def segment(number: int) -> Column:
+    """A segment of the position, counted from 1; empty where it has fewer. Needs: position."""
+    return F.split_part("position", F.lit("-"), F.lit(number))
+
+
+def orders_statements() -> Column:
+    """Whether the position of a change is the place of its statement, which can be committed long after a READ.
+
+    Needs: source, position.
+    """
+    return is_from(lambda kind: kind.orders_statements) | says_no_commit()
+
+
 def says_no_commit() -> Column:
-    """Whether the position of a change of Oracle is that of its statement alone."""
-    return F.substring("position", EPOCH_DIGITS + 1, len(names.NO_COMMIT)) == names.NO_COMMIT
+    """Whether the position of a change is that of its statement alone, although others of its source name the commit.
+
+    Needs: source, position.
+    """
+    found = F.lit(False)
+    for kind in SOURCES:
+        if kind.commit_segment is not None:
+            is_of_kind = F.col("source").startswith(kind.begins)
+            found = found | (is_of_kind & segment(kind.commit_segment).rlike("^0+$"))
+    return found
 
 
 def chunk_windows(control: DataFrame) -> DataFrame:
@@ -89,16 +108,18 @@ def attach_windows(changes: DataFrame, windows: DataFrame | None, margin: timede
 
 
 def streamed_before() -> Column:
-    """What had been streamed when the snapshot of a READ began, as READs of PostgreSQL say it in their position.
+    """What had been streamed when the snapshot of a READ began, where READs of its kind of source say it in their
+    position; null otherwise.
 
-    From there on the stream tells, beside the snapshot, what the READ has seen of it and what it has not.
+    From there on the stream shows which changes the READ has seen, and which it has not.
     """
-    epoch, last = (
-        F.substring("position", 1, EPOCH_DIGITS + 1),
-        F.substring("position", EPOCH_DIGITS + 2 * LSN + 2, LSN - 1),
-    )
-    says = F.col("source").startswith(names.POSTGRESQL) & (F.length("position") == EPOCH_DIGITS + 3 * LSN)
-    return F.when(says, F.concat(epoch, last))
+    found = F.lit(None).cast("string")
+    for kind in SOURCES:
+        if kind.snapshot_segment is not None:
+            reached = segment(kind.snapshot_segment)
+            says = F.col("source").startswith(kind.begins) & (reached != "")
+            found = F.when(says, F.concat_ws("-", segment(1), reached)).otherwise(found)
+    return found
 
 
 def enclosing_windows(positions: DataFrame, windows: DataFrame) -> DataFrame:

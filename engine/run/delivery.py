@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode.event import CHANGE, CONTROL, REJECT
-from engine.decode.registry import format_of
 from engine.errors import SpecError
+from engine.formats import format_of
 from engine.frames import local_frame
 from engine.inputs.counting import CountedFile
 from engine.inputs.globs import plain_start

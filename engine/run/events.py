@@ -10,14 +10,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.formats.base import Declared
+from engine.decode.decoder import Declared
 from engine.decode.formats.debezium_positions import LOWER_COMMIT
 from engine.decode.shape import TableShape
 from engine.decode.spark import columns_seen, decoded_rows
 from engine.decode.table_shape import shape_of
+from engine.formats import format_of
 from engine.inputs.tasks import task_errors
 from engine.neighbours import canal_step, shareplex_step
-from engine.spec.fields import DEBEZIUM
 from engine.spec.model import SourceSpec, TableSpec
 from engine.steps import pairs
 from engine.steps.key_changes import changes_declared_key
@@ -30,13 +30,10 @@ def in_context(events: DataFrame, source: SourceSpec) -> DataFrame:
     Needs, Gives: the frame of events.
     Rows: 1:1; fewer where two lines are one change.
     """
-    match source.format:
-        case "canal-json":
-            return canal_step.resolved(events)
-        case "shareplex-json":
-            return shareplex_step.resolved(events, source)
-        case _:
-            return events
+    form = format_of(source.format)
+    if form.resends:
+        return canal_step.resolved(events)
+    return shareplex_step.resolved(events, source) if form.joins_lines else events
 
 
 def some(conditions: Iterable[Column]) -> Column:
@@ -58,15 +55,16 @@ def is_shown_by_scn() -> Column:
     return F.when(F.col("reason").startswith(LOWER_COMMIT), F.col("source"))
 
 
-def changes_key(form: str, declared: Declared) -> Column:
+def changes_key(name: str, declared: Declared) -> Column:
     """Whether a record says, alone or with another one, that a row gets another key, so that decoding has to look for
     it.
 
     Needs: the frame of events. `declared`: the tables that specs name, and their keys.
     """
-    if form in pairs.FORMATS:
+    form = format_of(name)
+    if form.pairs_key_changes:
         return pairs.is_first()
-    return changes_declared_key(declared) if form in DEBEZIUM else F.lit(False)
+    return changes_declared_key(declared) if form.splits_declared_keys else F.lit(False)
 
 
 def discover(
@@ -92,7 +90,8 @@ def decode_rows(
     Gives: the columns of `change_fields`, then reason: why a change cannot be stored; null where it can.
     Rows: 1:1; 1:2 for an update that is split.
     """
-    paired = pairs.with_pairs(events) if has_key_changes and spec.source.format in pairs.FORMATS else events
+    has_pairs = has_key_changes and format_of(spec.source.format).pairs_key_changes
+    paired = pairs.with_pairs(events) if has_pairs else events
     return decoded_rows(paired, shape, spec, splits_keys).transform(with_stored_values, shape)
 
 

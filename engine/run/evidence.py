@@ -8,24 +8,19 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.decode.event import CONTROL
-from engine.frames import local_frame
+from engine.formats import kind_of
+from engine.frames import is_from, local_frame
 from engine.schema.control_kinds import LOG_FILE
 from engine.steps.control import control_rows
 from engine.steps.ledgers import in_ledger, transaction_rows, watermark_rows
 from engine.table.ledger import ledger_schema
 
-NUMBERED_LOGS: Final = ("mysql:", "mariadb:", "datastream-mysql:")
-"""Sources (as `source` begins) whose positions begin with the number of a file of the log."""
 FILE_SEGMENTS: Final = 2  # the epoch and the file
-PARTITIONED: Final = ("spanner",)
-"""Sources whose channels are partitions that each tell how far they are."""
 
 
 def evidence_counts() -> list[Column]:
     """What is counted of the envelopes on the way, in a pass that is made anyhow."""
-    is_numbered = F.lit(False)
-    for beginning in NUMBERED_LOGS:
-        is_numbered = is_numbered | F.col("source").startswith(beginning)
+    is_numbered = is_from(lambda kind: kind.has_numbered_log)
     log = F.struct("source", F.substring_index("position", "-", FILE_SEGMENTS).alias("file"))
     return [
         F.collect_set("source").alias("sources"),
@@ -48,7 +43,7 @@ def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) ->
         found = found.unionByName(events)
     if any(row["in_transactions"] for row in classes):
         found = found.unionByName(transaction_rows(records, sources))
-    if any(source in PARTITIONED for source in sources):
+    if any(kind_of(source).has_partitions for source in sources):
         found = found.unionByName(watermark_rows(records))
     return found
 

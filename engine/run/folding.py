@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode.registry import format_of
 from engine.errors import CommitConflictError, InvariantViolation, SpecError
+from engine.formats import format_of
 from engine.frames import local_frame
 from engine.history.rules import Folded
 from engine.run.decoding import decoded_otherwise

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from engine.decode.position_text import SECOND_EPOCH
-from engine.decode.registry import format_of
 from engine.errors import SourceError
+from engine.formats import format_of
 from engine.neighbours.shareplex_step import by_coordinates
 from engine.ordering.windows import says_no_commit
 from engine.spec.model import SourceSpec, TableSpec

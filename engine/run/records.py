@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.decode.formats.base import Declared
+from engine.decode.decoder import Declared
 from engine.decode.record_files import (
     NO_MESSAGES,
     AvroToRead,
@@ -17,11 +17,12 @@ from engine.decode.record_files import (
     avro_pieces,
     parquet_groups,
 )
-from engine.decode.registry import format_of
 from engine.decode.spark import events_of, events_of_files, records_frame
 from engine.errors import SourceError
+from engine.formats import format_of
+from engine.formats.rows import ROWS
 from engine.init import looks_like, other_than
-from engine.inputs.containers import OF_MESSAGES, head, kind_of
+from engine.inputs.containers import head, kind_of
 from engine.inputs.counting import CountedFile, counted_lines
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
@@ -153,7 +154,7 @@ def read_files(
 
 def read_avro(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[AvroToRead, list[CountedFile]]:
     """The new records of Avro files."""
-    holds = "messages" if source.format in OF_MESSAGES else "events" if source.format == "datastream-avro" else "rows"
+    holds = format_of(source.format).holds
     pieces = {e.file.path: avro_pieces(e.file, e.after_line, holds == "messages") for e in pending}
     counted = [CountedFile(entry, sum(piece.records for piece in pieces[entry.file.path])) for entry in pending]
     listed = [piece for of_file in pieces.values() for piece in of_file if piece.records]
@@ -162,7 +163,7 @@ def read_avro(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[AvroT
 
 def read_parquet(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[ParquetToRead, list[CountedFile]]:
     """The new records of Parquet files."""
-    holds_messages = source.format in OF_MESSAGES
+    holds_messages = format_of(source.format).holds == "messages"
     groups = {e.file.path: parquet_groups(e.file, e.after_line, holds_messages) for e in pending}
     counted = [CountedFile(entry, sum(group.records for group in groups[entry.file.path])) for entry in pending]
     listed = [group for of_file in groups.values() for group in of_file if group.records]
@@ -240,7 +241,7 @@ def typed_likeness(source: SourceSpec, files: Sequence[InputFile]) -> str | None
         return None
     kind = kind_of(typed[0].path, source)
     pending = [PendingFile(typed[0], "", 0, False)]
-    as_rows = replace(source, format="rows")
+    as_rows = replace(source, format=ROWS)
     read: Reading = (read_avro if kind == "avro" else read_parquet)(pending, as_rows)[0]
     first = read.messages(0) if read.sizes else iter(())
     texts = [message.text.decode("utf-8", "replace") for some in islice(first, 1) for message in some]

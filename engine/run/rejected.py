@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.registry import format_of
 from engine.decode.spark import events_of
+from engine.formats import format_of
 from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, listed

@@ -15,6 +15,7 @@ from engine import names
 from engine.decode.event import CHANGE, REJECT
 from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SpecError
+from engine.formats import format_of
 from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.run.delivery import (
@@ -34,7 +35,6 @@ from engine.run.order import refuse_commit_scns, refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.texts import texts_again, texts_of
 from engine.run.withdrawals import withdrawals
-from engine.spec.fields import DEBEZIUM
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.steps.keyless import keyless_changes, refuse_new_columns
@@ -189,7 +189,7 @@ def decode_records(
     known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
     shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
     refuse_taken_names(spec, shape.row_type)
-    splits = moves and bool(spec.keys) and spec.source.format in DEBEZIUM
+    splits = moves and bool(spec.keys) and format_of(spec.source.format).splits_declared_keys
     rows = decode_rows(events, shape, spec, has_key_changes=moves, splits_keys=splits)
     if spec.keys == ():
         refuse_new_columns(spec, shape, own)

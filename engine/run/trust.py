@@ -7,28 +7,25 @@ siltstone.open-gaps             how many gaps are open
 siltstone.checked-batch         the checks have looked at the batches up to this one
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.formats import format_of
 from engine.moments import moment_of
 from engine.report import CheckReport
 from engine.run.folding import Folding
 from engine.run.take import newest_commit_us
 from engine.run.watermarks import own_control, partitions_through
-from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END
 from engine.schema.gap import OPEN, Gap, iso, sealed_up_to
 from engine.table.catalog import properties_of, set_properties
 from engine.table.gaps import read_gaps
 
 LAST_COMMIT: Final = "last commit"
 PARTITIONS: Final = "partitions"
-# What a control event of these kinds says: through its time, its source has handed out everything.
-_OF_DEBEZIUM: Final = {HEARTBEAT: "heartbeat", TRANSACTION_END: "transaction end"}
-VOUCHERS: Final[Mapping[str, Mapping[str, str]]] = {"debezium-json": _OF_DEBEZIUM, "debezium-avro": _OF_DEBEZIUM}
 
 
 def checked_batch(work: Folding) -> int:
@@ -79,10 +76,11 @@ def complete_through(work: Folding) -> tuple[datetime | None, str | None]:
 
 def vouched(work: Folding) -> dict[str, int]:
     """The latest time, in microseconds, that the control events of this fold's batches vouch for, by their kind."""
-    if work.spec.source.format == "spanner-json":
+    form = format_of(work.spec.source.format)
+    if any(kind.has_partitions for kind in form.sources):
         through = partitions_through(work)
         return {} if through is None else {PARTITIONS: through}
-    kinds = VOUCHERS.get(work.spec.source.format, {})
+    kinds = form.vouchers
     control = own_control(work, work.folded.control_batch) if kinds else None
     if control is None:
         return {}

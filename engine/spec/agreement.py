@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.spec.rows import ROWS, row_disagreements
+from engine.formats import FORMATS
+from engine.formats.rows import ROWS
+from engine.spec.rows import row_disagreements
 from engine.spec.wording import Place, shown
 
 Disagreement = tuple[Place, str, str | None]
 
-BARE_NAMES = ("spanner-json",)
 _DONE = {"redact": "redacted", "drop": "dropped"}
 
 
 def disagreements(value: object) -> Iterator[Disagreement]:
-    """Every disagreement between table and format, keys, columns and tracked columns."""
+    """Every disagreement between table, settings and format, keys, columns and tracked columns."""
     spec = _mapping(value)
     yield from _table_and_format(spec.get("table"), _mapping(spec.get("source")).get("format"))
+    yield from _settings_and_format(_mapping(spec.get("source")))
     columns = _mapping(spec.get("columns"))
     yield from _same_names(columns)
     yield from row_disagreements(spec)
@@ -30,8 +32,23 @@ def disagreements(value: object) -> Iterator[Disagreement]:
 
 
 def _table_and_format(table: object, form: object) -> Iterator[Disagreement]:
-    if isinstance(table, str) and table.strip() and "." not in table and form not in BARE_NAMES:
+    has_bare_tables = isinstance(form, str) and form in FORMATS and FORMATS[form].has_bare_tables
+    if isinstance(table, str) and table.strip() and "." not in table and not has_bare_tables:
         yield ("table",), f"{shown(table)} does not say where the table is", "write it like inventory.customers."
+
+
+def _settings_and_format(source: Mapping[str, Any]) -> Iterator[Disagreement]:
+    form = FORMATS.get(str(source.get("format")))
+    if form is None:
+        return
+    for name in source:
+        owners = [each.name for each in FORMATS.values() if name in each.settings]
+        if owners and form.name not in owners:
+            message = f"{name} is a setting of {' and '.join(owners)}, not of {form.name}"
+            yield ("source", name), message, f"leave {name} out."
+        if name in form.refuses:
+            message = f"{name} is no setting of {form.name}: {form.refuses[name]}"
+            yield ("source", name), message, f"leave {name} out."
 
 
 def _same_names(columns: Mapping[str, Any]) -> Iterator[Disagreement]:

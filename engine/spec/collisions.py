@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.errors import Violation
+from engine.formats import format_of
 from engine.names import LEDGER_TABLES
 from engine.spec.document import Document
-from engine.spec.fields import DEBEZIUM
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.spec.wording import Place, shown
 
@@ -45,7 +45,8 @@ def placed_otherwise(one: SourceSpec, other: SourceSpec) -> str | None:
     """
     if one.epochs != other.epochs:
         return "epoch"
-    return "order" if one.order != other.order and {one.format, other.format} <= {*DEBEZIUM} else None
+    both_turn = format_of(one.format).can_turn_to_scns and format_of(other.format).can_turn_to_scns
+    return "order" if one.order != other.order and both_turn else None
 
 
 def own_tables(namespace: str) -> dict[str, str]:

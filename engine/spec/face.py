@@ -183,7 +183,6 @@ class SourceFace(_Section):
 
     @model_validator(mode="after")
     def _settings_fit(self) -> SourceFace:
-        fields.settings_fit(self.format, self.model_fields_set)
         fields.order_fits(self.format, self.order)
         fields.several_fits(self.format, self.several)
         fields.epochs_fit(self.format, [epoch.model_fields_set for epoch in self.epoch])

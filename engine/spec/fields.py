@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic_core import PydanticCustomError
 
 from engine import names as reserved
+from engine.formats import FORMATS, NAMES, format_of
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.defaults import default_problem
@@ -22,27 +23,9 @@ from engine.spec.model import ColumnDefault, TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
 from engine.spec.wording import nearest, shown, word_hint
 
-FORMATS: Final = (
-    "debezium-json", "debezium-avro", "datastream-json", "datastream-avro", "canal-json", "dts-avro", "spanner-json",
-    "shareplex-json", "rows",
-)  # fmt: skip
-DEBEZIUM_AVRO: Final = "debezium-avro"
-DEBEZIUM_JSON: Final = "debezium-json"
-DEBEZIUM: Final = (DEBEZIUM_JSON, DEBEZIUM_AVRO)
-SHAREPLEX: Final = "shareplex-json"
 ONE_PLACE: Final = (
     "exactly one of source.registry and source.schemas is required for debezium-avro, if the project has no registry"
 )
-SETTING_OF: Final = {
-    "images": ("canal-json",),
-    "order": (SHAREPLEX, *DEBEZIUM),
-    "registry": (DEBEZIUM_AVRO,),
-    "schemas": (DEBEZIUM_AVRO,),
-}
-UNNAMED_SOURCES: Final = ("canal-json", "dts-avro", "spanner-json", "shareplex-json", "rows")
-_WRITTEN: Final = ("canal-json", "spanner-json", "dts-avro")
-ONE_WAY: Final = {"binaries": _WRITTEN} | dict.fromkeys(("decimals", "times"), (*_WRITTEN, SHAREPLEX))
-"""The formats that write such values in one way only."""
 HISTORY_KEEPS: Final = reserved.TAKEN_NAMES - {reserved.VALID_FROM, reserved.VALID_TO, reserved.IS_CURRENT}
 UNBOUNDED: Final = "unbounded"
 
@@ -205,7 +188,7 @@ def source_format(value: object) -> str:
     """A format of this version."""
     name = text(value)
     if name not in FORMATS:
-        refuse(f"the format {shown(name)} is not known", word_hint(name, FORMATS))
+        refuse(f"the format {shown(name)} is not known", word_hint(name, NAMES))
     return name
 
 
@@ -285,36 +268,23 @@ def delimiter(value: object) -> str:
     return written
 
 
-def settings_fit(form: str, said: Iterable[str]) -> None:
-    """Refuses settings of a source that mean nothing to its format."""
-    for name in sorted(said):
-        owners = SETTING_OF.get(name, (form,))
-        if form not in owners:
-            refuse(f"{name} is a setting of {' and '.join(owners)}, not of {form}", f"leave {name} out.")
-        if name in ("decimals", "times") and form == "debezium-avro":
-            refuse(f"{name} is no setting of {form}: the schemas say it", f"leave {name} out.")
-        if form in ONE_WAY.get(name, ()):
-            refuse(f"{name} is no setting of {form}: its values are written in one way only", f"leave {name} out.")
-
-
 def epochs_fit(form: str, said: Iterable[Collection[str]]) -> None:
     """Refuses conditions of epochs that no event of the format can meet. `said`: those of each epoch."""
     for name in ("server_id", "gtid"):
-        if form in UNNAMED_SOURCES and any(name in conditions for conditions in said):
-            refuse(f"an epoch's {name} is of events of Debezium and Datastream, not of {form}", "write until, or path.")
+        if not format_of(form).names_source and any(name in conditions for conditions in said):
+            refuse(f"an epoch's {name} is of events that name their server, not of {form}", "write until, or path.")
 
 
 def order_fits(form: str, order: str) -> None:
-    """Refuses coordinates as the order of a format whose changes all have a position."""
-    if form in DEBEZIUM and order == "coordinates":
-        refuse(
-            "order: coordinates is for shareplex-json: Debezium's changes have positions", "write scn, or leave it out."
-        )
+    """Refuses an order that the format does not have. One that has but one order has no such setting."""
+    known = format_of(form).orders
+    if len(known) > 1 and order not in known:
+        refuse(f"order: {order} is not for {form}", f"write {' or '.join(known[1:])}, or leave it out.")
 
 
 def several_fits(form: str, several: str | None) -> None:
     """Refuses to tell sources apart by events that do not name theirs: all would be one source."""
-    if form in UNNAMED_SOURCES and several in ("disjoint", "shards"):
+    if several in ("disjoint", "shards") and not format_of(form).names_source:
         refuse(
             f"several: {several} needs events that name their source, and those of {form} do not",
             "give each source tables of its own (in a project of its own where tables share a name), or leave it out.",

@@ -11,11 +11,12 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from engine.errors import SpecError, Violation
+from engine.formats import format_of
 from engine.spec.agreement import disagreements
 from engine.spec.collisions import collisions
 from engine.spec.document import Document, read_document
 from engine.spec.face import ProjectFace, RegistryFace, TableFace
-from engine.spec.fields import DEBEZIUM_AVRO, ONE_PLACE
+from engine.spec.fields import ONE_PLACE
 from engine.spec.interpolation import Interpolation
 from engine.spec.model import ProjectSpec, RegistrySpec, TableSpec
 from engine.spec.resolve import project_values, registry_values, table_values
@@ -108,7 +109,11 @@ def _checked(
         found += document.violations
         if face is not None:
             spec = table_values(face, project, document.file)
-            if spec.source.format == DEBEZIUM_AVRO and spec.source.registry is None and spec.source.schemas is None:
+            if (
+                format_of(spec.source.format).needs_schemas
+                and spec.source.registry is None
+                and spec.source.schemas is None
+            ):
                 found.append(document.violation(("source",), ONE_PLACE))
             read.append((spec, document))
     found += collisions(read, project)

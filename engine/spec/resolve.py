@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 from engine.errors import SpecError
+from engine.formats import format_of
+from engine.formats.rows import ROWS
 from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
 from engine.spec.checks import CHECK_SEVERITY, COMPACTED
 from engine.spec.columns import parse_column_type
@@ -21,7 +23,6 @@ from engine.spec.face import (
     TableQualityFace,
     TargetFace,
 )
-from engine.spec.fields import DEBEZIUM_AVRO
 from engine.spec.interpolation import like
 from engine.spec.model import (
     CatalogSpec,
@@ -39,7 +40,7 @@ from engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
-from engine.spec.rows import ROWS, RowsSpec, condition_columns, second_digits, sequence_kind
+from engine.spec.rows import RowsSpec, condition_columns, second_digits, sequence_kind
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
@@ -113,8 +114,7 @@ def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
         face.images,
         face.order,
         tuple(EpochSpec(epoch.server_id, epoch.gtid, epoch.path, epoch.until) for epoch in face.epoch),
-        # A connector stands for one log; a Datastream stream can be made anew over the same one.
-        face.several or ("disjoint" if face.format.startswith("debezium") else "one_log"),
+        face.several or format_of(face.format).several,
         _registry(face, project),
         None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
     )
@@ -124,7 +124,7 @@ def _registry(face: SourceFace, project: ProjectSpec) -> RegistrySpec | None:
     """The source's own, else the project's, where schemas are needed and nothing says where they are."""
     if face.registry is not None:
         return registry_values(face.registry)
-    return project.registry if face.format == DEBEZIUM_AVRO and face.schemas is None else None
+    return project.registry if format_of(face.format).needs_schemas and face.schemas is None else None
 
 
 def registry_values(face: RegistryFace) -> RegistrySpec:

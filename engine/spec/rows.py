@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from engine.formats import FORMATS
+from engine.formats.rows import ROWS
 from engine.spec.columns import ColumnTypeError, parse_column_type
-from engine.spec.fields import FORMATS
 from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, columns_of
 from engine.spec.wording import Place
@@ -17,13 +18,11 @@ Ties = Literal["delete", "upsert", "order"]
 FileType = Literal["json", "csv", "parquet", "avro"]
 TimeUnit = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
 
-ROWS: Final = "rows"
 SETTINGS: Final = (
     "sequence_by", "delete_when", "truncate_when", "ignore_nulls", "columns", "ties", "time_by", "time_unit",
     "file_type", "delimiter",
 )  # fmt: skip
 _TIMES: Final = ("timestamp", "timestamp_ntz")
-_OF_EVENTS: Final = ("decimals", "times")
 _KINDS: Final[Mapping[str, SequenceKind]] = {
     "integer": "number", "floating": "number", "decimal": "number", "unsigned": "number",
     "date": "time", "timestamp": "time", "timestamp_ntz": "time", "string": "text", "uuid": "text", "enum": "text",
@@ -119,14 +118,6 @@ def _of_changes(source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | N
     for name in SETTINGS:
         if name in source:
             yield ("source", name), "is a setting of the format rows", "leave it out."
-    if str(source.get("format")).startswith("datastream-"):
-        for name in ("decimals", "times", "time_zone"):
-            if name in source:
-                yield (
-                    ("source", name),
-                    "is no setting of Datastream: its values are as they are, in UTC",
-                    "leave it out.",
-                )
     if "table" in source:
         yield ("source", "table"), "reading an Iceberg table is for the format rows", "give source.path."
     elif "path" not in source:
@@ -135,9 +126,6 @@ def _of_changes(source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | N
 
 def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
     """What rows need to be read in their order, row by row."""
-    for name in _OF_EVENTS:
-        if name in source:
-            yield ("source", name), "is a setting of change events; rows carry values as they are", "leave it out."
     if "delimiter" in source and source.get("file_type", "csv") != "csv":
         yield (
             ("source", "delimiter"),

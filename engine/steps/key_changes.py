@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode.formats.base import Declared
+from engine.decode.decoder import Declared
 
 
 def changes_declared_key(declared: Declared) -> Column:

@@ -11,11 +11,9 @@ from pyspark.sql import types as T
 from engine import names
 from engine.decode.shape import TableShape
 from engine.errors import SchemaEvolutionError
+from engine.formats import format_of
 from engine.spec.model import TableSpec
 
-UNORDERED: Final = ("datastream-json", "datastream-avro")
-"""Formats whose files are in no order: what stands at one position need not stand together, nor in one file. Their
-streamed events have ids that stay when they are delivered again; those of READs do not."""
 RESTART_SECONDS: Final = 1
 """No connector is back sooner. None that runs waits as long between two changes of one statement, but for a sink that
 stands still."""
@@ -127,7 +125,7 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
     steps = F.when(beside.eqNullSafe(F.lag(beside).over(in_turn)), 0).otherwise(1)
     placed = changes.select("*", lane.alias("_lane"), at.alias("_at"))
     has_id = F.lit(False)
-    if spec.source.format in UNORDERED:
+    if format_of(spec.source.format).is_unordered:
         has_id = (F.col("origin") == names.ORIGIN_STREAM) & (F.coalesce("event_id", F.lit("")) != "")
         runs = placed.withColumn("_run", has_id.cast("int")).withColumn("_pass", F.lit(0))
     else:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import is_from
 from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END, TRANSACTION_LEDGER, WATERMARK
 from engine.steps.control import control_columns, named_source
 
@@ -28,13 +29,8 @@ def in_ledger() -> Column:
     return F.col("tx_id").isNotNull() & (
         F.col(ANNOUNCED).isNotNull()
         | F.coalesce(is_end & F.col("control_json").contains('"event_count"'), F.lit(False))
-        | (F.col("tx_order").isNotNull() & is_debezium())
+        | (F.col("tx_order").isNotNull() & is_from(lambda kind: kind.counts_transactions))
     )
-
-
-def is_debezium() -> Column:
-    """True for events of Debezium: their source is `<connector>:<name>`."""
-    return F.col("source").rlike("^(postgresql|mysql|mariadb|oracle|sqlserver|db2|informix|vitess|cockroachdb):")
 
 
 def transaction_rows(envelopes: DataFrame, sources: Sequence[str] = ()) -> DataFrame:

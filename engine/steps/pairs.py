@@ -1,4 +1,4 @@
-"""Datastream's key changes: two events at one place in the log, an UPDATE-DELETE and an UPDATE-INSERT."""
+"""Key changes that are two events at one place in the log, such as Datastream's UPDATE-DELETE and UPDATE-INSERT."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.frames import is_from
 
-FORMATS: Final = ("datastream-json", "datastream-avro")
 _FIRST: Final = "-0"  # how the position of the first half ends; the second one's ends in another digit
-_MYSQL: Final = "datastream-mysql"
 _NOBODY: Final = "{}"
 
 
@@ -82,6 +81,6 @@ def _paired(halves: DataFrame) -> DataFrame:
 
 
 def _place() -> Column:
-    """The position without its half; MySQL's without the time, too, which is a second later in the second half."""
+    """The position without its half; without the time, too, where that is a second later in the second half."""
     bare = F.substring("position", F.lit(1), F.length("position") - len(_FIRST))
-    return F.when(F.col("connector") == _MYSQL, F.regexp_replace(bare, "-[^-]*$", "")).otherwise(bare)
+    return F.when(is_from(lambda kind: kind.stamps_halves), F.regexp_replace(bare, "-[^-]*$", "")).otherwise(bare)

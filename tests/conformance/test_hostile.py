@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.registry import format_of
 from engine.errors import SchemaEvolutionError, SiltstoneError
+from engine.formats import format_of
 from engine.init import SchemaPlace, find_tables, looks_like, written_specs
 from engine.inputs.line_files import BLANKS
 from engine.run import catch_up

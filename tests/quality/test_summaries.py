@@ -7,10 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
+from engine.formats import SOURCES
 from engine.spec.checks import CHECK_NAMES
 from engine.table.ledger import SCHEMAS
 from quality import catalogue
-from quality.capabilities import NOT_CARRIED, as_markdown, not_carried
+from quality.capabilities import as_markdown, not_carried
 from quality.findings import find
 from quality.outcomes import found_in_outcomes
 from quality.rejects import found_in_rejects
@@ -120,7 +121,7 @@ def test_what_a_format_cannot_carry_is_told_with_the_reason_where_all_sources_la
     assert "log_gap" not in dict(not_carried(["mysql:a", "postgresql:b"]))
     assert "log_gap" in dict(not_carried(["oracle:a", "sqlserver:b"]))
     assert dict(not_carried([])) == {} == dict(not_carried(["unheard-of:x"]))
-    assert {check for kind in NOT_CARRIED.values() for check in kind} <= set(CHECK_NAMES)
+    assert {check for kind in SOURCES for check in kind.not_carried} <= set(CHECK_NAMES)
 
 
 def test_every_check_is_described_and_the_documentation_shows_who_carries_which() -> None:

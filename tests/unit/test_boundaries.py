@@ -1,9 +1,13 @@
-"""What must stay in one place: Java nowhere, the JVM in three modules, Spark in one module of the decoders."""
+"""What stays in one place: Java nowhere, the JVM in three modules, Spark in one of the decoders, names of formats."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
+
+from engine.formats import NAMES, SOURCES
+from engine.formats.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 REACHES_INTO_THE_JVM = re.compile(r"\b_jvm\b|\bpy4j\b|\bsparkContext\b|\b_jsparkSession\b|\b_jdf\b")
@@ -48,3 +52,37 @@ def test_one_module_of_the_decoders_knows_spark() -> None:
 )
 def test_the_rule_finds_what_breaks_it(line: str, is_spark: bool) -> None:
     assert bool(OF_SPARK.search(line)) == is_spark
+
+
+def names_of_formats(text: str) -> set[str]:
+    """The string constants that are the name of a format, or how the name of a source begins. (`rows` is a word of its
+    own: what means the format takes it from `engine.formats.rows`.)"""
+    begins = tuple(kind.begins for kind in SOURCES if kind.begins.endswith((":", "-")))
+    words = {*NAMES, *(kind.connector for kind in SOURCES)} - {ROWS}
+    constants = {node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)}
+    return {one for one in constants if isinstance(one, str) and (one in words or one.startswith(begins))}
+
+
+def test_only_the_registry_and_the_decoders_name_formats() -> None:
+    own = ("engine/formats/", "engine/decode/formats/", "engine/demo/")
+    found = {
+        (file, name)
+        for file, text in sources("engine", "quality", "jobs").items()
+        if not file.startswith(own)
+        for name in names_of_formats(text)
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_named"),
+    [
+        ('F.col("source").startswith("postgresql:")', True),
+        ('source.format == "canal-json"', True),
+        ('connector == "datastream-mysql"', True),
+        ('"the setting is for canal-json only"', False),
+        ("# canal-json", False),
+    ],
+)
+def test_the_rule_finds_names_of_formats(line: str, is_named: bool) -> None:
+    assert bool(names_of_formats(line)) == is_named

@@ -29,8 +29,8 @@ from typing import Final
 import msgspec
 
 from engine import names
+from engine.decode.decoder import Declared
 from engine.decode.event import Batch, Change, Control, Event, Message, Reject, rejected
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.canal_message import (
     BrokenMessageError,
     CanalMessage,
@@ -255,4 +255,6 @@ def _event_id(canal: CanalMessage) -> str | None:
     return None if canal.id is None else str(canal.id)
 
 
-FORMATS: Final = {"canal-json": Format("canal-json", CanalDecoder, fans_out=True, reads_whole=True, resends=True)}
+def shows_no_key(event: Event, _: bytes) -> bool:
+    """Whether a change shows that its table has no key: `pkNames` names no column."""
+    return event.key_schema is None

@@ -30,9 +30,9 @@ from typing import Final
 import msgspec
 
 from engine import names
+from engine.decode.decoder import Declared
 from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.datastream_positions import is_logged, position, read_position
 from engine.decode.formats.datastream_record import (
     MYSQL,
@@ -109,7 +109,7 @@ class DatastreamDecoder:
             place = position(database, metadata, source_us, is_first_half=change_type == "UPDATE-DELETE")
         payload = _payload(record.payload)
         is_untimed = has_position and source_us is None and database in (POSTGRESQL, SQLSERVER)
-        connector, schema, is_delete = f"{names.DATASTREAM}{database}", message.row_schema, op == names.OP_DELETE
+        connector, schema, is_delete = f"datastream-{database}", message.row_schema, op == names.OP_DELETE
         change = Change(
             file=message.file,
             line=message.line,
@@ -242,4 +242,14 @@ def _broken_reason(text: bytes) -> str:
     return NOT_JSON if reason == EMPTY else reason
 
 
-FORMATS: Final = {name: Format(name, DatastreamDecoder) for name in ("datastream-json", "datastream-avro")}
+def shows_no_key(event: Event, text: bytes) -> bool | None:
+    """Whether a change shows that its table has no key: `primary_keys` of PostgreSQL is empty, and the change is no
+    update, which lacks the row before it."""
+    if event.key is not None:
+        return False
+    metadata = read_record(text).source_metadata
+    listed = b"null" if metadata is None else bytes(metadata.primary_keys)
+    if listed == b"null":
+        return None
+    is_named = listed not in (b"[]", b'"[]"')
+    return event.connector == f"datastream-{POSTGRESQL}" and not is_named and event.op != names.OP_UPDATE

@@ -23,11 +23,12 @@ from typing import Any, Final
 
 import msgspec
 
+from engine.decode.decoder import Declared
 from engine.decode.event import Event, Message, Reject, rejected
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.debezium_envelope import Line, line_of
 from engine.decode.formats.debezium_event import EventBuilder, Record
-from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object
+from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields
+from engine.names import OP_TRUNCATE
 from engine.spec.model import SourceSpec
 
 WRONG_TYPE: Final = "a field of the envelope has a type that Debezium does not give it"
@@ -73,4 +74,16 @@ def _broken(message: Message) -> Reject:
     return rejected(message, broken_reason(message.text, WRONG_TYPE))
 
 
-FORMATS: Final = {"debezium-json": Format("debezium-json", DebeziumDecoder, can_turn_to_scns=True)}
+def shows_no_key(event: Event, text: bytes) -> bool | None:
+    """Whether a change shows that its table has no key: its message has a place for a key, and it is null."""
+    if event.op == OP_TRUNCATE:  # has no key in any table
+        return None
+    return event.key is None and _has_null_key(text)
+
+
+def _has_null_key(text: bytes) -> bool:
+    try:
+        fields = raw_fields(text)
+    except MISFIT:  # a message in base64 alone
+        return False
+    return bytes(fields.get("key", b"")) == b"null"

@@ -21,10 +21,10 @@ import msgspec
 
 from engine.decode import connect_avro
 from engine.decode.carried import carried_keys, carried_schema
+from engine.decode.decoder import Declared
 from engine.decode.event import Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.avro_values import UNREADABLE, BodyReader, UnfitBodyError
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.base64_messages import Base64Message, read_base64
 from engine.decode.formats.debezium import WRONG_TYPE
 from engine.decode.formats.debezium_envelope import Line, line_of
@@ -181,6 +181,3 @@ def _line(fields: dict[str, Any]) -> tuple[Line[Any], bool]:
         return msgspec.convert(fields, Line[Any]), True
     except MISFIT:
         return line_of(fields)
-
-
-FORMATS: Final = {"debezium-avro": Format("debezium-avro", DebeziumAvroDecoder, can_turn_to_scns=True)}

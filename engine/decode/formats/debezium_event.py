@@ -9,10 +9,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
+from engine.decode.decoder import Declared
 from engine.decode.event import Change, Control, Event, Message, Reject, copied, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats import debezium_kinds as kinds
-from engine.decode.formats.base import Declared
 from engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text
 from engine.decode.formats.debezium_positions import CONNECTORS, Connector, connector_name, source_name, table_name
 from engine.decode.formats.json_fields import whole_number

@@ -19,18 +19,19 @@ position are in the order of `id` (`tx_order`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from engine import names
+from engine.decode.decoder import Declared
 from engine.decode.event import Change, Control, Event, Message, Reject, rejected
 from engine.decode.formats import dts_kinds
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.base64_messages import Base64Message, read_base64
 from engine.decode.formats.dts_record import Columns, DtsReader, DtsRecord
 from engine.decode.formats.dts_values import ABSENT, Image, read_image, row_schema
 from engine.decode.formats.row_images import halves
-from engine.decode.json_value import text_of
+from engine.decode.json_value import raw_fields, text_of
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -146,7 +147,7 @@ def _event(
     """An event with what the record says around the row."""
     head: dict[str, Any] = {} if record is None else record.head
     tags = head.get("tags", {})
-    connector = None if record is None else names.DTS + head["source"]["sourceType"].lower()
+    connector = None if record is None else f"dts-{head['source']['sourceType'].lower()}"
     transaction = head.get("sourceTxid", "")
     return kind(
         file=message.file,
@@ -187,4 +188,15 @@ def _rejected_values(change: Change, columns: Columns, before: Image | None, aft
     return Reject(file=change.file, line=change.line, text=change.text, reason=reason, table=change.table)
 
 
-FORMATS: Final = {"dts-avro": Format("dts-avro", DtsDecoder, fans_out=True)}
+def shows_no_key(event: Event, _: bytes) -> bool | None:
+    """Whether a change shows that its table has no key: `pk_uk_info` names no column, and the row is complete, so that
+    a run identifies it by all of its columns."""
+    try:
+        keys = json.loads(event.key_schema or "null")["pk_uk_info"]
+        columns = len(json.loads(event.row_schema or "null")["fields"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not isinstance(keys, dict):
+        return None
+    image = event.before if event.op == names.OP_UPDATE else event.after or event.before
+    return not any(keys.values()) and image is not None and len(raw_fields(image)) == columns

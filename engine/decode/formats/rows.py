@@ -23,9 +23,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from engine import names
+from engine.decode.decoder import Declared
 from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
 from engine.decode.formats.row_values import (
     bounded,
@@ -274,6 +274,3 @@ def _broken_reason(message: Message) -> str:
     """Why a record is no row. Of a file with columns, only a line of CSV can be none."""
     reason = broken_reason(message.text, NOT_JSON)
     return reason if message.row_schema is None or reason == NOT_TEXT else WRONG_WIDTH
-
-
-FORMATS: Final = {"rows": Format("rows", RowsDecoder)}

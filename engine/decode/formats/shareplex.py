@@ -29,8 +29,8 @@ from functools import lru_cache
 from typing import Final, TypeGuard
 
 from engine import names
+from engine.decode.decoder import Declared
 from engine.decode.event import Announced, Change, Control, Event, Message, rejected
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.coordinates import Coordinates
 from engine.decode.formats.instants import unix_nanos
 from engine.decode.formats.row_images import is_empty
@@ -258,10 +258,3 @@ def _of_broken(message: Message, table: str | None) -> Event:
     if message.text.strip(BLANKS) == _NULL:
         return _null_message(message, Operation(), table)
     return rejected(message, broken_reason(message.text, WRONG_TYPE), table)
-
-
-FORMATS: Final = {
-    "shareplex-json": Format(
-        "shareplex-json", SharePlexDecoder, fans_out=True, reads_whole=True, can_turn_to_coordinates=True
-    )
-}

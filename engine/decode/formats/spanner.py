@@ -31,9 +31,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from engine import names
+from engine.decode.decoder import Declared
 from engine.decode.event import Announced, Change, Control, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
-from engine.decode.formats.base import Declared, Format
 from engine.decode.formats.instants import NANOS, unix_nanos
 from engine.decode.formats.json_fields import content_of, whole_number
 from engine.decode.formats.row_images import is_empty, joined
@@ -292,6 +292,3 @@ def _moment(record: Record) -> int | None:
     )
     nanos = unix_nanos(next(stamps, ""))
     return None if nanos is None else nanos // 1_000
-
-
-FORMATS: Final = {"spanner-json": Format("spanner-json", SpannerDecoder, fans_out=True)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.decode.table_shape import shape_of
 from engine.init import FoundTable, SchemaPlace, find_tables
 from engine.init.file_sample import read_sample

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine.decode.event import Message
 from engine.decode.event_batch import event_batch
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.decode.spark import events_of
 from engine.frames import local_frame
 from engine.neighbours import canal_step

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from engine.decode.event import Message
 from engine.decode.event_batch import COLUMNS, event_batch
 from engine.decode.formats.coordinates import Coordinates
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.decode.spark import events_of
 from engine.frames import local_frame
 from engine.neighbours.shareplex_pairs import resolve

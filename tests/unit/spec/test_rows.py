@@ -49,7 +49,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"source": {"format": "rows", "path": "x"}, "keys": ["id"]}, "$.source.sequence_by", "is required"),
     ({"source": feed()}, "$.keys", "is required"),
     ({"source": feed(table="raw.feed"), "keys": ["id"]}, "$.source.path", "exactly one"),
-    ({"source": feed(times="adaptive"), "keys": ["id"]}, "$.source.times", "is a setting of change events"),
+    ({"source": feed(times="adaptive"), "keys": ["id"]}, "$.source.times", "times is no setting of rows"),
     ({"source": feed(columns={"except": ["id"]}), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(columns=["a"]), "keys": ["id"]}, "$.source.columns", "leaves out the key column"),
     ({"source": feed(), "keys": ["id"], "columns": {"n": "array<int>"}}, "$.source.sequence_by", "without an order"),
@@ -70,10 +70,10 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         {"source": source(format="datastream-json", time_zone="UTC")},
         "$.source.time_zone",
-        "is no setting of Datastream",
+        "time_zone is no setting of datastream-json",
     ),
     ({"source": source(format="canal-json", epoch=[{"gtid": "a"}])}, "$.source", "not of canal-json"),
-    ({"source": source(format="shareplex-json", times="connect")}, "$.source", "in one way only"),
+    ({"source": source(format="shareplex-json", times="connect")}, "$.source.times", "in one way only"),
 ]
 
 

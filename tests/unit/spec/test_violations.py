@@ -37,7 +37,12 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
         "times is no setting of spanner-json",
         None,
     ),
-    ({"source": source(format="canal-json", order="scn")}, "$.source", "order is a setting of shareplex-json", None),
+    (
+        {"source": source(format="canal-json", order="scn")},
+        "$.source",
+        "order is a setting of debezium-json and debezium-avro and shareplex-json",
+        None,
+    ),
     ({"table": "t", "source": source(format="canal-json")}, "$.table", "does not say where the table is", None),
     ({"sorce": {}}, "$", "the key 'sorce' is not known", "'source'"),
     ({"snapshot": {"gard": "15m"}}, "$.snapshot", "the key 'gard' is not known", "'guard'"),

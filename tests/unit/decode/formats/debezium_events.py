@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.decode.event import Event, Message
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 
 SOURCE = {

@@ -10,8 +10,8 @@ from pyspark.sql import types as T
 from engine.decode.event import Event, Message
 from engine.decode.formats.statements import truncated_table
 from engine.decode.mysql_types import typed
-from engine.decode.registry import decode_messages
 from engine.decode.shape import Encoding
+from engine.decode.source_decoder import decode_messages
 from engine.neighbours.canal_resent import resolve
 from engine.spec.model import SourceSpec
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.decode.event import Event, Message
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 from tests.recordings import DATA
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.decode.event import Message
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 from tests.unit.decode.formats.debezium_events import SOURCE, decoded, event, outcome, with_schema, wrapped
 

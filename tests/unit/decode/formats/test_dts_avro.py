@@ -10,7 +10,7 @@ import pytest
 
 from engine.decode.event import Event, Message
 from engine.decode.formats.charsets import decoded as decoded_text
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 from tests.dts_records import (
     MYSQL,

@@ -10,7 +10,7 @@ import pytest
 
 from engine.decode.event import Event, Message
 from engine.decode.formats.row_values import number_segment, plain_number
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import parse_predicate
 from engine.spec.rows import RowsSpec

@@ -11,7 +11,7 @@ import pytest
 
 from engine.decode.event import Event, Message
 from engine.decode.formats.shareplex import NO_PLACE, UPDATE_AFTER, WRONG_TYPE, SharePlexDecoder
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 from tests.recordings import DATA
 

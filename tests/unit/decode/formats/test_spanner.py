@@ -22,7 +22,7 @@ from engine.decode.formats.spanner import (
     WRONG_TYPE,
     SpannerDecoder,
 )
-from engine.decode.registry import decode_messages
+from engine.decode.source_decoder import decode_messages
 from engine.spec.model import SourceSpec
 from tests.recordings import DATA
 

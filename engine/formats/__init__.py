@@ -1,0 +1,49 @@
+"""The registry of formats: the only place that lists them all.
+
+To add a format, write its declaration here (`engine/formats/<name>.py`) and its decoder in
+`engine/decode/formats/<name>.py`. Nothing else names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Final
+
+from engine.formats import canal, datastream, debezium, dts, rows, shareplex, spanner
+from engine.formats.base import Format, SourceKind
+
+FORMATS: Final[dict[str, Format]] = {
+    each.name: each
+    for module in (debezium, datastream, canal, dts, spanner, shareplex, rows)
+    for each in module.FORMATS
+}
+NAMES: Final = tuple(FORMATS)
+SOURCES: Final[tuple[SourceKind, ...]] = tuple(
+    {kind.begins: kind for each in FORMATS.values() for kind in each.sources}.values()
+)
+_UNKNOWN: Final = SourceKind("")
+
+
+def format_of(name: str) -> Format:
+    """The format of a name that a spec has."""
+    return FORMATS[name]
+
+
+def kind_of(source: str | None) -> SourceKind:
+    """The kind of a source, as changes name it. One that is not known can carry every check."""
+    return next((kind for kind in SOURCES if (source or "").startswith(kind.begins)), _UNKNOWN)
+
+
+def beginnings(has: Callable[[SourceKind], object]) -> tuple[str, ...]:
+    """How sources of the kinds that have something begin. `has` is asked of each kind."""
+    return tuple(kind.begins for kind in SOURCES if has(kind))
+
+
+def loaded(place: str) -> Any:
+    """What a format names as `module:name`."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+__all__ = ["FORMATS", "NAMES", "SOURCES", "Format", "SourceKind", "beginnings", "format_of", "kind_of", "loaded"]

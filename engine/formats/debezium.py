@@ -1,0 +1,84 @@
+"""Debezium: changes of many databases, as JSON and in Confluent's frames."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from engine.formats.base import BY_LOG, BY_SCHEMA, NO_FILES, Format, SourceKind
+
+_MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
+_NO_KEY: Final = "engine.decode.formats.debezium:shows_no_key"
+_NO_LOG_FILES: Final = {"log_gap": NO_FILES}
+_VOUCHERS: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
+
+SOURCES: Final = (
+    SourceKind(
+        "postgresql:",
+        "PostgreSQL",
+        snapshot_segment=4,
+        counts_transactions=True,
+        stamps_commits=True,
+        names_previous_commit=True,
+        separates_key_changes=True,
+    ),
+    SourceKind(
+        "mysql:",
+        "MySQL",
+        has_numbered_log=True,
+        commits_in_order=True,
+        counts_transactions=True,
+        has_mysql_values=True,
+    ),
+    SourceKind(
+        "mariadb:",
+        "MariaDB",
+        has_numbered_log=True,
+        commits_in_order=True,
+        counts_transactions=True,
+        counts_commits=True,
+        has_mysql_values=True,
+    ),
+    SourceKind("oracle:", "Oracle", _NO_LOG_FILES, commit_segment=2, counts_transactions=True),
+    SourceKind("sqlserver:", "SQL Server", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
+)
+
+FORMATS: Final = (
+    Format(
+        "debezium-json",
+        "engine.decode.formats.debezium:DebeziumDecoder",
+        SOURCES,
+        BY_LOG,
+        of_topics=True,
+        marks=_MARKS,
+        looks_for="op and a source block around before and after",
+        no_key=_NO_KEY,
+        settings=frozenset({"order"}),
+        orders=("auto", "scn"),
+        several="disjoint",  # a connector stands for one log
+        names_source=True,
+        can_turn_to_scns=True,
+        splits_declared_keys=True,
+        vouchers=_VOUCHERS,
+    ),
+    Format(
+        "debezium-avro",
+        "engine.decode.formats.debezium_avro:DebeziumAvroDecoder",
+        SOURCES,
+        BY_LOG,
+        containers=("json", "text", "avro", "parquet"),
+        holds="messages",
+        of_topics=True,
+        looks_for="messages in base64 or bytes, in Confluent's frames",
+        no_key=_NO_KEY,
+        settings=frozenset({"order", "registry", "schemas"}),
+        refuses={"decimals": BY_SCHEMA, "times": BY_SCHEMA},
+        orders=("auto", "scn"),
+        several="disjoint",
+        names_source=True,
+        needs_schemas=True,
+        can_turn_to_scns=True,
+        splits_declared_keys=True,
+        vouchers=_VOUCHERS,
+    ),
+)

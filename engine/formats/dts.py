@@ -1,0 +1,34 @@
+"""Alibaba DTS: records of several databases, each a message of Avro."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.formats.base import NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+
+_MANY_LOGS: Final = "its records can come from several logs, and do not say from which"
+
+FORMATS: Final = (
+    Format(
+        "dts-avro",
+        "engine.decode.formats.dts_avro:DtsDecoder",
+        (
+            SourceKind(
+                "dts-",
+                not_carried=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": _MANY_LOGS},
+                renumbers_transactions=True,
+            ),
+        ),
+        "the source's log: sourcePosition, then the record's id",
+        containers=("json", "text", "avro", "parquet"),
+        holds="messages",
+        of_topics=True,
+        looks_for="messages in base64 or bytes, each a record of DTS",
+        no_key="engine.decode.formats.dts_avro:shows_no_key",
+        refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
+        values="written",
+        marks_values=True,
+        fans_out=True,
+        halves_key_changes=True,
+    ),
+)
