@@ -1,4 +1,4 @@
-"""Files of records, read piece by piece as messages: lines of text, Avro files, Parquet files.
+"""Files of records, read piece by piece as messages: lines of text, CSV files, Avro files, Parquet files.
 
 A reading knows its pieces and how large they are; whoever works on a piece asks for its messages. Every record has its
 number in its file (1-based); those up to `after_line` are not new.
@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from engine.decode.avro_files import AvroFileError, Header, count_records, json_text, read_header, read_records
 from engine.decode.avro_records import RecordTexts, as_it_is
+from engine.decode.csv_texts import CsvTexts
 from engine.decode.event import Message
 from engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
 from engine.errors import SourceError
@@ -66,10 +67,12 @@ class LinesToRead:
         piece = self.pieces[index]
         after, total = self.after_line.get(piece.path, 0), self.total_lines[piece.path]
         is_after_gap = piece.path in self.after_gap
+        texts = None if piece.csv is None else CsvTexts(piece.csv)
         for lines in line_files.lines_of(piece, after):
-            yield [
+            records = [
                 Message(piece.path, line, text, is_last=line == total, after_gap=is_after_gap) for line, text in lines
             ]
+            yield records if texts is None else [texts.message(record) for record in records]
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ _RECORD: Final = pa.schema(
         ("is_last", pa.bool_()),
         ("text", pa.string()),
         ("row_schema", pa.string()),
+        ("problem", pa.string()),
     ]
 )
 
@@ -60,7 +61,7 @@ def events_of_files(spark: SparkSession, read: Reading, source: SourceSpec, decl
 def records_frame(spark: SparkSession, read: Reading) -> DataFrame:
     """The new records of files as they are.
 
-    Gives: file, line, is_last, text, row_schema.
+    Gives: file, line, is_last, text, row_schema, problem.
     Rows: one a record.
     """
     return _by_task(spark, read).mapInArrow(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final, Literal
+from typing import BinaryIO, Final, Literal
 
-from pyspark.sql import types as T
-
-from engine.decode.carried import carried_schema
+from engine.decode.csv_texts import CsvTexts
 from engine.decode.event import Message
-from engine.decode.json_value import MISFIT, parse, text_of
-from engine.decode.shape import Encoding
+from engine.decode.json_value import MISFIT, parse
 from engine.errors import SourceError
 from engine.init.typed_records import TypedRecords, typed_records
 from engine.inputs.compression import DAMAGED as DAMAGED_STREAM
 from engine.inputs.compression import plain_stream
-from engine.inputs.line_files import BLANKS, BYTE_ORDER_MARK, CHUNK_BYTES
+from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, columns_of, split_records, values_of
+from engine.inputs.line_files import BLANKS, CHUNK_BYTES
 from engine.inputs.listing import is_compressed
 from engine.inputs.magic import AVRO, PARQUET
 
@@ -28,13 +24,12 @@ Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty
 MOST_BYTES: Final = 64 << 20
 MOST_RECORDS: Final = 100_000
 LOOKED_AT: Final = 200
-DELIMITERS: Final = (",", ";", "\t", "|")
+DELIMITERS: Final = (b",", b";", b"\t", b"|")
 _COMPRESSED: Final = {b"\x1f\x8b": ("gzip", ".gz"), b"BZh": ("bzip2", ".bz2"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst")}
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _DAMAGED: Final = (*DAMAGED_STREAM, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
 """What reading a damaged file can end in."""
 _OPENING: Final = (b"{", b"[")
-csv.field_size_limit(MOST_BYTES)  # Python's own limit is less than what tables hold
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ def read_sample(path: Path) -> Sample:
             return _of_text(path, _records(file, path))
     except SourceError:
         raise
-    except (csv.Error, *_DAMAGED) as error:
+    except _DAMAGED as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SourceError(f"Cannot read {path}: {reason}.", "check the file and the permissions") from error
 
@@ -150,11 +145,11 @@ def _of_text(path: Path, records: Iterator[Message]) -> Sample:
         return Sample(path, "json", lines, is_whole=is_whole)
     if is_whole and lines[0].text.lstrip()[:1] in _OPENING and _is_json(b"\n".join(line.text for line in lines)):
         return Sample(path, "document")
-    texts = [f"{line.text.decode('utf-8', 'replace')}\n" for line in lines]
-    delimiter = delimiter_of(texts[:LOOKED_AT])
-    if delimiter is None:
+    layout = csv_layout_of([line.text for line in lines])
+    if layout is None:
         return Sample(path, "text", lines, is_whole=is_whole)
-    return Sample(path, "csv", _csv_rows(path, texts, delimiter), is_whole=is_whole, delimiter=delimiter)
+    rows = _csv_rows(path, [line.text for line in lines], layout)
+    return Sample(path, "csv", rows, is_whole=is_whole, delimiter=layout.delimiter.decode())
 
 
 def _first(records: Iterator[Message]) -> tuple[tuple[Message, ...], bool]:
@@ -191,25 +186,28 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def delimiter_of(lines: Sequence[str]) -> str | None:
-    """The delimiter of a CSV file with a header: each line has as many values as the first one."""
+def csv_layout_of(lines: Sequence[bytes]) -> CsvLayout | None:
+    """How a CSV file with a header is written: each record has as many values as the first one. None of other text.
+
+    `lines`: the first ones that are not blank.
+    """
+    text = b"".join(b"%b\n" % line for line in lines[:LOOKED_AT])
     for delimiter in DELIMITERS:
-        try:
-            rows = list(csv.reader(io.StringIO("".join(lines)), delimiter=delimiter))
-        except csv.Error:  # a line end where none can be
-            continue
-        names = rows[0] if rows else []
+        names, line_end = columns_of(text, delimiter)
+        layout = CsvLayout(tuple(names), delimiter, line_end)
         is_header = len(names) > 1 and all(name.strip() for name in names) and len(set(names)) == len(names)
-        if is_header and len(rows) > 1 and all(len(row) == len(names) for row in rows[1:-1] or rows[1:]):
-            return delimiter
+        rows = [values_of(_readable(record), layout) for record in split_records(text, layout, is_end=True)[0][1:]]
+        if is_header and rows and all(row and len(row) == len(names) for row in rows[:-1] or rows):
+            return layout
     return None
 
 
-def _csv_rows(path: Path, lines: Sequence[str], delimiter: str) -> tuple[Message, ...]:
-    rows = csv.DictReader(io.StringIO("".join(lines)), delimiter=delimiter)
-    schema = carried_schema({name: (T.StringType(), Encoding("text")) for name in rows.fieldnames or ()})
-    found: list[Message] = []
-    for number, row in enumerate(rows, 1):
-        values: dict[str, Any] = {name: value for name, value in row.items() if name is not None}  # no surplus values
-        found.append(Message(str(path), number, text_of(values), row_schema=schema))
-    return tuple(found)
+def _readable(record: bytes) -> bytes:
+    return record.decode("utf-8", "replace").encode()
+
+
+def _csv_rows(path: Path, lines: Sequence[bytes], layout: CsvLayout) -> tuple[Message, ...]:
+    records = split_records(b"".join(b"%b\n" % line for line in lines), layout, is_end=True)[0][1:]
+    texts = CsvTexts(layout)
+    made = (texts.message(Message(str(path), number, record)) for number, record in enumerate(records, 1))
+    return tuple(message for message in made if message.problem is None)

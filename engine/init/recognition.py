@@ -12,7 +12,7 @@ from engine.decode.formats.base64_messages import read_base64
 from engine.decode.json_value import MISFIT, parse, text_of
 from engine.decode.source_decoder import SourceDecoder
 from engine.formats import FORMATS, Format, format_of
-from engine.init.file_sample import Container, Sample, delimiter_of
+from engine.init.file_sample import Container, Sample, csv_layout_of
 from engine.init.schema_place import are_frames
 from engine.inputs.magic import CALLED
 from engine.schema.control_kinds import FILLER, NULL_MESSAGE
@@ -242,8 +242,8 @@ def _topic_format(messages: Sequence[Message]) -> str | None:
 def _rows_format(lines: Sequence[str], objects: Sequence[Message]) -> str | None:
     if objects and all(message.text.startswith(b"{") for message in objects):
         return None if are_silent_bytes(objects) else PLAIN_ROWS
-    others = [f"{line}\n" for line in lines if line.lstrip()[:1] not in ("{", "[")]
-    return CSV_ROWS if others and delimiter_of(others) else None
+    others = [line.encode("utf-8", "replace") for line in lines if line.lstrip()[:1] not in ("{", "[")]
+    return CSV_ROWS if others and csv_layout_of(others) else None
 
 
 def other_than(source: SourceSpec, lines: Sequence[str], container: Container = "json") -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from engine.inputs import line_files
+from engine.inputs.csv_records import CsvLayout
 from engine.inputs.line_files import Piece, pieces_of
 from engine.inputs.listing import is_compressed
 from engine.inputs.pending import PendingFile
@@ -20,9 +21,8 @@ ON_DRIVER_BYTES: Final = 32 << 20
 """Up to so much the driver counts itself: a job of Spark takes longer to start."""
 PACKED: Final = 10
 """A compressed byte counts for so many."""
-_COUNTED: Final = (
-    "path string, start bigint, end bigint, size bigint, first bigint, lines bigint, filled bigint, digest bigint"
-)
+_COUNTED: Final = ("lines", "filled", "digest")
+"""What is counted of a piece."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,14 @@ class CountedFile:
         return max(self.lines - 1, 0) if self.pending.half_line else self.lines
 
 
-def counted_lines(spark: SparkSession, pending: Sequence[PendingFile]) -> tuple[list[Piece], list[CountedFile]]:
-    """The pieces of text files, and how many lines each file has.
+def counted_lines(
+    spark: SparkSession, pending: Sequence[PendingFile], layouts: Mapping[str, CsvLayout]
+) -> tuple[list[Piece], list[CountedFile]]:
+    """The pieces of text files, and how many lines each file has. `layouts`: of the CSV files among them, by path.
 
     Raises: SourceError: a file cannot be read to its end.
     """
-    pieces = [piece for entry in pending for piece in pieces_of(entry.file)]
+    pieces = [piece for entry in pending for piece in pieces_of(entry.file, csv=layouts.get(entry.file.path))]
     found = line_files.numbered(_counted(spark, pieces))
     lines, filled = dict.fromkeys((e.file.path for e in pending), 0), dict.fromkeys((e.file.path for e in pending), 0)
     for piece in found:
@@ -60,15 +62,17 @@ def _counted(spark: SparkSession, pieces: Sequence[Piece]) -> list[Piece]:
     size = sum((piece.end - piece.start) * (PACKED if is_compressed(piece.path) else 1) for piece in pieces)
     if size <= ON_DRIVER_BYTES:
         return [line_files.counted(piece) for piece in pieces]
-    frame = spark.range(0, len(pieces), 1, len(pieces)).mapInArrow(partial(_count, pieces), _COUNTED)
+    schema = ", ".join(f"{name} bigint" for name in ("piece", *_COUNTED))
+    frame = spark.range(0, len(pieces), 1, len(pieces)).mapInArrow(partial(_count, pieces), schema)
     with task_errors():
         rows = frame.collect()
-    found = {(row["path"], row["start"]): Piece(*row) for row in rows}
-    return [found[piece.path, piece.start] for piece in pieces]
+    found = {row["piece"]: {name: row[name] for name in _COUNTED} for row in rows}
+    return [replace(piece, **found[at]) for at, piece in enumerate(pieces)]
 
 
 def _count(pieces: Sequence[Piece], ids: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in ids:
-        counted = [astuple(line_files.counted(pieces[at])) for at in batch.column(0).to_pylist()]
-        columns = [pa.array(list(column)) for column in zip(*counted, strict=True)]
-        yield pa.RecordBatch.from_arrays(columns, names=[field.split(" ")[0] for field in _COUNTED.split(", ")])
+        numbers = batch.column(0).to_pylist()
+        found = [line_files.counted(pieces[at]) for at in numbers]
+        columns = {name: [getattr(piece, name) for piece in found] for name in _COUNTED}
+        yield pa.RecordBatch.from_pydict({"piece": numbers} | columns)

@@ -1,5 +1,7 @@
 """Text files as numbered lines: in pieces that tasks read side by side, each line with its number in its file.
 
+A CSV file is one piece, and its records count as lines.
+
 A first pass counts the lines of each piece, so that the second one knows every line's number without sorting anything.
 Both read a file only as far as it went when it was listed, and compare a hash of what they read. So lines that are
 appended meanwhile wait for the next run, and a file that changes while it is read is an error.
@@ -15,6 +17,7 @@ import xxhash
 
 from engine.errors import SourceError
 from engine.inputs.compression import DAMAGED, plain_stream
+from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
 from engine.inputs.listing import InputFile, is_compressed
 from engine.inputs.store import store_of, unreadable
 
@@ -22,12 +25,12 @@ PIECE_BYTES: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 20
 BLANKS: Final = b" \t\r"
 """What a line may hold and still be blank: the line ends of Windows leave a carriage return."""
-BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """The lines of a file that begin at the bytes from `start` to `end`; all of a compressed file.
+    """The lines of a file that begin at the bytes from `start` to `end`; all of a compressed file, and of a CSV file.
+    `csv`: how the records of that are written.
 
     Once it is counted: `first`, the number of its first line (1-based); `lines`, how many it has; `filled`, how many of
     them are not blank; `digest` of its bytes.
@@ -41,12 +44,18 @@ class Piece:
     lines: int = 0
     filled: int = 0
     digest: int = 0
+    csv: CsvLayout | None = None
+
+    @property
+    def blanks(self) -> bytes:
+        """What a line may hold and still be blank."""
+        return BLANKS if self.csv is None else self.csv.blanks
 
 
-def pieces_of(file: InputFile, most: int = PIECE_BYTES) -> list[Piece]:
-    """The pieces of a file: those of a compressed one cannot be read side by side."""
-    if is_compressed(file.path):
-        return [Piece(file.path, 0, file.size, file.size)]
+def pieces_of(file: InputFile, most: int = PIECE_BYTES, csv: CsvLayout | None = None) -> list[Piece]:
+    """The pieces of a file: those of a compressed one, or of one of CSV, cannot be read side by side."""
+    if is_compressed(file.path) or csv is not None:
+        return [Piece(file.path, 0, file.size, file.size, csv=csv)]
     return [Piece(file.path, at, min(at + most, file.size), file.size) for at in range(0, file.size, most)]
 
 
@@ -59,7 +68,7 @@ def counted(piece: Piece) -> Piece:
     digest = xxhash.xxh3_64()
     for chunk in _chunks(piece, digest):
         lines += len(chunk)
-        filled += sum(1 for line in chunk if line.strip(BLANKS))
+        filled += sum(1 for line in chunk if line.strip(piece.blanks))
     return replace(piece, lines=lines, filled=filled, digest=_signed(digest.intdigest()))
 
 
@@ -82,7 +91,7 @@ def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, byte
     number = piece.first
     digest = xxhash.xxh3_64()
     for chunk in _chunks(piece, digest):
-        yield [(at, line) for at, line in enumerate(chunk, number) if at > after_line and line.strip(BLANKS)]
+        yield [(at, line) for at, line in enumerate(chunk, number) if at > after_line and line.strip(piece.blanks)]
         number += len(chunk)
     if _signed(digest.intdigest()) != piece.digest:
         raise SourceError(
@@ -94,8 +103,9 @@ def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, byte
 def _chunks(piece: Piece, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
     try:
         with store_of(piece.path).open(piece.path) as file:
-            read = _compressed_lines if is_compressed(piece.path) else _plain_lines
-            yield from _without_mark(piece, read(piece, file, digest))
+            is_split = not is_compressed(piece.path) and piece.csv is None
+            read = _plain_lines if is_split else _streamed_lines
+            yield from _without_header(piece, read(piece, file, digest))
     except OSError as error:
         raise unreadable(piece.path, error) from error
 
@@ -134,14 +144,15 @@ def _next_line(file: BinaryIO, place: int, piece: Piece) -> int:
     return piece.size
 
 
-def _compressed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
+def _streamed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
+    """Lists of the lines, or the records of CSV, of a whole file."""
     done = 0
     rest = b""
     try:
         stream = plain_stream(piece.path, file)
-        while data := stream.read(CHUNK_BYTES):
+        while data := stream.read(max(CHUNK_BYTES, len(rest))):  # so that a long record is not split again and again
             digest.update(data)
-            *lines, rest = (rest + data).split(b"\n")
+            lines, rest = _split(piece, rest + data)
             yield lines
             done += len(lines)
     except DAMAGED as error:
@@ -153,15 +164,24 @@ def _compressed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> I
             "deliver the whole file and run again, or move it away",
         ) from error
     if rest:
-        yield [rest]
+        yield [rest] if piece.csv is None else split_records(rest, piece.csv, is_end=True)[0]
 
 
-def _without_mark(piece: Piece, chunks: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
-    """The lines without the byte order mark that a text file may begin with."""
+def _split(piece: Piece, text: bytes) -> tuple[list[bytes], bytes]:
+    """The lines of a text, and the rest that no line end follows."""
+    if piece.csv is not None:
+        return split_records(text, piece.csv)
+    *lines, rest = text.split(b"\n")
+    return lines, rest
+
+
+def _without_header(piece: Piece, chunks: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+    """The lines without the byte order mark that a text file may begin with, and without the header of a CSV file."""
     is_first = piece.start == 0
     for lines in chunks:
         if lines and is_first:
             lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
+            del lines[: piece.csv is not None and piece.csv.has_header]
             is_first = False
         yield lines
 

@@ -98,15 +98,14 @@ class TablePart:
         """Their rows. A row keeps its number in its file. Rows that were deleted before the file was taken were never
         counted, and have none.
 
-        Gives: file, start, row, record.
+        Gives: file, row, record.
         """
         mine = spark.read.options(**self.since).table(self.name).where(F.col("_file").isin(*self.paths))
-        start, record = F.lit(0).cast("bigint").alias("start"), record_of(self.columns.names)
-        found = mine.select(F.col("_file").alias("file"), start, F.col("_pos").alias("row"), record)
+        found = mine.select(F.col("_file").alias("file"), F.col("_pos").alias("row"), record_of(self.columns.names))
         if not self.has_deletes:
             return found
         number = F.row_number().over(Window.partitionBy("file").orderBy("row")).cast("bigint").alias("row")
-        return found.select("file", "start", number, "record")
+        return found.select("file", number, "record")
 
 
 def table_parts(spark: SparkSession, source: SourceSpec, catalog: str, paths: Sequence[str]) -> list[TablePart]:

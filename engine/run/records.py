@@ -1,9 +1,10 @@
 """The records of a source, whatever they are written in, and the events in them."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, pairwise
+from types import MappingProxyType
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -22,14 +23,15 @@ from engine.errors import SourceError
 from engine.formats import format_of
 from engine.formats.rows import ROWS
 from engine.init import looks_like, other_than
-from engine.inputs.containers import head, kind_of
+from engine.inputs.containers import csv_layout, head, kind_of
 from engine.inputs.counting import CountedFile, counted_lines
+from engine.inputs.csv_records import CsvLayout
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.tables import data_files
 from engine.neighbours import canal_step
 from engine.run.events import in_context
-from engine.run.spark_records import read_by_spark
+from engine.run.table_records import read_table
 from engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
@@ -43,7 +45,7 @@ BESIDE = (1, 8, 64)
 class Records:
     """New records of a source: files that tasks read themselves, and records that Spark reads as a frame.
 
-    `frame_of_spark`: file, line, is_last, text, row_schema, problem.
+    `frame_of_spark`: file, line, is_last, text, row_schema.
     """
 
     spark: SparkSession
@@ -62,7 +64,7 @@ class Records:
     def frame(self) -> DataFrame:
         """The records as they are.
 
-        Gives: file, line, is_last, text, row_schema; problem, where Spark reads some.
+        Gives: file, line, is_last, text, row_schema, problem.
         """
         found = [records_frame(self.spark, read) for read in self.files]
         return all_of([*found, *([] if self.frame_of_spark is None else [self.frame_of_spark])])
@@ -124,8 +126,8 @@ def read_records(
     counted: list[CountedFile] = []
     frame = None
     for kind, entries in kinds.items():
-        if kind in ("csv", "table"):
-            frame, found = read_by_spark(spark, entries, source, catalog)
+        if kind == "table":
+            frame, found = read_table(spark, entries, source, catalog)
         else:
             read, found = read_files(spark, kind, entries, source, after_gap)
             files.append(read)
@@ -140,9 +142,10 @@ def read_files(
 
     Raises: SourceError: a file cannot be read to its end.
     """
-    if kind == "json":
-        return read_lines(spark, pending, after_gap)
     files = [entry.file for entry in pending]
+    if kind in ("json", "csv"):
+        layouts = {file.path: csv_layout(file, source) for file in files} if kind == "csv" else {}
+        return read_lines(spark, pending, after_gap, layouts)
     try:
         return read_avro(pending, source) if kind == "avro" else read_parquet(pending, source)
     except SourceError as error:
@@ -171,13 +174,16 @@ def read_parquet(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[Pa
 
 
 def read_lines(
-    spark: SparkSession, pending: Sequence[PendingFile], after_gap: Collection[str] = ()
+    spark: SparkSession,
+    pending: Sequence[PendingFile],
+    after_gap: Collection[str] = (),
+    layouts: Mapping[str, CsvLayout] = MappingProxyType({}),
 ) -> tuple[LinesToRead, list[CountedFile]]:
-    """The new lines of text files; blank lines are passed over but counted.
+    """The new lines of text files; blank lines are passed over but counted. `layouts`: of the CSV files, by path.
 
     Raises: SourceError: a file cannot be read to its end.
     """
-    pieces, counted = counted_lines(spark, pending)
+    pieces, counted = counted_lines(spark, pending, layouts)
     after = {entry.pending.file.path: entry.pending.after_line for entry in counted}
     total = {entry.pending.file.path: entry.lines for entry in counted}
     new = [piece for piece in pieces if piece.first + piece.lines - 1 > after[piece.path]]

@@ -40,7 +40,6 @@ from engine.decode.formats.row_values import (
 from engine.decode.json_value import (
     MISFIT,
     NOT_JSON,
-    NOT_TEXT,
     Number,
     broken_reason,
     is_sound,
@@ -57,7 +56,6 @@ from engine.spec.predicates import Predicate
 from engine.spec.rows import SequenceKind
 
 CONNECTOR: Final = "rows"
-WRONG_WIDTH: Final = "not as many values as the file has columns"
 UNTIMED: Final = "no sequence column tells a time or a number; name a column with the time under source.time_by"
 _PLACES: Final = {"seconds": 6, "milliseconds": 3, "microseconds": 0, "nanoseconds": -3}
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
@@ -105,7 +103,7 @@ class RowsDecoder:
             return rejected(message, message.problem, self._table)
         texts = self._read(message.text)
         if texts is None:
-            return rejected(message, _broken_reason(message), self._table)
+            return rejected(message, broken_reason(message.text, NOT_JSON), self._table)
         schema = file_schema(message.row_schema)
         places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
         if None in [segment for segment, _, _ in places]:
@@ -268,9 +266,3 @@ def _has_parts(text: str) -> bool:
     except MISFIT:
         return False
     return True
-
-
-def _broken_reason(message: Message) -> str:
-    """Why a record is no row. Of a file with columns, only a line of CSV can be none."""
-    reason = broken_reason(message.text, NOT_JSON)
-    return reason if message.row_schema is None or reason == NOT_TEXT else WRONG_WIDTH

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.inputs.containers import read_parts
 from engine.inputs.listing import Look
 from engine.inputs.pending import Taken
 from engine.inputs.tables import data_files, rows_by_file, table_parts
@@ -77,12 +76,12 @@ def test_a_table_is_loaded_as_often_for_many_files_as_for_one(
         return table(session, name)
 
     monkeypatch.setattr(SparkSession, "table", counting)
-    (part,) = read_parts(spark, files[:1], feed, "lake")
+    paths = [file.path for file in files]
+    (part,) = table_parts(spark, feed, "lake", paths[:1])
     once = len(loaded)
-    (whole,) = read_parts(spark, files, feed, "lake")
+    (whole,) = table_parts(spark, feed, "lake", paths)
     assert (len(files), len(loaded), whole.columns) == (2, 2 * once, part.columns)
-    assert whole.rows.count() == 6
-    assert read_parts(spark, [], feed, "lake") == []
+    assert whole.rows(spark).count() == 6
 
 
 def append(spark: SparkSession, feed: SourceSpec, values: str) -> None:
@@ -162,8 +161,8 @@ def test_each_file_tells_the_columns_that_it_holds(
     told = columns_of(spark, feed, paths)
     whole = ["id", "part", "other"]
     assert [told[path] for path in paths] == [["id"], ["id"], whole if form == "avro" else ["id"], whole, whole]
-    parts = read_parts(spark, data_files(spark, feed, "lake"), feed, "lake")
-    rows = [row["record"].asDict() for part in parts for row in part.rows.collect()]
+    parts = table_parts(spark, feed, "lake", [file.path for file in data_files(spark, feed, "lake")])
+    rows = [row["record"].asDict() for part in parts for row in part.rows(spark).collect()]
     assert {"id": 41, "part": None, "other": "y"} in rows
     assert {"id": 1} in rows
 

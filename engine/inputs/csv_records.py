@@ -1,0 +1,104 @@
+"""The records of CSV files (RFC 4180), as bytes: which columns they have, and where each one ends.
+
+A value in quotes can hold delimiters, line ends and, doubled, quotes. A quote anywhere else is a part of the value:
+
+    2,"a, b",x          a, b
+    2,"5"" pipe",x      5" pipe
+    2,5" pipe,x         5" pipe
+    2,"a" b,x           "a" b
+    2,"a                open: nothing closes the quote before the file ends, so all that follows belongs to the record
+
+Lines end as the first one does: in a line feed, or in a carriage return and a line feed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+QUOTE: Final = b'"'
+_BLANKS: Final = b" \t\r"
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """How a CSV file is written. `columns`: the names of its columns; `has_header`: its first record names them."""
+
+    columns: tuple[str, ...]
+    delimiter: bytes
+    line_end: bytes = b"\n"
+    has_header: bool = True
+
+    @property
+    def blanks(self) -> bytes:
+        """What a line may hold and still be blank."""
+        return _BLANKS.replace(self.delimiter, b"")
+
+
+def split_records(text: bytes, layout: CsvLayout, is_end: bool = False) -> tuple[list[bytes], bytes]:
+    """The records in a piece of a file, without their line ends, and the rest of the piece, which no record's end
+    follows. `is_end`: the piece goes up to the end of the file, and leaves no rest."""
+    if QUOTE not in text:
+        *records, rest = text.split(layout.line_end)
+    else:
+        records, rest = _quoted_records(text, layout, is_end)
+    return ([*records, rest] if rest else records, b"") if is_end else (records, rest)
+
+
+def _quoted_records(text: bytes, layout: CsvLayout, is_end: bool) -> tuple[list[bytes], bytes]:
+    record, _ = _patterns(layout.delimiter, layout.line_end, is_end)
+    records, at = [], 0
+    while (found := record.match(text, at)) and text.startswith(layout.line_end, found.end()):
+        records.append(found[0])
+        at = found.end() + len(layout.line_end)
+    return records, text[at:]
+
+
+def values_of(record: bytes, layout: CsvLayout) -> list[str | None] | None:
+    """The values of a record; None where nothing closes the quote that the last one begins with. Nothing between two
+    delimiters is None, two quotes are an empty text.
+
+    Raises: UnicodeDecodeError: a value is not UTF-8 text.
+    """
+    if QUOTE not in record:
+        return [value or None for value in record.decode().split(layout.delimiter.decode())]
+    values: list[str | None] = []
+    (_, field), at = _patterns(layout.delimiter, layout.line_end, is_end=True), 0
+    while (found := field.match(record, at)) and found[2] is None:
+        values.append(found[3].decode() or None if found[1] is None else found[1].replace(b'""', QUOTE).decode())
+        at = found.end() + len(layout.delimiter)
+        if at > len(record):
+            return values
+    return None
+
+
+def columns_of(head: bytes, delimiter: bytes) -> tuple[list[str], bytes]:
+    """The values of a file's first record, and its line end. `head`: the beginning of the file.
+
+    What is not UTF-8 text becomes replacement characters.
+    """
+    layout = CsvLayout((), delimiter)
+    records, rest = split_records(head.removeprefix(BYTE_ORDER_MARK), layout)
+    first, line_end = (records[0], b"\n") if records else (rest, b"\n")
+    if records and first.endswith(b"\r"):
+        first, line_end = first[:-1], b"\r\n"
+    readable = first.decode("utf-8", "replace").encode()
+    return [value or "" for value in values_of(readable, layout) or ()], line_end
+
+
+@lru_cache(maxsize=100)
+def _patterns(delimiter: bytes, line_end: bytes, is_end: bool) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
+    """A record up to its line end, and a value up to its delimiter: in quotes, behind an open quote, or plain. Nothing
+    is tried a second way, so that a record costs no more than its length. `is_end`: no more text follows."""
+    ends = (delimiter, line_end)
+    cut = [b"%b\\Z" % re.escape(end[:size]) for end in ends for size in range(1, len(end)) if not is_end]
+    stops, begins = b"|".join(map(re.escape, ends)), b"".join(re.escape(end[:1]) for end in ends)
+    inside, blanks = b'(?:[^"]++|"")*+', b"[%b]*+" % b" \t".replace(delimiter, b"")
+    closed = b'"(%b)"%b(?=%b)' % (inside, blanks, b"|".join([stops, b"\\Z", *cut]))
+    plain = b"(?:[^%b]++|(?!%b)[%b])*+" % (begins, stops, begins)
+    value = b'(?:%b|("%b\\Z)|(%b))' % (closed, inside, plain)
+    record = b"(?:%b)?+%b(?:%b%b)*+" % (BYTE_ORDER_MARK, value, re.escape(delimiter), value)
+    return re.compile(record), re.compile(value)
