@@ -333,11 +333,6 @@ def test_a_row_without_a_place_is_rejected_with_its_reason() -> None:
     assert {(row.kind, row.table) for row in rejected} == {("reject", "a.b")}
 
 
-def test_a_line_of_a_file_with_columns_that_is_no_row_has_not_as_many_values() -> None:
-    wrong = reasons(["1,2", '{"n": "1"}', "1,\udcff"], said=schema(n="string"))
-    assert wrong == ["not as many values as the file has columns", None, "not UTF-8 text"]
-
-
 def test_a_record_with_a_problem_is_rejected_with_it() -> None:
     source = SourceSpec("rows", "x", rows=RowsSpec("a.b", (("n", "any"),)))
     (event,) = decode_messages([Message("a", 1, b'{"n": 1}', problem="a quote is not closed")], source, {})
