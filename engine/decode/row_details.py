@@ -43,7 +43,8 @@ class RowDetails:
         """
         if op == names.OP_TRUNCATE or (image is None and not is_only_key):
             return None
-        carried = () if image is None or is_only_key else self._carried(image)
+        omits_nulls = self._shape.omits_nulls and not is_only_key
+        carried = self._names if omits_nulls else () if image is None or is_only_key else self._carried(image)
         found = [name for name in self._names if name in carried or name in self._keys]
         if UNAVAILABLE in fates.values():
             found = [name for name in found if fates.get(name) != UNAVAILABLE]

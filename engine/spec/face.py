@@ -50,6 +50,7 @@ from engine.spec.model import (
     Evolution,
     Images,
     Mask,
+    Nulls,
     OnFailure,
     Order,
     Several,
@@ -179,6 +180,11 @@ class SourceFace(_Section):
         description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one."
         " Debezium on Oracle: scn orders by the SCN of statements; auto: by commit SCN from connector 2.0 on,"
         " while none is lower than the SCN of its change.",
+    )
+
+    nulls: Annotated[Nulls, *words("omitted", "included")] = Field(
+        default="omitted",
+        description="DMS: whether messages leave out columns that are null. included: what they lack is unchanged.",
     )
 
     @model_validator(mode="after")

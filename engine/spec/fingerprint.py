@@ -50,6 +50,7 @@ def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
         "encodings": [
             *(source.time_zone, source.decimals, source.binaries, source.times, source.images, source.order),
             source.several == "shards",
+            *([] if source.nulls == "omitted" else [source.nulls]),
         ],
         "rows": None if source.rows is None else _rows(source.rows),
     }

@@ -21,6 +21,7 @@ Times = Literal["adaptive", "adaptive_time_microseconds", "connect", "isostring"
 Images = Literal["standard", "swapped"]
 Several = Literal["disjoint", "shards", "one_log"]
 Order = Literal["auto", "scn", "coordinates"]
+Nulls = Literal["omitted", "included"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class SourceSpec:
 
     `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read;
     `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
+    `nulls`: whether messages leave out the columns that are null.
     `by_scn`: the sources, as changes name them, that were seen to be ordered by SCNs alone; no spec says them.
     """
 
@@ -113,6 +115,7 @@ class SourceSpec:
     registry: RegistrySpec | None = None
     schemas: str | None = None
     by_scn: tuple[str, ...] = ()
+    nulls: Nulls = "omitted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,6 +117,7 @@ def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
         face.several or format_of(face.format).several,
         _registry(face, project),
         None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
+        nulls=face.nulls,
     )
 
 

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from engine import names
 from engine.decode.event import Event
+from engine.decode.formats.json_fields import content_of
+from engine.decode.json_value import MISFIT, is_sound, raw_fields
+
+_OBJECT: Final = b"{"
+
+
+def image_of(part: msgspec.Raw) -> bytes | None:
+    """The JSON text of a row; None where the part is no object, nor the text of one."""
+    text = bytes(part)
+    if text.startswith(_OBJECT):
+        return text
+    content = content_of(part)
+    if content is None or not content.startswith(_OBJECT):
+        return None
+    try:
+        raw_fields(content)
+    except MISFIT:
+        return None
+    return content if is_sound(content) else None
 
 
 def halves(update: Event, before: bytes | None, after: bytes | None) -> list[Event]:

@@ -33,12 +33,11 @@ from engine.decode.decoder import Declared
 from engine.decode.event import Announced, Change, Control, Event, Message, rejected
 from engine.decode.formats.coordinates import Coordinates
 from engine.decode.formats.instants import unix_nanos
-from engine.decode.formats.row_images import is_empty
+from engine.decode.formats.row_images import image_of, is_empty
 from engine.decode.formats.shareplex_operation import (
     BrokenOperationError,
     Meta,
     Operation,
-    image_of,
     read_operation,
     value_of,
 )

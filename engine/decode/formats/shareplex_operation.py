@@ -16,7 +16,6 @@ from engine.decode.json_value import MISFIT, is_sound, raw_fields
 from engine.decode.position_text import LONGEST_NUMBER
 
 _NULL: Final = b"null"
-_OBJECT: Final = b"{"
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
 _PLACE_IN_TRANSACTION: Final = re.compile(r"([0-9]{1,18})/", re.ASCII)
 _SIZE_OF_TRANSACTION: Final = re.compile(r"/([0-9]{1,18})\Z", re.ASCII)
@@ -90,21 +89,6 @@ def read_operation(text: bytes) -> Operation:
         raise BrokenOperationError from None
     inner.topic, inner.partition, inner.offset, inner.value = line.topic, line.partition, line.offset, line.value
     return inner
-
-
-def image_of(part: msgspec.Raw) -> bytes | None:
-    """The JSON text of a row; None where the part is no object, nor the text of one."""
-    text = bytes(part)
-    if text.startswith(_OBJECT):
-        return text
-    content = content_of(part)
-    if content is None or not content.startswith(_OBJECT):
-        return None
-    try:
-        raw_fields(content)
-    except MISFIT:
-        return None
-    return content if is_sound(content) else None
 
 
 def value_of(operation: Operation, text: bytes) -> bytes:

@@ -51,7 +51,8 @@ def base64_url_value(value: Any) -> bytes | None:
 
 
 def hex_bytes(text: str) -> bytes | None:
-    """Two hexadecimal digits a byte; the first byte may have one."""
+    """Two hexadecimal digits a byte, perhaps with 0x before them; the first byte may have one."""
+    text = text.removeprefix("0x")
     try:
         return binascii.unhexlify("0" + text if len(text) % 2 else text)
     except (binascii.Error, ValueError):

@@ -1,0 +1,33 @@
+"""AWS Database Migration Service: the JSON messages that it writes to Kafka and Kinesis."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from engine.formats.base import NO_FILES, NO_LANE, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+
+FORMATS: Final = (
+    Format(
+        "dms-json",
+        "engine.decode.formats.dms:DmsDecoder",
+        (
+            SourceKind(
+                "dms",
+                not_carried=NO_SNAPSHOTS
+                | {"incomplete_transaction": NO_SIZE, "log_gap": NO_FILES, "positions_backwards": NO_LANE},
+            ),
+        ),
+        "commit time and position in the source's log, where messages have them, else where the messages are",
+        of_topics=True,
+        marks=re.compile(rb'(?s)\A(?=.*"metadata\\?"\s*:)(?=.*"record-type\\?"\s*:)'),
+        looks_for="data and metadata with a record-type",
+        settings=frozenset({"order", "nulls"}),
+        refuses=dict.fromkeys(("decimals", "times"), ONE_WAY),
+        orders=("auto", "coordinates"),
+        values="natural",
+        counts_clocks=True,
+        splits_declared_keys=True,
+        omits_nulls=True,
+    ),
+)
