@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import NO_FILES, NO_LANE, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+from engine.formats.base import NO_BEATS, NO_FILES, NO_LANE, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
 
 FORMATS: Final = (
     Format(
@@ -15,7 +15,12 @@ FORMATS: Final = (
             SourceKind(
                 "dms",
                 not_carried=NO_SNAPSHOTS
-                | {"incomplete_transaction": NO_SIZE, "log_gap": NO_FILES, "positions_backwards": NO_LANE},
+                | {
+                    "incomplete_transaction": NO_SIZE,
+                    "log_gap": NO_FILES,
+                    "positions_backwards": NO_LANE,
+                    "stalled_source": NO_BEATS,
+                },
             ),
         ),
         "commit time and position in the source's log, where messages have them, else where the messages are",

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from engine.formats import format_of
 from engine.inputs.lines import computed
 from engine.inputs.listing import Look
 from engine.inputs.pending import pending_files
@@ -78,7 +79,8 @@ def decoded(spark: SparkSession, project: ProjectSpec, teller: Teller, story: St
                 found.kinds[row["kind"]] = found.kinds.get(row["kind"], 0) + row["count"]
                 found.reasons += [row["reason"]] if row["reason"] else []
         mine = records[spec.source].where((F.col("kind") == "change") & (F.col("table") == spec.table))
-        rows = decode_rows(mine, discover(mine, spec), spec)
+        splits = bool(spec.keys) and format_of(spec.source.format).splits_declared_keys
+        rows = decode_rows(mine, discover(mine, spec), spec, splits_keys=splits)
         kinds = {name: rows.schema["row"].dataType[name].dataType for name in rows.schema["row"].dataType.names}
         found.stored[table.name] = {name: kind.simpleString() for name, kind in kinds.items()}
         found.changes[table.name] = [change(row.asDict(True), table) for row in comparable(rows).collect()]

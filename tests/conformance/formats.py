@@ -3,6 +3,7 @@
 from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
 from tests.conformance.tell_debezium import Mysql, Postgresql
 from tests.conformance.tell_debezium_commits import Oracle, Sqlserver
+from tests.conformance.tell_dms import Dms
 from tests.conformance.tell_dts import Canal, Shareplex
 from tests.conformance.tell_dts_avro import DtsMysql, DtsPostgresql
 from tests.conformance.tell_framed import MysqlFramed, PostgresqlFramed
@@ -28,6 +29,7 @@ TELLERS: tuple[Teller, ...] = (
     Spanner("NEW_ROW", "text"),
     Spanner("NEW_ROW_AND_OLD_VALUES", "array"),
     Shareplex(),
+    Dms(),
     DatastreamJson("postgresql"),
     DatastreamJson("sqlserver"),
     DatastreamAvro("mysql"),

@@ -147,6 +147,19 @@ def shareplex(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]
     yield "no meta", lambda r: r.pop("meta"), ("meta is missing",)
 
 
+def dms(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    yield "unknown op", lambda r: r["metadata"].update(operation="upsert"), ('unknown operation "upsert"',)
+    yield "null key", lambda r: r["data"].update(id=None), ('key column "id" is null',)
+    yield "no key", lambda r: r["data"].pop("id"), ('key column "id" is missing',)
+    yield "no time", lambda r: r["metadata"].pop("timestamp"), ("metadata.timestamp is missing",)
+    yield "no commit time", lambda r: r["metadata"].update({"commit-timestamp": "soon"}), ("commit-timestamp",)
+    yield "wrong type", lambda r: r["data"].update(size="many"), ('"size"', "int")
+    yield "too great", lambda r: r["data"].update(size=2**31), ('"size"', "int")
+    yield "no decimal", lambda r: r["data"].update(price="12.5.0"), ('"price"', "decimal")
+    yield "no data", lambda r: r.pop("data"), ("without data",)
+    yield "no metadata", lambda r: r.pop("metadata"), ("metadata is missing",)
+
+
 def datastream(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def meta(record: Row) -> Row:
         found: Row = record["source_metadata"]
@@ -250,6 +263,7 @@ FAMILIES = {
     "canal-json": Family(lambda line: '"type":"INSERT"' in line, canal),
     "spanner-json": Family(lambda line: '"mod_type"' in line, spanner),
     "shareplex-json": Family(lambda line: True, shareplex),
+    "dms-json": Family(lambda line: '"data"' in line, dms),
     "datastream-json": Family(lambda line: True, datastream),
     "debezium-avro": Family(lambda line: "srv.transaction" not in line, debezium_bodies, framed, frames),
     "dts-avro": Family(

@@ -33,7 +33,7 @@ DAMAGED = int(os.environ.get("SILTSTONE_DAMAGED", "12"))
 MANY = int(os.environ.get("SILTSTONE_HOSTILE", "200"))
 NAMES = [
     "postgresql_bare", "mysql_schemas", "oracle_bare", "sqlserver_bare", "canal", "spanner_new_values_array",
-    "spanner_new_row_text", "shareplex", "datastream_json_postgresql", "datastream_json_sqlserver", "rows_json",
+    "spanner_new_row_text", "shareplex", "dms", "datastream_json_postgresql", "datastream_json_sqlserver", "rows_json",
     "postgresql_framed", "dts_mysql", "dts_postgresql",
 ]  # fmt: skip
 FILES = ("datastream_avro_mysql", "rows_avro", "rows_parquet", "rows_csv", "postgresql_bare")

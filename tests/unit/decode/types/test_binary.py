@@ -25,7 +25,7 @@ def test_base64_needs_no_padding_and_may_have_blanks() -> None:
 
 
 def test_hexadecimal_digits_are_bytes() -> None:
-    cases = {"00ff": b"\x00\xff", "ABC": b"\x0a\xbc", "": b"", "0x00": None, "0 0f": None, "gg": None}
+    cases = {"00ff": b"\x00\xff", "ABC": b"\x0a\xbc", "": b"", "0xFF": b"\xff", "0 0f": None, "gg": None}
     assert converted(reader("hex", BINARY), list(cases)) == list(cases.values())
 
 
