@@ -9,7 +9,6 @@ from engine.formats.base import (
     NO_BEFORE,
     NO_FILES,
     NO_LANE,
-    NO_READS,
     NO_SIZE,
     NO_SNAPSHOTS,
     Format,
@@ -17,6 +16,7 @@ from engine.formats.base import (
 )
 
 ROWS: Final = "rows"
+_TIMED: Final = "its snapshot READs carry a time only"
 _UPSERTS: Final = "rows do not say whether they are new"
 
 FORMATS: Final = (
@@ -35,7 +35,7 @@ FORMATS: Final = (
                     "log_gap": NO_FILES,
                     "positions_backwards": NO_LANE,
                     "stalled_source": NO_BEATS,
-                    "snapshot_reads": NO_READS,
+                    "snapshot_reads": _TIMED,
                 },
             ),
         ),

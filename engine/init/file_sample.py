@@ -11,6 +11,7 @@ from engine.decode.csv_texts import CsvTexts
 from engine.decode.event import Message
 from engine.decode.json_value import MISFIT, parse
 from engine.errors import SourceError
+from engine.init.dms_files import names_of_values
 from engine.init.typed_records import TypedRecords, typed_records
 from engine.inputs.compression import DAMAGED as DAMAGED_STREAM
 from engine.inputs.compression import plain_stream
@@ -37,7 +38,7 @@ class Sample:
     """The first records of a file.
 
     `lines`: of a text file; of a CSV file its rows, as JSON. `typed`: of an Avro or a Parquet file. `is_whole`: there
-    are no other records. `delimiter`: of a CSV file.
+    are no other records. `delimiter`: of a CSV file; `header`: names for its columns, where the file has none.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class Sample:
     typed: TypedRecords | None = None
     is_whole: bool = True
     delimiter: str = ","
+    header: tuple[str, ...] = ()
 
     @property
     def has_records(self) -> bool:
@@ -145,11 +147,12 @@ def _of_text(path: Path, records: Iterator[Message]) -> Sample:
         return Sample(path, "json", lines, is_whole=is_whole)
     if is_whole and lines[0].text.lstrip()[:1] in _OPENING and _is_json(b"\n".join(line.text for line in lines)):
         return Sample(path, "document")
-    layout = csv_layout_of([line.text for line in lines])
+    layout = csv_layout_of([line.text for line in lines], path)
     if layout is None:
         return Sample(path, "text", lines, is_whole=is_whole)
     rows = _csv_rows(path, [line.text for line in lines], layout)
-    return Sample(path, "csv", rows, is_whole=is_whole, delimiter=layout.delimiter.decode())
+    header = () if layout.has_header else layout.columns
+    return Sample(path, "csv", rows, is_whole=is_whole, delimiter=layout.delimiter.decode(), header=header)
 
 
 def _first(records: Iterator[Message]) -> tuple[tuple[Message, ...], bool]:
@@ -186,14 +189,18 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def csv_layout_of(lines: Sequence[bytes]) -> CsvLayout | None:
-    """How a CSV file with a header is written: each record has as many values as the first one. None of other text.
+def csv_layout_of(lines: Sequence[bytes], path: Path | None = None) -> CsvLayout | None:
+    """How a CSV file is written: each record has as many values as the first one. None of other text. A file has a
+    header, unless it is one of AWS DMS without.
 
     `lines`: the first ones that are not blank.
     """
     text = b"".join(b"%b\n" % line for line in lines[:LOOKED_AT])
     for delimiter in DELIMITERS:
         names, line_end = columns_of(text, delimiter)
+        named = names_of_values(path, names) if path is not None and len(names) > 1 else ()
+        if named:
+            return CsvLayout(named, delimiter, line_end, has_header=False)
         layout = CsvLayout(tuple(names), delimiter, line_end)
         is_header = len(names) > 1 and all(name.strip() for name in names) and len(set(names)) == len(names)
         rows = [values_of(_readable(record), layout) for record in split_records(text, layout, is_end=True)[0][1:]]
@@ -207,7 +214,7 @@ def _readable(record: bytes) -> bytes:
 
 
 def _csv_rows(path: Path, lines: Sequence[bytes], layout: CsvLayout) -> tuple[Message, ...]:
-    records = split_records(b"".join(b"%b\n" % line for line in lines), layout, is_end=True)[0][1:]
+    records = split_records(b"".join(b"%b\n" % line for line in lines), layout, is_end=True)[0][layout.has_header :]
     texts = CsvTexts(layout)
     made = (texts.message(Message(str(path), number, record)) for number, record in enumerate(records, 1))
     return tuple(message for message in made if message.problem is None)

@@ -14,6 +14,7 @@ class FoundTable:
     """One table as the changes show it. `name` is None where they do not name it.
 
     `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them.
+    `headers`: names for the columns of CSV files without a header: those of a full load by AWS DMS (True), and others.
     `by_scn`: commit SCNs cannot order its source.
     """
 
@@ -27,6 +28,7 @@ class FoundTable:
     keyless: bool | None = None
     whole: bool = True
     delimiter: str = ","
+    headers: dict[bool, tuple[str, ...]] = field(default_factory=dict)
     controls: list[Path] = field(default_factory=list)
     blank: list[Path] = field(default_factory=list)
     by_scn: bool = False
@@ -49,6 +51,7 @@ class FoundTable:
         self.changes += other.changes
         self.whole = self.whole and other.whole
         self.columns.merge(other.columns)
+        self.headers |= other.headers
 
 
 def _as_both_show(one: bool | None, other: bool | None) -> bool | None:

@@ -9,9 +9,11 @@ from engine.decode.event import Change, Message
 from engine.decode.formats.rows import file_schema
 from engine.formats import format_of
 from engine.formats.rows import ROWS
+from engine.init.dms_files import is_load, is_new, is_of_dms, table_folder
 from engine.init.file_sample import Sample
 from engine.init.found_table import FoundTable
 from engine.init.paths import NUMBERED
+from engine.names import OP_INSERT
 
 _SUFFIXES: Final = (
     *(".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate"),
@@ -28,18 +30,21 @@ def are_rows(sample: Sample) -> bool:
 def rows_table(sample: Sample) -> FoundTable:
     """The table of a file of plain rows."""
     table = FoundTable(rows_name(sample.path), ROWS, format_of(ROWS).order, sample.container)
+    if sample.header:
+        table.headers = {is_load(sample.path): sample.header}
     table.files, table.whole, table.delimiter = [sample.path], sample.is_whole, sample.delimiter
     for row in sample.rows():
-        table.add(_row(row))
+        table.add(_row(row, is_new(sample.path, row.text)))
     return table
 
 
-def _row(message: Message) -> Change:
+def _row(message: Message, is_new_row: bool) -> Change:
     schema = message.row_schema
     return Change(
         file=message.file,
         line=message.line,
         text=None,
+        op=OP_INSERT if is_new_row else None,
         after=message.text,
         row_schema=schema,
         schema_hash=file_schema(schema).hash,
@@ -47,13 +52,15 @@ def _row(message: Message) -> Change:
 
 
 def rows_name(file: Path) -> str:
-    """Files of one folder whose names differ in numbers only are one table, named after folder and file."""
+    """Files of one folder whose names differ in numbers only are one table, named after folder and file. Where AWS DMS
+    wrote them, the folders name it."""
     stem = file.name
     while (suffix := Path(stem).suffix.lower()) in _SUFFIXES:
         stem = stem[: -len(suffix)]
     bare = NUMBERED.sub("", stem)
-    if stem.startswith("part-") or not bare:
-        name = f"{file.parent.parent.name or 'landing'}.{file.parent.name}"
+    folder = table_folder(file)
+    if stem.startswith("part-") or not bare or is_of_dms(file):
+        name = f"{folder.parent.name or 'landing'}.{folder.name}"
     else:
         name = f"{file.parent.name or 'landing'}.{bare}"
     return ".".join(part.replace(".", "_").strip() or "rows" for part in name.split(".", 1))

@@ -18,6 +18,7 @@ from engine.errors import SourceError, SpecError, writing
 from engine.formats import format_of
 from engine.formats.rows import ROWS
 from engine.init.column_samples import Values
+from engine.init.dms_files import LOADS, OP, READS, commit_column, is_of_dms
 from engine.init.found_table import FoundTable
 from engine.init.paths import NamedFolder, Surroundings, common_path, inside, named_folders
 from engine.init.schema_place import SchemaPlace
@@ -122,12 +123,14 @@ def project_root(folder: Path) -> tuple[Path, bool]:
 def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], target: Sequence[OtherName]) -> WrittenSpec:
     lines = [
         f"# Written by `siltstone init` from {_counted(table)}.",
-        f"# Changes are in the order of {table.order}.",
+        f"# Changes are in the order of {'delivery' if is_written_by_dms(table) else table.order}.",
     ]
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
     key_line, key = _key(table)
-    questions = [*(["sequence_by"] if table.format == ROWS else []), *(["keys"] if key is None else [])]
+    is_open = table.format == ROWS and not is_written_by_dms(table)
+    decisions = {"header": table.headers, "sequence_by": is_open, "keys": key is None}
+    questions = [name for name, is_needed in decisions.items() if is_needed]
     lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table)]
     columns = len(table.columns.names())
     return WrittenSpec(file, name, table.format, key or (), columns, tuple(questions), "\n".join(lines) + "\n")
@@ -171,6 +174,10 @@ def _source(table: FoundTable, path: str) -> list[str]:
         lines.append("  order: scn # commit SCNs are lower than those of their changes, and cannot order them")
     if table.delimiter != ",":
         lines.append(f"  delimiter: {yaml.safe_dump(table.delimiter, default_style=chr(34)).strip()}")
+    if table.headers:
+        lines.append(f"  header: {_header(table)}")
+    if table.format == ROWS and is_written_by_dms(table):
+        return [*lines, *_dms_order(table)]
     if table.format == ROWS:
         seconds = table.columns.second_spellings()
         ordering = [name for name in table.columns.order_candidates() if name not in seconds]
@@ -178,6 +185,33 @@ def _source(table: FoundTable, path: str) -> list[str]:
         lines += _time_unit(table, ordering[:CANDIDATES_SHOWN])
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
+
+
+def is_written_by_dms(table: FoundTable) -> bool:
+    """Whether the files of a table of plain rows are those of AWS DMS, changes among them."""
+    return OP in table.columns.values and all(is_of_dms(file) for file in table.files)
+
+
+def _dms_order(table: FoundTable) -> list[str]:
+    """How AWS DMS orders rows, and what they are."""
+    time = commit_column([name for name in table.columns.names() if name in table.columns.values])
+    excluded = [OP, *([] if time is None else [time])]
+    by_name = "# time_by: # the column that TimestampColumnName names; without one the names of the files tell the time"
+    return [
+        "  sequence_by: [_file, _pos] # DMS writes changes in their order: by the names of files, then row by row",
+        f"  {by_name}" if time is None else f"  time_by: {_scalar(time)}",
+        f"  delete_when: {OP} = 'D'",
+        f"  snapshot_when: {_scalar(READS)} # the rows of a full load",
+        f"  columns: {{except: {_flow(excluded)}}}",
+    ]
+
+
+def _header(table: FoundTable) -> str:
+    names = {LOADS if is_load else "*": _flow(columns) for is_load, columns in sorted(table.headers.items())[::-1]}
+    shown = next(iter(names.values()))
+    if len(names) > 1:
+        shown = "{" + ", ".join(f"{_scalar(pattern)}: {columns}" for pattern, columns in names.items()) + "}"
+    return f"# decide: the names of the columns, in their order, like {shown}"
 
 
 def _time_unit(table: FoundTable, ordering: Sequence[str]) -> list[str]:

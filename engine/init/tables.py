@@ -12,6 +12,7 @@ from engine.decode.json_value import MISFIT, parse
 from engine.errors import SourceError, SpecError
 from engine.formats import format_of
 from engine.formats.rows import ROWS
+from engine.init.dms_files import table_folder
 from engine.init.event_tables import EventTables
 from engine.init.file_sample import Sample, read_sample
 from engine.init.found_table import FoundTable
@@ -145,7 +146,7 @@ class _Search:
 
     def _add_rows(self, sample: Sample) -> None:
         table = rows_table(sample)
-        place = (table.name or "", sample.container, sample.path.parent)
+        place = (table.name or "", sample.container, table_folder(sample.path))
         if place in self._rows:
             self._rows[place].merge(table)
         else:
@@ -191,7 +192,7 @@ class SilentFile:
             return False
         is_readable = self.path.suffix not in _BINARY and table.container not in ("avro", "parquet")
         if table.format == ROWS:
-            is_own = self.path.parent == table.files[0].parent and rows_name(self.path) == table.name
+            is_own = table_folder(self.path) == table_folder(table.files[0]) and rows_name(self.path) == table.name
             return is_own and (
                 is_readable if self.container == "empty" else self.container == table.container != "json"
             )

@@ -6,9 +6,11 @@ from engine.errors import SourceError
 from engine.formats import format_of
 from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.csv_records import CsvLayout, columns_of
+from engine.inputs.globs import name_pattern
 from engine.inputs.listing import NO_FILE, InputFile, is_compressed
 from engine.inputs.store import read_bytes, store_of
 from engine.spec.model import SourceSpec
+from engine.spec.rows import Headers
 
 Kind = Literal["json", "csv", "parquet", "avro", "table"]
 
@@ -39,17 +41,34 @@ def kind_by_name(path: str) -> Kind:
 def csv_layout(file: InputFile, source: SourceSpec) -> CsvLayout:
     """How a CSV file is written.
 
-    Raises: SourceError: its first line does not name its columns, or names one twice.
+    Raises: SourceError: its first line does not name its columns, or names one twice; or the spec names columns, but
+        not those of this file.
     """
     assert source.rows is not None
-    delimiter = source.rows.delimiter.encode()
+    delimiter, null = source.rows.delimiter.encode(), source.rows.null_value
     names, line_end = columns_of(head(file), delimiter)
+    if source.rows.header:
+        return CsvLayout(_named_columns(file, source.rows.header), delimiter, line_end, has_header=False, null=null)
     if any(not name.strip() or "\r" in name for name in names) or len(set(names)) < len(names):
         raise SourceError(
             f"Cannot read {file.path}: its first line must name each column once, and does not.",
             "check the file, source.file_type and source.delimiter",
         )
-    return CsvLayout(tuple(names), delimiter, line_end)
+    return CsvLayout(tuple(names), delimiter, line_end, null=null)
+
+
+def _named_columns(file: InputFile, header: Headers) -> tuple[str, ...]:
+    """The columns that the spec names for a file.
+
+    Raises: SourceError: it names none.
+    """
+    name = file.path.rpartition("/")[2]
+    found = next((columns for pattern, columns in header if name_pattern(pattern).fullmatch(name)), None)
+    if found is None:
+        raise SourceError(
+            f"Cannot read {file.path}: no pattern of source.header has its name.", "add one, or * as the last one"
+        )
+    return found
 
 
 def head(file: InputFile) -> bytes:

@@ -25,12 +25,14 @@ _BLANKS: Final = b" \t\r"
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """How a CSV file is written. `columns`: the names of its columns; `has_header`: its first record names them."""
+    """How a CSV file is written. `columns`: the names of its columns; `has_header`: its first record names them.
+    `null`: what stands for null, without quotes."""
 
     columns: tuple[str, ...]
     delimiter: bytes
     line_end: bytes = b"\n"
     has_header: bool = True
+    null: str = ""
 
     @property
     def blanks(self) -> bytes:
@@ -58,17 +60,20 @@ def _quoted_records(text: bytes, layout: CsvLayout, is_end: bool) -> tuple[list[
 
 
 def values_of(record: bytes, layout: CsvLayout) -> list[str | None] | None:
-    """The values of a record; None where nothing closes the quote that the last one begins with. Nothing between two
-    delimiters is None, two quotes are an empty text.
+    """The values of a record, null as None; None where nothing closes the quote that the last one begins with. A value
+    in quotes is never null.
 
     Raises: UnicodeDecodeError: a value is not UTF-8 text.
     """
     if QUOTE not in record:
-        return [value or None for value in record.decode().split(layout.delimiter.decode())]
+        null = layout.null
+        return [None if value == null else value for value in record.decode().split(layout.delimiter.decode())]
     values: list[str | None] = []
     (_, field), at = _patterns(layout.delimiter, layout.line_end, is_end=True), 0
     while (found := field.match(record, at)) and found[2] is None:
-        values.append(found[3].decode() or None if found[1] is None else found[1].replace(b'""', QUOTE).decode())
+        plain = None if found[3] is None else found[3].decode()
+        quoted = None if found[1] is None else found[1].replace(b'""', QUOTE).decode()
+        values.append(quoted if plain is None else None if plain == layout.null else plain)
         at = found.end() + len(layout.delimiter)
         if at > len(record):
             return values

@@ -25,6 +25,7 @@ from engine.spec.kinds import (
     Format,
     FormatVersion,
     Fraction,
+    Header,
     HistoryName,
     HttpUrl,
     Keys,
@@ -155,6 +156,17 @@ class SourceFace(_Section):
     file_type: Annotated[FileType, *words("json", "csv", "parquet", "avro")] | None = Field(
         default=None,
         description="Format rows: how files are written. Default: as their names end, else json.",
+    )
+    snapshot_when: Condition | None = Field(
+        default=None, description="Format rows: which rows were read by a snapshot, as the rows of a full load are."
+    )
+    header: Header = Field(
+        default=(),
+        description="Format rows: the columns of CSV files whose first line does not name them, in their order;"
+        " where they differ between files, by the files' names: {'LOAD*': [id, name], '*': [op, id, name]}.",
+    )
+    null_value: Setting = Field(
+        default="", description="Format rows: what stands for null in CSV files, without quotes. Default: nothing."
     )
     delimiter: Delimiter = Field(default=",", description="Format rows: between the values of a CSV file.")
     epoch: tuple[EpochFace, ...] = Field(

@@ -260,6 +260,14 @@ def null_columns(value: object) -> TrackSpec | None:
     return row_columns(value)
 
 
+def header(value: object) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The columns of files without a header, for all files or by patterns of their names."""
+    by_name = value if isinstance(value, dict) else {"*": value}
+    if not by_name:
+        refuse("names no file", "write it like {'LOAD*': [id, name], '*': [op, id, name]}.")
+    return tuple((text(pattern), some_columns(columns)) for pattern, columns in by_name.items())
+
+
 def delimiter(value: object) -> str:
     """One character."""
     written = text(value) if value != "\t" else "\t"

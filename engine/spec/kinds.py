@@ -131,6 +131,11 @@ NullColumns = Annotated[
     PlainValidator(fields.null_columns),
     _schema({"type": "boolean"}, _ROW_COLUMNS, _ROW_EXCEPT, _REFERENCE),
 ]
+Header = Annotated[
+    tuple[tuple[str, tuple[str, ...]], ...],
+    PlainValidator(fields.header),
+    _schema(_ROW_COLUMNS, {"type": "object", "additionalProperties": _ROW_COLUMNS, "minProperties": 1}),
+]
 Delimiter = Annotated[
     str, PlainValidator(fields.delimiter), _schema({"type": "string", "minLength": 1, "maxLength": 1}, _REFERENCE)
 ]

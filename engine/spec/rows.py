@@ -16,13 +16,20 @@ from engine.spec.wording import Place
 SequenceKind = Literal["any", "number", "time", "text", "bytes"]
 Ties = Literal["delete", "upsert", "order"]
 FileType = Literal["json", "csv", "parquet", "avro"]
+Headers = tuple[tuple[str, tuple[str, ...]], ...]
+"""Columns by the pattern of the names of their files."""
 TimeUnit = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
 
 SETTINGS: Final = (
     "sequence_by", "delete_when", "truncate_when", "ignore_nulls", "columns", "ties", "time_by", "time_unit",
-    "file_type", "delimiter",
+    "file_type", "delimiter", "snapshot_when", "header", "null_value",
 )  # fmt: skip
+CONDITIONS: Final = ("delete_when", "truncate_when", "snapshot_when")
+FILE, LINE = "_file", "_pos"
+COORDINATES: Final[Mapping[str, SequenceKind]] = {FILE: "text", LINE: "number"}
+"""What every row has beside its columns: the name of its file below the source's folder, and its number in the file."""
 _TIMES: Final = ("timestamp", "timestamp_ntz")
+_OF_CSV: Final = ("delimiter", "header", "null_value")
 _KINDS: Final[Mapping[str, SequenceKind]] = {
     "integer": "number", "floating": "number", "decimal": "number", "unsigned": "number",
     "date": "time", "timestamp": "time", "timestamp_ntz": "time", "string": "text", "uuid": "text", "enum": "text",
@@ -35,6 +42,8 @@ class RowsSpec:
     """The settings of one table that comes as plain rows. `sequence_by` pairs columns with the kind of their values.
 
     `digits`: of a second, of columns with a time whose declared types tell them: what a number in them counts.
+    `header`: the columns of CSV files that do not name them; the first pattern that a file's name has counts.
+    `null_value`: what stands for null in a CSV file, where it is without quotes.
     `kinds`: of the values of columns in conditions whose types are declared. Their types say both in fingerprints.
     """
 
@@ -49,6 +58,9 @@ class RowsSpec:
     time_unit: TimeUnit = "microseconds"
     file_type: FileType | None = None
     delimiter: str = ","
+    snapshot_when: Predicate | None = None
+    header: Headers = ()
+    null_value: str = ""
     digits: tuple[tuple[str, int], ...] = field(default=(), repr=False)
     kinds: tuple[tuple[str, SequenceKind], ...] = field(default=(), repr=False)
 
@@ -56,13 +68,17 @@ class RowsSpec:
     def looked_at(self) -> list[str]:
         """The columns that say where a row stands, when it was, and what it does."""
         found = [name for name, _ in self.sequence_by] + ([self.time_by] if self.time_by else [])
-        return list(dict.fromkeys([*found, *condition_columns(self.delete_when, self.truncate_when)]))
+        return list(dict.fromkeys([*found, *condition_columns(*self._conditions)]))
+
+    @property
+    def _conditions(self) -> tuple[Predicate | None, ...]:
+        return self.delete_when, self.truncate_when, self.snapshot_when
 
     @property
     def named(self) -> Iterator[tuple[str, str]]:
         """The columns that conditions and choices of columns name, each behind its setting."""
-        yield from (("delete_when", name) for name in condition_columns(self.delete_when))
-        yield from (("truncate_when", name) for name in condition_columns(self.truncate_when))
+        for setting, condition in zip(CONDITIONS, self._conditions, strict=True):
+            yield from ((setting, name) for name in condition_columns(condition) if name not in COORDINATES)
         yield from (("ignore_nulls", name) for name in (self.ignore_nulls.columns if self.ignore_nulls else ()))
         yield from (("columns", name) for name in self.columns.columns)
 
@@ -87,10 +103,10 @@ def chosen(choice: TrackSpec, column: str) -> bool:
     return (column in choice.columns) == (choice.mode == "columns")
 
 
-def sequence_kind(column_type: str | None) -> SequenceKind:
-    """How values of a declared type are ordered; of an undeclared one, as each value looks."""
+def sequence_kind(name: str, column_type: str | None) -> SequenceKind:
+    """How values of a column of a declared type are ordered; of an undeclared one, as each value looks."""
     if column_type is None:
-        return "any"
+        return COORDINATES.get(name, "any")
     return _KINDS.get(parse_column_type(column_type).source_encoding.kind, "any")
 
 
@@ -126,12 +142,14 @@ def _of_changes(source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | N
 
 def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
     """What rows need to be read in their order, row by row."""
-    if "delimiter" in source and source.get("file_type", "csv") != "csv":
-        yield (
-            ("source", "delimiter"),
-            "is a setting of CSV files, and file_type says that these are none",
-            "leave it out.",
-        )
+    for name in _OF_CSV:
+        if name in source and source.get("file_type", "csv") != "csv":
+            message = "is a setting of CSV files, and file_type says that these are none"
+            yield ("source", name), message, "leave it out."
+    places = {*_named(source.get("sequence_by")), *_named(source.get("time_by"))} & COORDINATES.keys()
+    if places and "table" in source:
+        message = f"names {' and '.join(sorted(places))}, but the data files of an Iceberg table are in no order"
+        yield ("source", "sequence_by"), message, "name a column that orders the rows."
     if source.get("sequence_by") is None:
         yield ("source", "sequence_by"), "is required: rows do not say their order", "name the column that orders them."
     if ("path" in source) == ("table" in source):

@@ -47,6 +47,11 @@ class Coordinates:
 
 
 @lru_cache(maxsize=1_000)
-def _name_segment(folder: str, file: str) -> str | None:
+def _name_segment(folder: str, file: str) -> str:
+    return text_segment(name_below(folder, file))
+
+
+def name_below(folder: str, file: str) -> str:
+    """The name of a file below a folder; all of one that is not in it."""
     _, is_below, name = file.partition(folder) if folder else ("", "", "")
-    return text_segment(name if is_below else file)
+    return name if is_below else file

@@ -45,6 +45,7 @@ _COUNTS: Final = [f"B{size:02X}" for size in range(_FEW)]
 _MOST_WHOLE_DIGITS, _MOST_PLACES = 30, 9
 """Of a number that counts a time. More digits before its point are beyond the calendar; more after it are cut."""
 
+_IN_NAME: Final = re.compile(r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[-_T](\d\d)-?(\d\d)-?(\d\d)[.-]?(\d{0,9})(?!\d)", re.ASCII)
 _USUAL: Final = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z)?", re.ASCII)
 _NANOS: Final = re.compile(r":[0-9]{2}\.[0-9]{6}([0-9]{1,3})")
 _WHOLE_FRACTION: Final = re.compile(r"\.0+\Z")
@@ -139,6 +140,17 @@ def unix_nanos(text: str, zone: tzinfo | None, digits: int | None) -> int | None
         if number is not None:
             return _counted(number, digits)
     return _with_zone(text, zone) if TIME.match(text) else None
+
+
+def time_in_name(file: str) -> int | None:
+    """Nanoseconds since 1970 of the last date and time in a file's name, as in 20240101-123456789.csv, in UTC; None
+    where it has none."""
+    found = _IN_NAME.findall(file)
+    if not found:
+        return None
+    *parts, fraction = found[-1]
+    seconds = seconds_of("{}-{}-{}T{}:{}:{}".format(*parts))
+    return None if seconds is None else seconds * _PER_SECOND + int(fraction.ljust(9, "0"))
 
 
 def _with_zone(text: str, zone: tzinfo | None) -> int | None:

@@ -10,6 +10,11 @@ declared as a time counts what the digits of the type say.
 Files of JSON lines bring rows as they are. Of CSV, Parquet and Avro files and of Iceberg tables, rows come as the JSON
 text that `typed_records` and `avro_files` write, with the columns' types in `row_schema`.
 
+`_file` and `_pos` are columns of every row: the name of its file below the source's folder, and its number in the file.
+In a sequence they are the order of delivery. The time in a name (20240101-123456789.csv) can label a change.
+
+A row that `snapshot_when` holds of is a READ: it has no position, and perhaps no time.
+
 Position: epoch (4) - a segment for each column of `sequence_by` (see `row_values`) - 0 or 1, where the spec says which
 change wins a tie.
 """
@@ -26,6 +31,7 @@ from engine import names
 from engine.decode.decoder import Declared
 from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
+from engine.decode.formats.coordinates import folder_of, name_below
 from engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
 from engine.decode.formats.row_values import (
     bounded,
@@ -34,6 +40,7 @@ from engine.decode.formats.row_values import (
     number_segment,
     plain_number,
     text_segment,
+    time_in_name,
     time_segment,
     unix_nanos,
 )
@@ -53,7 +60,7 @@ from engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
 from engine.decode.types.zones import source_zone
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import Predicate
-from engine.spec.rows import SequenceKind
+from engine.spec.rows import COORDINATES, FILE, LINE, SequenceKind
 
 CONNECTOR: Final = "rows"
 UNTIMED: Final = "no sequence column tells a time or a number; name a column with the time under source.time_by"
@@ -90,9 +97,13 @@ class RowsDecoder:
         self._zone, self._digits = source_zone(source.time_zone), dict(rows.digits)
         self._binary = _BINARIES.get(binary_encoding(source).kind, base64_bytes)
         self._places = _PLACES[rows.time_unit]
+        self._folder = folder_of(source)
         times = ColumnTimes(self._zone, self._digits, dict(rows.kinds))
-        self._deletes, self._truncates = (_condition(each, times) for each in (rows.delete_when, rows.truncate_when))
-        self._read = row_reader(rows.looked_at)
+        self._deletes, self._truncates, self._reads = (
+            _condition(each, times) for each in (rows.delete_when, rows.truncate_when, rows.snapshot_when)
+        )
+        self._has_coordinates = any(name in COORDINATES for name in rows.looked_at)
+        self._read = row_reader([name for name in rows.looked_at if name not in COORDINATES])
 
     def events(self, message: Message) -> Sequence[Event]:
         """The event of a message."""
@@ -104,16 +115,28 @@ class RowsDecoder:
         texts = self._read(message.text)
         if texts is None:
             return rejected(message, broken_reason(message.text, NOT_JSON), self._table)
+        if self._has_coordinates:
+            texts = {**texts, FILE: name_below(self._folder, message.file), LINE: str(message.line)}
         schema = file_schema(message.row_schema)
+        if self._reads is not None and self._reads(texts, schema.times):
+            return self._read_of_snapshot(message, texts, schema)
         places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
         if None in [segment for segment, _, _ in places]:
             return rejected(message, self._misplaced(texts, places), self._table)
         commit_us = self._commit_us(texts, places)
         if commit_us is None:
             return rejected(message, self._untimed(), self._table)
-        return self._change(message, self._op(texts, schema), places, schema, commit_us)
+        op = self._op(texts, schema)
+        position = joined(*[segment for segment, _, _ in places], *self._tie(op))
+        return self._change(message, op, position, schema, commit_us)
 
-    def _change(self, message: Message, op: str, places: Sequence[Place], schema: FileSchema, commit_us: int) -> Change:
+    def _read_of_snapshot(self, message: Message, texts: Texts, schema: FileSchema) -> Change:
+        places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
+        return self._change(message, names.OP_READ, None, schema, self._commit_us(texts, places))
+
+    def _change(
+        self, message: Message, op: str, position: str | None, schema: FileSchema, commit_us: int | None
+    ) -> Change:
         text = message.text
         return Change(
             file=message.file,
@@ -123,12 +146,12 @@ class RowsDecoder:
             source=self._source,
             table=self._table,
             op=op,
-            origin=names.ORIGIN_STREAM,
+            origin=names.ORIGIN_SNAPSHOT if op == names.OP_READ else names.ORIGIN_STREAM,
             before=text if op == names.OP_DELETE else None,
-            after=text if op == names.OP_UPDATE else None,
+            after=text if op in (names.OP_UPDATE, names.OP_READ) else None,
             row_schema=message.row_schema,
             schema_hash=schema.hash,
-            position=joined(*[segment for segment, _, _ in places], *self._tie(op)),
+            position=position,
             commit_us=commit_us,
         )
 
@@ -152,6 +175,10 @@ class RowsDecoder:
     def _place(self, text: str | None, name: str, kind: SequenceKind, schema: FileSchema) -> Place:
         if text is None:
             return None, None, None
+        if name == FILE:
+            return text_segment(text), time_in_name(text), None
+        if name == LINE:
+            return number_segment(text), None, None
         if kind == "bytes" or name in schema.bytes:
             value = self._bytes(text, name, kind, schema)
             if value is not None or kind == "bytes":

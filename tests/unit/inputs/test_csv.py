@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -191,3 +192,31 @@ def test_a_quote_that_another_record_seems_to_close_rejects_its_record_only(tmp_
     (tmp_path / "a.csv").write_bytes(b'n,s,v\n1,1,"a\n2,1,"b"\n3,1,c\n')
     stray = "not taken: a quote at the beginning of a value is not closed"
     assert told(rows_at(tmp_path)) == {"a.csv": [stray, "b", "c"]}
+
+
+def described(path: Path, **settings: Any) -> SourceSpec:
+    return SourceSpec("rows", str(path), rows=RowsSpec("a.b", (("n", "any"),), **settings))
+
+
+def test_the_spec_names_the_columns_of_files_without_a_header(tmp_path: Path) -> None:
+    """As AWS DMS writes them: a full load has no column Op, unless it is told to."""
+    (tmp_path / "LOAD00000001.csv").write_bytes(b'\xef\xbb\xbf101,"Smith, J.",New York\n102,,"Bos\nton"\n')
+    (tmp_path / "20141029-1134010000.csv").write_bytes(b"I,101,Smith,New York\r\nD,102,Unknown,Boston\r\nU,103\r\n")
+    columns = ("id", "name", "city")
+    header = (("LOAD*.csv", columns), ("*", ("Op", *columns)))
+    found = records(described(tmp_path, header=header))
+    assert [(Path(r.file).name[0], r.line, r.problem or json.loads(r.text)) for r in found] == [
+        ("2", 1, {"Op": "I", "id": "101", "name": "Smith", "city": "New York"}),
+        ("2", 2, {"Op": "D", "id": "102", "name": "Unknown", "city": "Boston"}),
+        ("2", 3, "not as many values as the file has columns"),
+        ("L", 1, {"id": "101", "name": "Smith, J.", "city": "New York"}),
+        ("L", 2, {"id": "102", "name": None, "city": "Bos\nton"}),
+    ]
+    with pytest.raises(SourceError, match=r"no pattern of source.header has its name"):
+        records(described(tmp_path, header=header[:1]))
+
+
+def test_another_text_can_stand_for_null(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'n,a,b\n1,NULL,\n2,"NULL",x"y\n3,"",NULL\n')
+    values = [json.loads(r.text) for r in records(described(tmp_path, null_value="NULL"))]
+    assert [(row["a"], row["b"]) for row in values] == [(None, ""), ("NULL", 'x"y'), ("", None)]

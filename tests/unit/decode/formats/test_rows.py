@@ -343,3 +343,54 @@ def test_columns_are_found_whatever_their_names_are() -> None:
     for name in ('a"b', "a\\b", "\u00e9", "a\nb", "", "class", "column_0"):
         assert times([{name: 5, "x": 1}], sequence_by=((name, "any"),)) == [5], name
     assert times(['{"n": 1, "n": 2}']) == [2]
+
+
+# --- the place of delivery, and snapshots -----------------------------------------------------------------------------
+
+# AWS DMS on S3: a full load, changes with the time of their commit, and files named after the time of their writing.
+BY_PLACE = (("ts", "any"), ("_file", "text"), ("_pos", "number"))
+LOADED = {"id": "1", "name": "Bob", "ts": "2024-01-01 12:00:00.000000"}
+
+
+def in_files(files: dict[str, list[Any]], **settings: Any) -> list[Event]:
+    conditions = {k: parse_predicate(v) if "when" in k else v for k, v in settings.items()}
+    source = SourceSpec("rows", "/in/hr/employee/*", rows=RowsSpec("hr.employee", **conditions))
+    messages = [
+        Message(f"file:/in/hr/employee/{file}", line, json.dumps(row).encode())
+        for file, rows in files.items()
+        for line, row in enumerate(rows, 1)
+    ]
+    return decode_messages(messages, source, {})
+
+
+def test_rows_at_one_place_of_a_sequence_are_in_the_order_of_delivery() -> None:
+    at = {"ts": "2024-01-01 12:00:00.000000"}
+    files = {
+        "20240101-120100000.csv": [{"Op": "I", "n": 3} | at],
+        "20240101-120000999.csv": [{"Op": "I", "n": 1} | at, *[{"Op": "U", "n": 2} | at] * 10],
+    }
+    found = sorted(in_files(files, sequence_by=BY_PLACE), key=lambda event: event.position or "")
+    assert [json.loads(event.after or b"")["n"] for event in found] == [1, *[2] * 10, 3]
+    assert [event.line for event in found] == [*range(1, 12), 1]
+
+
+def test_the_time_in_the_name_of_a_file_labels_its_changes() -> None:
+    names = ("20240101-120000123.csv", "x/2024-01-01T12-00-00.csv", "LOAD00000001.csv", "20241301-120000.csv", "1.csv")
+    files = {name: [{"id": 1}] for name in names}
+    by_delivery = (("_file", "text"), ("_pos", "number"))
+    noon = 1_704_110_400_000_000
+    assert [event.commit_us for event in in_files(files, sequence_by=by_delivery)] == [
+        noon + 123_000, noon, None, None, None
+    ]  # fmt: skip
+    assert [event.reason for event in in_files(files, sequence_by=by_delivery)][2:] == [NO_TIME] * 3
+
+
+@pytest.mark.parametrize("when", ["Op IS NULL", "_file >= 'LOAD' AND _file < 'LOAE'", "_pos = 1 AND Op IS NULL"])
+def test_the_rows_of_a_full_load_are_reads(when: str) -> None:
+    files = {"LOAD00000001.csv": [LOADED], "20240101-120100000.csv": [LOADED | {"Op": "D"}]}
+    read, delete = in_files(files, sequence_by=BY_PLACE, delete_when="Op = 'D'", snapshot_when=when)
+    assert (read.op, read.origin, read.position) == ("read", "snapshot", None)
+    assert (read.commit_us, json.loads(read.after or b"")) == (1_704_110_400_000_000, LOADED)
+    assert (delete.op, delete.origin) == ("delete", "stream")
+    (timeless,) = in_files({"LOAD1.csv": [{"id": 1}]}, sequence_by=BY_PLACE, snapshot_when=when)
+    assert (timeless.op, timeless.commit_us, timeless.reason) == ("read", None, None)

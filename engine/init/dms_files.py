@@ -1,0 +1,69 @@
+"""Files that AWS DMS writes to S3, known by their names: `LOAD00000001.csv` of a full load, `20240101-123456789.csv` of
+changes, in the folder of their table or below it in folders of dates.
+
+    https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.S3.html
+
+Changes begin with a column `Op` (I, U, D); a full load has it where `IncludeOpForFullLoad` is set. CSV files have no
+header unless `AddColumnName` is set. A column with the time of the commit, of any name, follows `Op` where
+`TimestampColumnName` is set.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from engine.decode.json_value import MISFIT, parse_object
+
+OP: Final = "Op"
+OPS: Final = ("I", "U", "D")
+LOADS: Final = "LOAD*"
+READS: Final = f"{OP} IS NULL OR (_file >= 'LOAD' AND _file < 'LOAE')"
+_LOAD: Final = re.compile(r"LOAD[0-9A-F]{5,}\.")
+_CHANGES: Final = re.compile(r"\d{8}-\d{6,}\.")
+_DATE: Final = re.compile(r"\d{1,10}")
+_OF_DMS: Final = re.compile(r"(?i)dms|cdc|commit|transact|replic|timestamp|\A(op_?)?ts\Z")
+_VALUE: Final = re.compile(r"[-+]?\d[\d.,:TZ -]*")
+
+
+def is_load(file: Path) -> bool:
+    """Whether a file has the name of a full load's."""
+    return _LOAD.match(file.name) is not None
+
+
+def is_of_dms(file: Path) -> bool:
+    """Whether a file has a name that DMS gives."""
+    return is_load(file) or _CHANGES.match(file.name) is not None
+
+
+def table_folder(file: Path) -> Path:
+    """The folder of the file's table."""
+    folder = file.parent
+    while is_of_dms(file) and _DATE.fullmatch(folder.name):
+        folder = folder.parent
+    return folder
+
+
+def names_of_values(file: Path, first: Sequence[str]) -> tuple[str, ...]:
+    """Names for the columns of a file without a header, of which there is the first row; none where it has a header."""
+    has_op = not is_load(file) or first[0] in OPS
+    if not is_of_dms(file) or (first[0] not in OPS and not any(map(_VALUE.fullmatch, first))):
+        return ()
+    own = tuple(f"column_{number}" for number in range(1, len(first) + (0 if has_op else 1)))
+    return (OP, *own) if has_op else own
+
+
+def is_new(file: Path, row: bytes) -> bool:
+    """Whether a row in a file that DMS wrote is new in its table."""
+    try:
+        return is_of_dms(file) and (is_load(file) or parse_object(row).get(OP) == "I")
+    except MISFIT:
+        return False
+
+
+def commit_column(columns: Sequence[str]) -> str | None:
+    """The column with the time of the commit: the first one behind `Op` whose name says so."""
+    after = next((name for name in columns if name != OP), None)
+    return after if after is not None and _OF_DMS.search(after) else None
