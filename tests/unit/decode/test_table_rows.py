@@ -175,6 +175,17 @@ def test_a_null_says_nothing_in_a_column_of_silent_nulls() -> None:
     assert [(row["present"], row["before"]) for row in rows] == [(["id", "a"], None), (["id", "a"], None), (None, None)]
 
 
+def test_a_column_that_a_row_lacks_is_null_where_messages_omit_nulls() -> None:
+    table = shape(omits_nulls=True)
+    rows = [insert({"id": 1, "a": 2}), event(names.OP_UPDATE, after={"id": 1}), event(names.OP_DELETE, {"id": 1})]
+    found = decoded(rows, table)
+    assert [(row["row"], row["present"]) for row in found] == [
+        ({"id": 1, "a": 2, "b": None}, None), (KEY_ONLY, None), (KEY_ONLY, ["id"]),
+    ]  # fmt: skip
+    (unkeyed,) = decoded([insert({"a": 2})], table)
+    assert unkeyed["reason"] == 'key column "id" is missing'
+
+
 def test_placeholders_of_every_form_are_not_present() -> None:
     arrays = (T.ArrayType(TEXT), Encoding("array", items=TEXTS)), (T.ArrayType(INT), Encoding("array", items=WHOLE))
     columns = {"id": ABC["id"], "t": ABC["b"], "b": (BYTES, Encoding("base64")), "l": arrays[0], "n": arrays[1]}
