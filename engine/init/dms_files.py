@@ -64,6 +64,6 @@ def is_new(file: Path, row: bytes) -> bool:
 
 
 def commit_column(columns: Sequence[str]) -> str | None:
-    """The column with the time of the commit: the first one behind `Op` whose name says so."""
+    """The column with the time of the commit: the first one after `Op`, if its name suggests that."""
     after = next((name for name in columns if name != OP), None)
     return after if after is not None and _OF_DMS.search(after) else None

@@ -26,7 +26,7 @@ _BLANKS: Final = b" \t\r"
 @dataclass(frozen=True)
 class CsvLayout:
     """How a CSV file is written. `columns`: the names of its columns; `has_header`: its first record names them.
-    `null`: what stands for null, without quotes."""
+    `null`: the text that means null, without quotes."""
 
     columns: tuple[str, ...]
     delimiter: bytes
@@ -96,7 +96,7 @@ def columns_of(head: bytes, delimiter: bytes) -> tuple[list[str], bytes]:
 
 @lru_cache(maxsize=100)
 def _patterns(delimiter: bytes, line_end: bytes, is_end: bool) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """A record up to its line end, and a value up to its delimiter: in quotes, behind an open quote, or plain. Nothing
+    """A record up to its line end, and a value up to its delimiter: in quotes, after an open quote, or plain. Nothing
     is tried a second way, so that a record costs no more than its length. `is_end`: no more text follows."""
     ends = (delimiter, line_end)
     cut = [b"%b\\Z" % re.escape(end[:size]) for end in ends for size in range(1, len(end)) if not is_end]

@@ -150,7 +150,7 @@ def _streamed_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Ite
     rest = b""
     try:
         stream = plain_stream(piece.path, file)
-        while data := stream.read(max(CHUNK_BYTES, len(rest))):  # so that a long record is not split again and again
+        while data := stream.read(max(CHUNK_BYTES, len(rest))):  # a long record is not split once for each chunk
             digest.update(data)
             lines, rest = _split(piece, rest + data)
             yield lines

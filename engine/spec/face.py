@@ -166,7 +166,7 @@ class SourceFace(_Section):
         " where they differ between files, by the files' names: {'LOAD*': [id, name], '*': [op, id, name]}.",
     )
     null_value: Setting = Field(
-        default="", description="Format rows: what stands for null in CSV files, without quotes. Default: nothing."
+        default="", description="Format rows: the text that means null in CSV files, without quotes. Default: nothing."
     )
     delimiter: Delimiter = Field(default=",", description="Format rows: between the values of a CSV file.")
     epoch: tuple[EpochFace, ...] = Field(

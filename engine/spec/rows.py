@@ -27,7 +27,7 @@ SETTINGS: Final = (
 CONDITIONS: Final = ("delete_when", "truncate_when", "snapshot_when")
 FILE, LINE = "_file", "_pos"
 COORDINATES: Final[Mapping[str, SequenceKind]] = {FILE: "text", LINE: "number"}
-"""What every row has beside its columns: the name of its file below the source's folder, and its number in the file."""
+"""What every row has in addition to its columns: the name of its file below the source's folder, and its number in the file."""
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _OF_CSV: Final = ("delimiter", "header", "null_value")
 _KINDS: Final[Mapping[str, SequenceKind]] = {
@@ -43,7 +43,7 @@ class RowsSpec:
 
     `digits`: of a second, of columns with a time whose declared types tell them: what a number in them counts.
     `header`: the columns of CSV files that do not name them; the first pattern that a file's name has counts.
-    `null_value`: what stands for null in a CSV file, where it is without quotes.
+    `null_value`: the text that means null in a CSV file, without quotes.
     `kinds`: of the values of columns in conditions whose types are declared. Their types say both in fingerprints.
     """
 

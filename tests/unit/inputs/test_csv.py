@@ -199,7 +199,7 @@ def described(path: Path, **settings: Any) -> SourceSpec:
 
 
 def test_the_spec_names_the_columns_of_files_without_a_header(tmp_path: Path) -> None:
-    """As AWS DMS writes them: a full load has no column Op, unless it is told to."""
+    """As AWS DMS writes them: a full load has no column Op by default."""
     (tmp_path / "LOAD00000001.csv").write_bytes(b'\xef\xbb\xbf101,"Smith, J.",New York\n102,,"Bos\nton"\n')
     (tmp_path / "20141029-1134010000.csv").write_bytes(b"I,101,Smith,New York\r\nD,102,Unknown,Boston\r\nU,103\r\n")
     columns = ("id", "name", "city")

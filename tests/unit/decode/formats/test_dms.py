@@ -1,4 +1,4 @@
-"""Messages of AWS DMS to Kafka and Kinesis: what they are, where they stand, and what they say of the row before."""
+"""Messages of AWS DMS to Kafka and Kinesis: what they are, their order, and the row before."""
 
 import json
 import random
