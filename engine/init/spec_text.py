@@ -196,9 +196,7 @@ def _dms_order(table: FoundTable) -> list[str]:
     """How AWS DMS orders rows, and what they are."""
     time = commit_column([name for name in table.columns.names() if name in table.columns.values])
     excluded = [OP, *([] if time is None else [time])]
-    by_name = (
-        "# time_by: # the column that TimestampColumnName names; without one the times are those in the files' names"
-    )
+    by_name = "# time_by: # the column that TimestampColumnName names; without one, times come from the files' names"
     return [
         "  sequence_by: [_file, _pos] # DMS writes changes in their order: by the names of files, then row by row",
         f"  {by_name}" if time is None else f"  time_by: {_scalar(time)}",

@@ -27,7 +27,7 @@ SETTINGS: Final = (
 CONDITIONS: Final = ("delete_when", "truncate_when", "snapshot_when")
 FILE, LINE = "_file", "_pos"
 COORDINATES: Final[Mapping[str, SequenceKind]] = {FILE: "text", LINE: "number"}
-"""What every row has in addition to its columns: the name of its file below the source's folder, and its number in the file."""
+"""Columns that every row has: the name of its file below the source's folder, and its number in the file."""
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _OF_CSV: Final = ("delimiter", "header", "null_value")
 _KINDS: Final[Mapping[str, SequenceKind]] = {

@@ -89,20 +89,20 @@ class Record(NamedTuple):
     partition: int | None = None
     offset: int | None = None
 
-    def text_of(self, name: str) -> str | None:
+    def metadata_text(self, name: str) -> str | None:
         """A field of the metadata, as text."""
         return None if self.meta is None else text_field(self.meta, name)
 
     def micros(self, name: str) -> int | None:
         """A time in the metadata."""
-        text = self.text_of(name)
+        text = self.metadata_text(name)
         nanos = None if text is None else unix_nanos(text)
         return None if nanos is None else nanos // 1_000
 
     @property
     def table(self) -> str | None:
         """The table that the message names."""
-        schema, table = self.text_of("schema-name"), self.text_of("table-name")
+        schema, table = self.metadata_text("schema-name"), self.metadata_text("table-name")
         return f"{schema}.{table}" if schema and table else None
 
 
@@ -122,9 +122,9 @@ class DmsDecoder:
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
         if record.text is None:
             return [_control(message, record, control_kinds.NULL_MESSAGE)]
-        operation = record.text_of("operation")
+        operation = record.metadata_text("operation")
         op = None if operation is None else OPS.get(operation.lower())
-        if op is None and operation is not None and (record.text_of("record-type") or "").lower() == CONTROL:
+        if op is None and operation is not None and (record.metadata_text("record-type") or "").lower() == CONTROL:
             return [_control(message, record, control_kinds.DDL)]
         data = image_of(record.fields.get("data", NOTHING))
         reason = _reject_reason(record, operation, op, data)
@@ -148,10 +148,10 @@ class DmsDecoder:
             after=None if is_delete or op == names.OP_TRUNCATE else data,
             key_schema=_key_schema(record, data) if is_read and data else None,
             position=None if is_read else self._position(message, record),
-            commit_us=sent if record.text_of("commit-timestamp") is None else record.micros("commit-timestamp"),
+            commit_us=sent if record.metadata_text("commit-timestamp") is None else record.micros("commit-timestamp"),
             ingest_us=sent,
-            tx_id=record.text_of("transaction-id"),
-            tx_order=whole_number(record.text_of("transaction-record-id")),
+            tx_id=record.metadata_text("transaction-id"),
+            tx_order=whole_number(record.metadata_text("transaction-record-id")),
             channel=record.topic,
             kafka_partition=record.partition,
             kafka_offset=record.offset,
@@ -170,9 +170,9 @@ class DmsDecoder:
         return text_of(key) if any(name in old for name in keys) else None
 
     def _position(self, message: Message, record: Record) -> str | None:
-        micros, place = record.micros("commit-timestamp"), record.text_of("stream-position")
+        micros, place = record.micros("commit-timestamp"), record.metadata_text("stream-position")
         if self._has_log_order and micros is not None and place is not None:
-            number = whole_number(record.text_of("transaction-record-id")) or 0
+            number = whole_number(record.metadata_text("transaction-record-id")) or 0
             return joined(
                 _BY_LOG, hex_digits(micros & _UNSIGNED, 16), log_segment(place), hex_digits(number & _UNSIGNED, 16)
             )
@@ -217,11 +217,11 @@ def _reject_reason(record: Record, operation: str | None, op: str | None, data: 
         return f'unknown operation "{operation[:_MOST_OF_OPERATION]}"'
     if record.table is None:
         return NO_TABLE
-    if record.text_of("timestamp") is None:
+    if record.metadata_text("timestamp") is None:
         return NO_TIME
     if record.micros("timestamp") is None:
         return WRONG_TIME
-    if record.text_of("commit-timestamp") is not None and record.micros("commit-timestamp") is None:
+    if record.metadata_text("commit-timestamp") is not None and record.micros("commit-timestamp") is None:
         return WRONG_COMMIT_TIME
     return f'operation "{operation}" without data' if data is None and op != names.OP_TRUNCATE else None
 
@@ -234,8 +234,8 @@ def log_segment(place: str) -> str:
 
 def _key_schema(record: Record, data: bytes) -> str | None:
     """The key column of a row whose partition key is its primary key, where one column alone has that value."""
-    value = record.text_of("partition-key-value")
-    if value is None or record.text_of("partition-key-type") != PRIMARY_KEY:
+    value = record.metadata_text("partition-key-value")
+    if value is None or record.metadata_text("partition-key-type") != PRIMARY_KEY:
         return None
     key = value.removeprefix(f"{record.table}.")
     found = [name for name, field in raw_fields(data).items() if text_of_field(field) == key]
