@@ -55,7 +55,7 @@ OPS: Final = {
     "TRUNCATE": names.OP_TRUNCATE,
 }
 DDL: Final = ("DDL", "CREATE", "ALTER", "ERASE", "RENAME", "CINDEX", "DINDEX")
-HEARTBEAT: Final = "MHEARTBEAT"
+HEARTBEATS: Final = ("MHEARTBEAT", "TIDB_WATERMARK")
 OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
     ("GTID", "XACOMMIT", "XAROLLBACK"), control_kinds.TRANSACTION_EVENT
 )
@@ -67,7 +67,9 @@ OUT_OF_TIME: Final = "es, the time of the change, is no time in milliseconds"
 NO_DATA: Final = "UPDATE without rows in data"
 UNEQUAL: Final = "old and data have different numbers of rows"
 NO_OBJECT: Final = "a row in data or old is not an object"
-_CONTROL_KINDS: Final = {HEARTBEAT: control_kinds.HEARTBEAT} | OTHERS | dict.fromkeys(DDL, control_kinds.DDL)
+_CONTROL_KINDS: Final = (
+    dict.fromkeys(HEARTBEATS, control_kinds.HEARTBEAT) | OTHERS | dict.fromkeys(DDL, control_kinds.DDL)
+)
 _STATEMENTS: Final = ("DDL", "QUERY")
 _OBJECT: Final = frozenset({b"{"})
 _OBJECT_OR_NULL: Final = frozenset({b"{", b"n"})
@@ -88,7 +90,11 @@ class CanalDecoder:
         try:
             canal = read_message(message.text)
         except BrokenMessageError as broken:
-            return [_of_broken(message, broken)]
+            return [of_broken(message, broken)]
+        return self.events_of(message, canal)
+
+    def events_of(self, message: Message, canal: CanalMessage) -> list[Event]:
+        """The events of a message that is read."""
         op = _op(canal)
         if op is None and (kind := _control_kind(canal)) is not None:
             return [_control(message, canal, kind)]
@@ -217,7 +223,8 @@ def _control(message: Message, canal: CanalMessage, kind: str) -> Control:
     )
 
 
-def _of_broken(message: Message, broken: BrokenMessageError) -> Event:
+def of_broken(message: Message, broken: BrokenMessageError) -> Event:
+    """The event of a line that is no message: a null message, or a reject."""
     if is_null_line(message.text):
         return _control(message, CanalMessage(), control_kinds.NULL_MESSAGE)
     canal = broken.message

@@ -24,6 +24,15 @@ _FIRST_MILLI: Final = -62_135_596_800_000  # 0001-01-01
 _LAST_MILLI: Final = 253_402_300_799_999  # 9999-12-31
 
 
+class Tidb(msgspec.Struct, gc=False, rename="camel"):
+    """What TiCDC adds to a message: the TSO of its commit, or of a watermark, and whether it holds the key alone."""
+
+    commit_ts: Long | None = None
+    watermark_ts: Long | None = None
+    only_handle_key: bool | None = None
+    claim_check_location: str | None = None
+
+
 class CanalMessage(msgspec.Struct, gc=False, rename="camel"):
     """A message, and where its topic has it. `value` is the message, where a topic's record is around it."""
 
@@ -40,6 +49,7 @@ class CanalMessage(msgspec.Struct, gc=False, rename="camel"):
     table: str | None = None
     ts: Long | None = None
     type: str | None = None
+    tidb: Tidb | None = msgspec.field(default=None, name="_tidb")
     value: msgspec.Raw = NOTHING
     topic: str | None = None
     partition: Int | None = None
@@ -200,6 +210,7 @@ _READERS: Final[dict[str, Any]] = {
     **dict.fromkeys(_RAW, msgspec.Raw),
     "is_ddl": msgspec.json.Decoder(bool | None).decode,
     "pk_names": _texts,
+    "tidb": msgspec.json.Decoder(Tidb | None).decode,
     "topic": _text,
     "partition": msgspec.json.Decoder(Int | None).decode,
     "offset": msgspec.json.Decoder(Long | None).decode,

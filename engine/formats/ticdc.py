@@ -1,0 +1,37 @@
+"""TiCDC: changes of TiDB as Canal's messages with the TiDB extension."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from engine.formats.base import NO_FILES, NO_READS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, OWN_TIME, Format, SourceKind
+
+SIDE_BY_SIDE: Final = "several nodes can send the changes of a table, each in an order of its own"
+BY_COMMIT: Final = {
+    "incomplete_transaction": NO_SIZE,
+    "log_gap": NO_FILES,
+    "positions_backwards": SIDE_BY_SIDE,
+    "time_against_order": OWN_TIME,
+    "snapshot_reads": NO_READS,
+}
+"""The checks that need more than TiCDC's events say, in any of its protocols."""
+
+FORMATS: Final = (
+    Format(
+        "ticdc-json",
+        "engine.decode.formats.ticdc:TicdcDecoder",
+        (SourceKind("ticdc", not_carried=NO_SNAPSHOTS | BY_COMMIT, has_partitions=True),),
+        "the TSO of the commit (_tidb.commitTs)",
+        of_topics=True,
+        marks=re.compile(rb'"_tidb\\?"\s*:'),
+        looks_for="a message of Canal with _tidb",
+        needs_marks=True,  # without it, it is Canal's
+        no_key="engine.decode.formats.canal:shows_no_key",
+        refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
+        values="written",
+        bytes_are_text=True,
+        fans_out=True,
+        halves_key_changes=True,
+    ),
+)
