@@ -54,6 +54,7 @@ class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId"}):
     commit_lsn: str | None = None
     change_lsn: str | None = None
     event_serial_no: Long | None = None
+    commit_ts: Long | None = None
 
 
 class Transaction(msgspec.Struct, gc=False):

@@ -104,6 +104,7 @@ class EventBuilder:
 
     def _event(self, message: Message, record: Record) -> Event:
         value, schema = record.line.event()
+        value.op = kinds.op_of(value)
         origin = _UNKNOWN if value.source is None else self._origin(value.source)
         change = self._change(message, record, value, schema, origin)
         if record.misfit is not None:
@@ -178,9 +179,13 @@ class EventBuilder:
         return found
 
     def _position(self, value: Value[Any], origin: _Origin) -> str | None:
-        if value.source is None or origin.connector is None:
+        connector = origin.connector
+        if value.source is None or connector is None:
             return None
-        place = origin.connector.read if value.op == kinds.READ else origin.connector.streamed
+        if value.op == kinds.READ:
+            place = connector.read
+        else:
+            place = connector.deleted if value.op == kinds.DELETE and connector.deleted else connector.streamed
         return place(value.source, self._spec)
 
     def _row_schema(self, schema: Any) -> Described:

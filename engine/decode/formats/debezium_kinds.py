@@ -4,7 +4,7 @@
     heartbeats           {"ts_ms"}, key {"serverName"}
     schema changes       {"source", "ts_ms", "databaseName", "ddl", "tableChanges"}
     notifications        {"id", "type", "aggregate_type", "additional_data", "timestamp"}
-    logical messages     {"op": "m", "source", "message"}
+    logical messages     {"op": "m", "source", "message"}; of TiCDC: a watermark, {"op": "m", "source"}
     signal table         changes of a table with the columns id, type, data: the marks of snapshot windows, and signals
     null messages        no value: of a deleted key
 
@@ -20,7 +20,8 @@ from typing import Any, Final
 from engine import names
 from engine.decode.event import Change
 from engine.decode.formats.debezium_envelope import Object, Value, json_text
-from engine.decode.formats.debezium_positions import CONNECTORS
+from engine.decode.formats.debezium_positions import CONNECTORS, TICDC
+from engine.decode.formats.statements import is_truncate
 from engine.decode.json_value import MISFIT, parse_object, plain_text
 from engine.schema import control_kinds
 
@@ -31,9 +32,11 @@ OPS: Final = {
     "r": names.OP_READ,
     "t": names.OP_TRUNCATE,
 }
+MESSAGE: Final = "m"
 READ: Final = "r"
 DELETE: Final = "d"
 INSERT: Final = "c"
+TRUNCATE: Final = "t"
 MARKS: Final = ("snapshot-window-open", "snapshot-window-close")
 SIGNALS: Final = frozenset(
     (
@@ -64,7 +67,9 @@ def control_kind(value: Value[Any], record: Object | None, key: bytes | None) ->
     """
     op, source = value.op, value.source
     if op is not None:
-        return control_kinds.MESSAGE if op == "m" and source is not None else None
+        if op != MESSAGE or source is None:
+            return None
+        return control_kinds.CHECKPOINT if source.connector == TICDC else control_kinds.MESSAGE
     if source is not None:
         has_ddl = value.ddl is not None or json_text(value.table_changes) is not None
         return control_kinds.DDL if has_ddl else None
@@ -184,6 +189,16 @@ def object_of(text: bytes) -> dict[str, Any]:
         return parse_object(text)
     except MISFIT:
         return {}
+
+
+# --- truncates ------------------------------------------------------------------------------------------------------
+
+
+def op_of(value: Value[Any]) -> str | None:
+    """The op of an event. TiCDC reports a TRUNCATE as a schema change only, which has none."""
+    if value.op is None and value.source is not None and value.source.connector == TICDC and is_truncate(value.ddl):
+        return TRUNCATE
+    return value.op
 
 
 # --- rejects --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
     Oracle           epoch(4) - commit SCN (16), zeros where SCNs alone order - SCN (16) - redo record (24) - number in
                      it (8) - redo thread (4)
     SQL Server       epoch(4) - commit LSN (20) - change LSN (20) - number of the event in it (8)
+    TiCDC            the TSO of the commit: `tso` has the layout
 
 A position is None where the source block has none, or a sentinel in its place.
 
@@ -29,6 +30,7 @@ from typing import Final
 
 from engine.decode.formats.debezium_envelope import Source
 from engine.decode.formats.json_fields import whole_number
+from engine.decode.formats.tso import position_of
 from engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
 from engine.spec.model import SourceSpec
 
@@ -53,14 +55,16 @@ class Connector:
 
     `names`: the fields of the source block that name a table, and then more of them that do where a spec declares such
     a name. `streamed`, `read`: the positions of changes and of READs. `window_close`: that of the
-    mark that closes a window of READs, so that READs which borrow it are not after it. `misplaced`: why a streamed
-    change has no position that orders it. `transaction`: its id where the event has no metadata of it.
+    mark that closes a window of READs, so that READs which borrow it are not after it. `deleted`: the positions of
+    deletes, where they differ. `misplaced`: why a streamed change has no position that orders it. `transaction`: its id
+    where the event has no metadata of it.
     """
 
     names: tuple[tuple[str, ...], ...]
     streamed: Place
     read: Place
     window_close: Place
+    deleted: Place | None = None
     misplaced: Place | None = None
     transaction: Callable[[Source], str | None] | None = None
 
@@ -212,9 +216,25 @@ def _commit_lsn(source: Source) -> str | None:
     return source.commit_lsn
 
 
+# --- TiCDC ----------------------------------------------------------------------------------------------------------
+
+
+def _tso(source: Source, _spec: SourceSpec) -> str | None:
+    return position_of(source.commit_ts, is_delete=False)
+
+
+def _tso_of_delete(source: Source, _spec: SourceSpec) -> str | None:
+    return position_of(source.commit_ts, is_delete=True)
+
+
+def _transaction_of_tso(source: Source) -> str | None:
+    return None if source.commit_ts is None else str(source.commit_ts)
+
+
 # --- all ------------------------------------------------------------------------------------------------------------
 
 ORACLE: Final = "oracle"
+TICDC: Final = "TiCDC"
 _BY_SCHEMA: Final = (("schema", "table"),)
 _BY_DATABASE: Final = (("db", "table"),)
 _BINLOG: Final = Connector(_BY_DATABASE, streamed=_binlog, read=_binlog, window_close=_binlog)
@@ -231,5 +251,13 @@ CONNECTORS: Final[dict[str, Connector]] = {
         read=_sqlserver_read,
         window_close=_sqlserver_read,
         transaction=_commit_lsn,
+    ),
+    TICDC: Connector(
+        _BY_DATABASE,
+        streamed=_tso,
+        read=_tso,
+        window_close=_tso,
+        deleted=_tso_of_delete,
+        transaction=_transaction_of_tso,
     ),
 }
