@@ -1,4 +1,4 @@
-"""Records of Avro files as JSON text, with a description of their columns: plain rows, and events of Datastream.
+"""Records of Avro files as JSON text, with a description of their columns: plain rows, and events.
 
 Values are read as they are encoded (`avro_files`). The logical types are in the writer's schema. They count where they
 belong, inside the type; on the field instead of the type they mean nothing, and values stay numbers. A field that can
@@ -17,7 +17,6 @@ from engine.decode import typed_values as text
 from engine.decode.avro_files import json_text
 from engine.decode.avro_names import Named, with_full_names
 from engine.decode.avro_types import (
-    EVENT_FIELDS,
     EVENT_TIMES,
     array_of_scalars,
     clock_unit,
@@ -44,7 +43,7 @@ _TEXT: Final = Encoding("text")
 class RecordTexts:
     """Makes the JSON text of the records of one schema. `row_schema` describes the columns of the rows in them.
 
-    `is_event`: the records are Datastream's events, with the row in `payload`.
+    `is_event`: the records are events, Datastream's with the row in `payload`.
     """
 
     def __init__(self, schema: Any, is_event: bool) -> None:
@@ -78,18 +77,18 @@ def _row(written: Any, named: Named, *, reads_off: bool) -> tuple[Make, dict[str
 
 
 def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
-    """Datastream's event: times as text in UTC, the payload as a row, everything else as it is."""
-    kinds = {field["name"]: field["type"] for field in written["fields"]}
+    """An event: the times that Datastream's have as text in UTC, a payload as a row, everything else as it is."""
+    kind = type_of(written, named)
     makers: dict[str, Make] = {}
-    for name in EVENT_TIMES:
-        if name in kinds:
-            makers[name] = partial(_time_of_event, unit=clock_unit(only_type(kinds[name])))
-    for name in EVENT_FIELDS:
-        if name in kinds:
-            makers[name] = as_it_is
     columns: dict[str, Typed] = {}
-    if _PAYLOAD in kinds:
-        makers[_PAYLOAD], columns = _row(kinds[_PAYLOAD], named, reads_off=False)
+    for field in kind.get("fields", ()) if isinstance(kind, Mapping) else ():
+        name, of = field["name"], field["type"]
+        if name in EVENT_TIMES:
+            makers[name] = partial(_time_of_event, unit=clock_unit(only_type(of)))
+        elif name == _PAYLOAD:
+            makers[name], columns = _row(of, named, reads_off=False)
+        else:
+            makers[name] = as_it_is
     listed = list(makers.items())
     return lambda record: {name: make(record.get(name)) for name, make in listed}, columns
 

@@ -42,7 +42,6 @@ _IN_ARRAYS: Final = ("boolean", "int", "long", "double", "string")
 _ONE_VALUE: Final = (("value", "length"), ("timestamp", "offset"))
 """The fields of records that stand for one value, that of the first one."""
 EVENT_TIMES: Final = ("read_timestamp", "source_timestamp")
-EVENT_FIELDS: Final = ("uuid", "object", "read_method", "stream_name", "schema_key", "source_metadata")
 
 
 def clock_unit(kind: Any) -> str:

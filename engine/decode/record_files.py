@@ -93,7 +93,7 @@ class TypedFile:
 
 @dataclass(frozen=True)
 class AvroToRead:
-    """Pieces of Avro files. `holds`: plain rows, events of Datastream, or messages of bytes."""
+    """Pieces of Avro files. `holds`: plain rows, events, or messages of bytes."""
 
     files: Sequence[TypedFile]
     holds: str

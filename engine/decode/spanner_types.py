@@ -30,7 +30,13 @@ _CODES: Final[dict[str, Typed]] = {
 def row_columns(columns: Iterable[Any]) -> dict[str, Typed]:
     """The columns of a row image, in their order. Each is an object, or JSON text of one."""
     told = [_opened(column) for column in columns]
-    return {str(column["name"]): typed(_any(column, "type", "Type")) for column in told if column.get("name")}
+    return {str(column["name"]): typed(_type_of(column)) for column in told if column.get("name")}
+
+
+def _type_of(column: Mapping[str, Any]) -> Any:
+    """The type of a column. In Avro files that of an array's elements is next to it."""
+    declared, items = _any(column, "type", "Type"), _any(column, "array_element_type", "arrayElementType")
+    return declared if items is None else {"code": declared, "array_element_type": items}
 
 
 def key_columns(columns: Iterable[Any]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from engine.inputs.listing import InputFile
 Kind = Literal["avro", "parquet"]
 MOST: Final[Mapping[Kind, int]] = {"avro": 100_000, "parquet": 1_000}
 _OF_A_TOPIC: Final = frozenset({"topic", "destination", "partition", "offset", "value_avro", "key", "headers"})
-_PAYLOAD: Final = "payload"
+_OF_EVENTS: Final = frozenset({"payload", "mods"})
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class TypedRecords:
 
     @cached_property
     def events(self) -> tuple[Message, ...]:
-        """The records as events of Datastream; none where they have no payload."""
-        return self._first("events") if self.kind == "avro" and _PAYLOAD in self.types else ()
+        """The records as events; none where no field holds the changes of one."""
+        return self._first("events") if self.kind == "avro" and _OF_EVENTS & self.types.keys() else ()
 
     @cached_property
     def topic_messages(self) -> tuple[Message, ...]:

@@ -1,6 +1,8 @@
-"""Change records of Spanner change streams as JSON lines, as queries and connectors write them.
+"""Change records of Spanner change streams as JSON lines, as queries and connectors write them; and in the Avro files
+that the Dataflow template "Spanner change streams to Cloud Storage" writes, whose records arrive as the same JSON.
 
     https://cloud.google.com/spanner/docs/change-streams/details
+    https://cloud.google.com/dataflow/docs/guides/templates/provided/cloud-spanner-change-streams-to-cloud-storage
 
 GoogleSQL gives arrays of change records, each with arrays of data, heartbeat and partition records; PostgreSQL an
 object with one record; tools a data record alone, with names of their own. `spanner_records` has the shapes. Both
@@ -19,6 +21,10 @@ The key of a change is in its images: `column_types` names its columns. Without 
                  record_sequence (16) - mod in the record (8)
 
 Commits a nanosecond apart exist. Transactions of one instant change different rows.
+
+The Avro files hold data records only, in no order. Their times are microseconds: of several commits to one row within a
+microsecond, nothing says which is the last. NEW_ROW_AND_OLD_VALUES is called NEW_VALUES there, and types that their
+schema does not know (FLOAT32, ENUM, PROTO, UUID) have no name: declare their columns.
 """
 
 from __future__ import annotations
@@ -26,7 +32,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
@@ -51,6 +57,7 @@ from engine.decode.position_text import EPOCH, text_segment
 from engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "spanner"
+IN_FILES: Final = "dataflow-spanner"
 OPS: Final = {"INSERT": names.OP_INSERT, "UPDATE": names.OP_UPDATE, "DELETE": names.OP_DELETE}
 WRONG_TYPE: Final = "a field of the line has a type that Spanner does not give it"
 NO_LINE: Final = "neither a JSON object nor an array of them"
@@ -87,6 +94,8 @@ class _NotAnObjectError(Exception):
 
 class SpannerDecoder:
     """Decodes records of Spanner change streams."""
+
+    connector: ClassVar[str] = CONNECTOR
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:  # every decoder gets them
         """Nothing is kept between messages."""
@@ -133,8 +142,8 @@ class SpannerDecoder:
                 file=message.file,
                 line=message.line,
                 text=text,
-                connector=CONNECTOR,
-                source=CONNECTOR,
+                connector=self.connector,
+                source=self.connector,
                 table=record.table_name,
                 op=op,
                 origin=names.ORIGIN_STREAM,
@@ -156,6 +165,12 @@ class SpannerDecoder:
             events.append(event)
             text = None
         return events
+
+
+class SpannerAvroDecoder(SpannerDecoder):
+    """Decodes data records of the Avro files that Dataflow writes: a source of its own, to which other checks apply."""
+
+    connector: ClassVar[str] = IN_FILES
 
 
 def _keep_first_texts(events: Sequence[Event]) -> None:
