@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from engine.formats import ticdc
 from engine.formats.base import BY_LOG, BY_SCHEMA, NO_FILES, Format, SourceKind
 
 _MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
@@ -41,6 +42,7 @@ SOURCES: Final = (
     ),
     SourceKind("oracle:", "Oracle", _NO_LOG_FILES, commit_segment=2, counts_transactions=True),
     SourceKind("sqlserver:", "SQL Server", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
+    ticdc.IN_DEBEZIUM,
 )
 
 FORMATS: Final = (

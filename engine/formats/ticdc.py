@@ -1,4 +1,4 @@
-"""TiCDC: changes of TiDB as Canal's messages with the TiDB extension."""
+"""TiCDC: changes of TiDB, as Canal's messages with the TiDB extension, and as a source of Debezium's events."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from typing import Final
 
 from engine.formats.base import NO_FILES, NO_READS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, OWN_TIME, Format, SourceKind
 
-SIDE_BY_SIDE: Final = "several nodes can send the changes of a table, each in an order of its own"
-BY_COMMIT: Final = {
+_SIDE_BY_SIDE: Final = "several nodes can send the changes of a table, each in an order of its own"
+_NO_PARTITION: Final = "its watermarks do not say of which partition they are"
+_NOT_CARRIED: Final = NO_SNAPSHOTS | {
     "incomplete_transaction": NO_SIZE,
     "log_gap": NO_FILES,
-    "positions_backwards": SIDE_BY_SIDE,
+    "positions_backwards": _SIDE_BY_SIDE,
     "time_against_order": OWN_TIME,
     "snapshot_reads": NO_READS,
 }
-"""The checks that need more than TiCDC's events say, in any of its protocols."""
+
+IN_DEBEZIUM: Final = SourceKind(
+    "TiCDC:", "TiCDC", _NOT_CARRIED | {"stalled_source": _NO_PARTITION}, has_mysql_values=True
+)
+"""TiCDC's events in the protocol of Debezium."""
 
 FORMATS: Final = (
     Format(
         "ticdc-json",
         "engine.decode.formats.ticdc:TicdcDecoder",
-        (SourceKind("ticdc", not_carried=NO_SNAPSHOTS | BY_COMMIT, has_partitions=True),),
+        (SourceKind("ticdc", not_carried=_NOT_CARRIED, has_partitions=True),),
         "the TSO of the commit (_tidb.commitTs)",
         of_topics=True,
         marks=re.compile(rb'"_tidb\\?"\s*:'),
