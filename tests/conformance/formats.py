@@ -9,6 +9,8 @@ from tests.conformance.tell_dts_avro import DtsMysql, DtsPostgresql
 from tests.conformance.tell_framed import MysqlFramed, PostgresqlFramed
 from tests.conformance.tell_rows import Rows
 from tests.conformance.tell_spanner import Spanner
+from tests.conformance.tell_spanner_avro import SpannerAvro
+from tests.conformance.tell_ticdc import Ticdc
 from tests.conformance.teller import Teller
 
 TELLERS: tuple[Teller, ...] = (
@@ -24,10 +26,12 @@ TELLERS: tuple[Teller, ...] = (
     DtsPostgresql(),
     Canal(),
     Canal(swapped=True),
+    Ticdc(),
     Spanner("NEW_VALUES", "array"),
     Spanner("OLD_AND_NEW_VALUES", "object"),
     Spanner("NEW_ROW", "text"),
     Spanner("NEW_ROW_AND_OLD_VALUES", "array"),
+    SpannerAvro("OLD_AND_NEW_VALUES"),
     Shareplex(),
     Dms(),
     DatastreamJson("postgresql"),

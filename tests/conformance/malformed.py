@@ -118,6 +118,14 @@ def canal(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "a message of another type", lambda r: r.update(es="yesterday"), ("type that Canal does not give",)
 
 
+def ticdc(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    yield from canal(teller)
+    yield "no extension", lambda r: r.pop("_tidb"), ("_tidb is missing", "canal-json")
+    yield "no TSO", lambda r: r.update(_tidb={"watermarkTs": 1}), ("commitTs is missing",)
+    yield "a number that is no TSO", lambda r: r.update(_tidb={"commitTs": 1}), ("commitTs is no TSO",)
+    yield "the key alone", lambda r: r["_tidb"].update(onlyHandleKey=True), ("onlyHandleKey",)
+
+
 def spanner(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def data(record: Row) -> Row:
         if "change_record" in record:
@@ -261,6 +269,7 @@ def no_record(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
 FAMILIES = {
     "debezium-json": Family(lambda line: '"op":"c"' in line, debezium),
     "canal-json": Family(lambda line: '"type":"INSERT"' in line, canal),
+    "ticdc-json": Family(lambda line: '"type":"INSERT"' in line, ticdc),
     "spanner-json": Family(lambda line: '"mod_type"' in line, spanner),
     "shareplex-json": Family(lambda line: True, shareplex),
     "dms-json": Family(lambda line: '"data"' in line, dms),

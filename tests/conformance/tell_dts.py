@@ -97,7 +97,7 @@ class Canal(LineTeller):
         data = [self.image(table, event.after or event.before or {}) for event in run]
         old: Any = None
         if op == "update":
-            old = [self.image(table, {n: (event.before or {})[n] for n in changed(event)}) for event in run]
+            old = [self.image(table, self.old_row(event)) for event in run]
         if self.swapped and op == "update":
             data, old = (
                 [self.image(table, event.before or {}) for event in run],
@@ -112,6 +112,9 @@ class Canal(LineTeller):
             "pkNames": list(table.keys),
         }
         return self.message(step, word, data, old=old, table=table.name, **described)
+
+    def old_row(self, event: Event) -> Row:
+        return {name: (event.before or {})[name] for name in changed(event)}
 
     def message(self, step: Step, word: str, data: Any, **more: Any) -> Row:
         empty = {"data": data, "old": None, "sql": "", "table": "", "isDdl": False, "gtid": "", "pkNames": None}

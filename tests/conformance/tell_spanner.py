@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.conformance import wire
 from tests.conformance.story import Event, Row, Step, Story, Table
-from tests.conformance.teller import Can, LineTeller, changed
+from tests.conformance.teller import Can, LineTeller, Teller, changed
 from tests.conformance.wire import base
 
 _CODES: dict[str, Any] = {
@@ -27,10 +27,12 @@ _CODES: dict[str, Any] = {
 }
 
 
-class Spanner(LineTeller):
-    """`shape`: array (GoogleSQL), object (PostgreSQL), or text: an object whose mods and types are JSON text."""
+class SpannerRecords(Teller):
+    """The records, whatever they are written in.
 
-    format = "spanner-json"
+    `shape`: array (GoogleSQL), object (PostgreSQL), or text: an object whose mods and types are JSON text.
+    """
+
     lacks: frozenset[str] = frozenset({"smallint", "ubigint", "datetime", "time", "uuid"})
 
     def __init__(self, capture: str, shape: str) -> None:
@@ -45,17 +47,6 @@ class Spanner(LineTeller):
 
     def table_name(self, table: Table) -> str:
         return f"{self.name}_{table.name}"
-
-    def lines(self, story: Story) -> list[str]:
-        found = []
-        for step in self.steps(story):
-            events = [half for event in step.events for half in self.halves(event)]
-            runs = list(self.runs(events))
-            for number, run in enumerate(runs):
-                record = self.record(step, run, number, len(runs))
-                found.append(json.dumps(self.shaped(record), ensure_ascii=False, separators=(",", ":")))
-            found.append(json.dumps(self.heartbeat(step)))
-        return found
 
     def halves(self, event: Event) -> Iterator[Event]:
         if event.moves:
@@ -131,19 +122,6 @@ class Spanner(LineTeller):
     def part(self, table: Table, row: Row | None, names: list[str]) -> Row:
         return {name: self.value(table.columns[name], (row or {})[name]) for name in names}
 
-    def shaped(self, record: Row) -> Any:
-        if self.shape == "array":
-            data = {"data_change_record": [record], "heartbeat_record": [], "child_partitions_record": []}
-            return {"partition_token": "AUKm", "change_record": [data]}
-        return {"data_change_record": record}
-
-    def heartbeat(self, step: Step) -> Row:
-        beat = {"timestamp": wire.iso_moment(step.at)}
-        if self.shape == "array":
-            data = {"data_change_record": [], "heartbeat_record": [beat], "child_partitions_record": []}
-            return {"partition_token": "AUKm", "change_record": [data]}
-        return {"heartbeat_record": beat}
-
     def type(self, kind: str) -> Row:
         if base(kind) == "array":
             return {"code": "ARRAY", "array_element_type": self.type(wire.item(kind))}
@@ -170,3 +148,33 @@ class Spanner(LineTeller):
             case "array":
                 return [self.value(wire.item(kind), one) for one in value]
         return value
+
+
+class Spanner(SpannerRecords, LineTeller):
+    """Lines of JSON, with heartbeats."""
+
+    format = "spanner-json"
+
+    def lines(self, story: Story) -> list[str]:
+        found = []
+        for step in self.steps(story):
+            events = [half for event in step.events for half in self.halves(event)]
+            runs = list(self.runs(events))
+            for number, run in enumerate(runs):
+                record = self.record(step, run, number, len(runs))
+                found.append(json.dumps(self.shaped(record), ensure_ascii=False, separators=(",", ":")))
+            found.append(json.dumps(self.heartbeat(step)))
+        return found
+
+    def shaped(self, record: Row) -> Any:
+        if self.shape == "array":
+            data = {"data_change_record": [record], "heartbeat_record": [], "child_partitions_record": []}
+            return {"partition_token": "AUKm", "change_record": [data]}
+        return {"data_change_record": record}
+
+    def heartbeat(self, step: Step) -> Row:
+        beat = {"timestamp": wire.iso_moment(step.at)}
+        if self.shape == "array":
+            data = {"data_change_record": [], "heartbeat_record": [beat], "child_partitions_record": []}
+            return {"partition_token": "AUKm", "change_record": [data]}
+        return {"heartbeat_record": beat}

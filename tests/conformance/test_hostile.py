@@ -33,10 +33,17 @@ DAMAGED = int(os.environ.get("SILTSTONE_DAMAGED", "12"))
 MANY = int(os.environ.get("SILTSTONE_HOSTILE", "200"))
 NAMES = [
     "postgresql_bare", "mysql_schemas", "oracle_bare", "sqlserver_bare", "canal", "spanner_new_values_array",
-    "spanner_new_row_text", "shareplex", "dms", "datastream_json_postgresql", "datastream_json_sqlserver", "rows_json",
-    "postgresql_framed", "dts_mysql", "dts_postgresql",
+    "spanner_new_row_text", "ticdc", "shareplex", "dms", "datastream_json_postgresql", "datastream_json_sqlserver",
+    "rows_json", "postgresql_framed", "dts_mysql", "dts_postgresql",
 ]  # fmt: skip
-FILES = ("datastream_avro_mysql", "rows_avro", "rows_parquet", "rows_csv", "postgresql_bare")
+FILES = (
+    "datastream_avro_mysql",
+    "spanner_avro_old_and_new_values",
+    "rows_avro",
+    "rows_parquet",
+    "rows_csv",
+    "postgresql_bare",
+)
 
 
 def hostile(teller: Teller, folder: Path, seed: int = SEED, many: int = MANY) -> list[bytes]:

@@ -18,6 +18,7 @@ LINE_TELLERS = (
     "postgresql_bare",
     "mysql_bare",
     "canal",
+    "ticdc",
     "spanner_new_values_array",
     "spanner_old_and_new_values_object",
 )

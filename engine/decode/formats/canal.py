@@ -59,6 +59,7 @@ HEARTBEATS: Final = ("MHEARTBEAT", "TIDB_WATERMARK")
 OTHERS: Final = {"QUERY": control_kinds.QUERY} | dict.fromkeys(
     ("GTID", "XACOMMIT", "XAROLLBACK"), control_kinds.TRANSACTION_EVENT
 )
+OF_TICDC: Final = "a message of TiCDC with the TiDB extension (_tidb): format ticdc-json reads it, in the order of TSOs"
 NO_TYPE: Final = "type is missing"
 NO_TRUNCATED_TABLE: Final = "a TRUNCATE whose table is not told"
 NO_TABLE: Final = "database or table is missing"
@@ -91,10 +92,12 @@ class CanalDecoder:
             canal = read_message(message.text)
         except BrokenMessageError as broken:
             return [of_broken(message, broken)]
+        if canal.tidb is not None:
+            return [_rejected(message, canal, OF_TICDC, _table(canal, _op(canal)))]
         return self.events_of(message, canal)
 
     def events_of(self, message: Message, canal: CanalMessage) -> list[Event]:
-        """The events of a message that is read."""
+        """The events of a message that is read; `TicdcDecoder` asks for them, too."""
         op = _op(canal)
         if op is None and (kind := _control_kind(canal)) is not None:
             return [_control(message, canal, kind)]

@@ -18,6 +18,8 @@ from engine.decode.json_value import Number
 from engine.errors import SourceError, SpecError
 from engine.init import find_tables, looks_like, other_than, project_root, write_specs, written_specs
 from engine.spec import load_project, load_specs
+from tests.unit.decode.formats.test_spanner_avro import SCHEMA as AVRO_OF_SPANNER
+from tests.unit.decode.formats.test_spanner_avro import record as spanner_record
 from tests.unit.decode.given import event, field, with_schema
 from tests.unit.spec.cases import source, spec
 
@@ -47,6 +49,8 @@ CANAL = {
     "id": 1, "database": "shop", "table": "items", "pkNames": ["id"], "isDdl": False, "type": "INSERT", "es": 1,
     "ts": 2, "mysqlType": {"id": "int", "n": "decimal(12,2)"}, "data": [{"id": "1", "n": "2.50"}], "old": None,
 }  # fmt: skip
+TICDC = CANAL | {"_tidb": {"commitTs": 429_918_007_904_436_226}}
+WATERMARK = {"type": "TIDB_WATERMARK", "isDdl": False, "es": 1, "_tidb": {"watermarkTs": 429_918_007_904_436_226}}
 SPANNER: dict[str, Any] = {
     "table_name": "Singers", "commit_timestamp": "2024-01-01T00:00:00Z", "mod_type": "INSERT",
     "server_transaction_id": "t", "record_sequence": "00000000", "is_last_record_in_transaction_in_partition": True,
@@ -70,6 +74,7 @@ DATASTREAM = {
 FORMATS = {
     "debezium-json": (event("c", after={"id": 1, "n": 2}), "shop.items", {("id",)}),
     "canal-json": (json.dumps(CANAL), "shop.items", {("id",)}),
+    "ticdc-json": (json.dumps(TICDC), "shop.items", {("id",)}),
     "spanner-json": (json.dumps([{"data_change_record": [SPANNER]}]), "Singers", {("SingerId",)}),
     "shareplex-json": (json.dumps(SHAREPLEX), "HR.JOBS", set()),
     "datastream-json": (json.dumps(DATASTREAM), "shop.items", {("id",)}),
@@ -79,7 +84,11 @@ FORMATS = {
 @pytest.mark.parametrize("form", FORMATS)
 def test_each_format_is_recognised_with_its_tables_and_keys(place: Place, form: str) -> None:
     line, table, keys = FORMATS[form]
-    heartbeat = {"debezium-json": '{"ts_ms": 5}', "canal-json": json.dumps(CANAL | {"type": "QUERY", "isDdl": True})}
+    heartbeat = {
+        "debezium-json": '{"ts_ms": 5}',
+        "canal-json": json.dumps(CANAL | {"type": "QUERY", "isDdl": True}),
+        "ticdc-json": json.dumps(WATERMARK),
+    }
     file = place("a.jsonl.gz", "", heartbeat.get(form, line), line, '{"key": {"id": 1}, "value": null}')
     assert found(file) == [(table, form, keys)]
     assert looks_like([line]) == form
@@ -229,6 +238,18 @@ def test_avro_and_parquet_files_have_their_own_types(place: Place, tmp_path: Pat
     assert (rows.name, rows.format) == ("landing.orders", "rows")
     shown = {name: kind.simpleString() for name, kind in rows.columns.types().items() if kind}
     assert shown == {"id": "int", "at": "timestamp_ntz"}
+
+
+def test_avro_files_of_spanners_records_are_recognised(tmp_path: Path) -> None:
+    avro = tmp_path / "output-00000-of-00001.avro"
+    with avro.open("wb") as out:
+        fastavro.writer(out, fastavro.parse_schema(AVRO_OF_SPANNER), [spanner_record()])
+    (table,) = find_tables([avro])
+    assert (table.name, table.format, table.keys) == ("Singers", "spanner-avro", {("Region", "SingerId")})
+    types = {name: kind.simpleString() for name, kind in table.columns.types().items() if kind}
+    assert types == {"SingerId": "bigint", "Region": "string", "Names": "array<string>", "Score": "string"}
+    avro_spec = spec(source=source(format="spanner-avro")).source
+    assert other_than(avro_spec, [json.dumps(SPANNER)]) == "spanner-json"
 
 
 def written(tmp_path: Path, *events: Path, force: bool = False) -> dict[str, str]:

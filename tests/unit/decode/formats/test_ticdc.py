@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.decode.event import Event
+from engine.decode.formats.canal import OF_TICDC
 from engine.decode.formats.ticdc import IN_STORAGE, NO_COMMIT, NO_EXTENSION, NO_TSO, ONLY_KEY
 from engine.decode.formats.tso import position_of
 from engine.spec.model import SourceSpec
@@ -131,9 +132,8 @@ def test_a_large_message_that_holds_the_key_alone_is_a_delete_or_a_reject(extens
     assert (update.kind, update.reason) == ("reject", reason)
 
 
-def test_canal_takes_a_watermark_as_a_heartbeat_and_orders_by_coordinates() -> None:
+def test_canal_does_not_read_what_has_an_order_of_its_own() -> None:
     canal = SourceSpec("canal-json", "/data/canal/*")
-    (mark, change) = read(documented(**EMPTY, **MARK), documented(), source=canal)
-    assert (mark.control_kind, change.kind) == ("heartbeat", "change")
-    assert change.position is not None
-    assert not change.position.startswith(PLACE)
+    events = read(documented(**EMPTY, **MARK), documented(), source=canal)
+    assert [(event.kind, event.reason) for event in events] == [("reject", OF_TICDC)] * 2
+    assert events[1].table == "test.tp_int"
