@@ -15,7 +15,9 @@ from quality.logs import skipped_logs
 from quality.watermarks import silent_heartbeats, stalled_partitions
 from tests.decoding import control_rows, envelopes, watermark_rows
 from tests.quality.stage import NOON, SECOND, at
+from tests.unit.decode.formats.test_canal import framed
 from tests.unit.decode.formats.test_spanner import record
+from tests.unit.decode.formats.test_ticdc import MARK, MILLIS, TSO, documented
 from tests.unit.decode.given import lines
 
 GRACE = timedelta(seconds=10)
@@ -91,6 +93,21 @@ def spanner(spark: SparkSession, values: list[Any]) -> DataFrame:
         lines(spark, [json.dumps(value) for value in values]), SourceSpec("spanner-json", "x")
     ).localCheckpoint()
     return control_rows(read).unionByName(watermark_rows(read)).selectExpr("1L AS batch", "*")
+
+
+def test_partitions_of_ticdc_are_as_far_as_their_watermarks(spark: SparkSession) -> None:
+    """Its changes say nothing of that: those of other tables in the partition can be behind them."""
+    found = [
+        framed(documented(**MARK | {"_tidb": {"watermarkTs": tso}}), offset, partition=partition)
+        for offset, (partition, tso) in enumerate([(0, TSO), (1, TSO - (1 << 30)), (0, TSO - 1)])
+    ]
+    read = envelopes(lines(spark, [*found, framed(documented(), 9, partition=3)]), SourceSpec("ticdc-json", "x"))
+    rows = watermark_rows(read).selectExpr("kind", "source", "channel", "unix_micros(commit_ts) AS at").collect()
+    at = MILLIS * 1_000 - 1
+    assert sorted(map(tuple, rows)) == [
+        ("watermark", "ticdc", "t/0", at),
+        ("watermark", "ticdc", "t/1", at - 4_096_000),
+    ]
 
 
 def moment(second: int) -> str:
