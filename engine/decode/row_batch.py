@@ -31,7 +31,8 @@ _NO_FATES: Final[Fates] = {}
 class TableRules:
     """How the events of a table become rows. `row_type`, `key_type`: of the values; `schema`: of the changes.
 
-    `has_other_halves`: `old_key` or `new_key` of a key change is the row of its other half.
+    `has_other_halves`: `old_key` or `new_key` of a key change is the row of its other half. `omits_columns`: what an
+    image lacks is not known.
     """
 
     shape: TableShape
@@ -41,6 +42,7 @@ class TableRules:
     key_type: pa.StructType
     schema: pa.Schema
     has_other_halves: bool
+    omits_columns: bool
     splits_keys: bool
 
 
@@ -182,7 +184,17 @@ class RowBatch:
                 is_whole[at] = False
         for at, lost in (self._olds.lost if self._olds else {}).items():
             is_whole[at] = is_whole[at] and self._is_harmless(at, lost)
+        if self._rules.omits_columns:
+            self._keep_complete(is_whole)
         return is_whole
+
+    def _keep_complete(self, is_whole: list[bool]) -> None:
+        """Images that lack a column are not whole."""
+        columns = self._readers.keys()
+        for at, op in enumerate(self._ops):
+            images = self._rows if op == names.OP_DELETE else self._olds
+            if is_whole[at] and images is not None and at in images.irregular:
+                is_whole[at] = columns <= (images.objects[at] or {}).keys()
 
     def _is_harmless(self, at: int, lost: Iterable[str]) -> bool:
         """Whether the image before an update lacks values only because no calendar holds them."""

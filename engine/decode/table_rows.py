@@ -49,6 +49,7 @@ class TableDecoder:
     the spec names."""
 
     def __init__(self, shape: TableShape, spec: TableSpec, splits_keys: bool = False) -> None:
+        form = format_of(spec.source.format)
         self._shape = shape
         self._time_zone = spec.source.time_zone
         self._hashes = {number for column in shape.columns for number, _ in column.encodings if number is not None}
@@ -60,7 +61,8 @@ class TableDecoder:
             row_type=arrow_type(_values_of(shape.columns)),
             key_type=arrow_type(_values_of(shape.key_columns)),
             schema=_schema(shape),
-            has_other_halves=format_of(spec.source.format).halves_key_changes,
+            has_other_halves=form.halves_key_changes,
+            omits_columns=form.omits_columns,
             splits_keys=splits_keys,
         )
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
-from engine.formats import canal, datastream, debezium, dms, dts, rows, shareplex, spanner, ticdc
+from engine.formats import canal, datastream, debezium, dms, dts, goldengate, maxwell, rows, shareplex, spanner, ticdc
 from engine.formats.base import Format, SourceKind
 
 FORMATS: Final[dict[str, Format]] = {
     each.name: each
-    for module in (debezium, datastream, ticdc, canal, dts, dms, spanner, shareplex, rows)
+    for module in (debezium, datastream, ticdc, canal, maxwell, dts, dms, spanner, shareplex, goldengate, rows)
     for each in module.FORMATS
 }
 NAMES: Final = tuple(FORMATS)

@@ -19,6 +19,7 @@ Values = Literal["connect", "natural", "written"]
 NO_BEFORE: Final = "its changes carry no row before"
 NO_SIZE: Final = "its events do not say how much their transaction holds"
 NO_FILES: Final = "its log has no numbered files"
+MANY_LOGS: Final = "its records can come from several logs, and do not say from which"
 NO_READS: Final = "it has no snapshot READs"
 NO_BEATS: Final = "it sends no heartbeats"
 NO_LANE: Final = "its files are in no order"
@@ -122,7 +123,8 @@ class Format:
     order its source. `halves_key_changes`: one record becomes both halves of a key change. `pairs_key_changes`: a key
     change is two events at one place. `splits_declared_keys`: an update that changes a key which only the spec names
     becomes two changes. `omits_nulls`: unless the spec says otherwise (`source.nulls`), a column that a row lacks is
-    null. `is_unordered`: what stands at one position need not stand together, nor in one file.
+    null. `omits_columns`: what an image lacks is not known, so that it is no whole row. `is_unordered`: what stands at
+    one position need not stand together, nor in one file.
 
     Completeness: `vouchers`: kinds of control events that say that all changes up to their time are sent, and what
     people call them.
@@ -160,5 +162,6 @@ class Format:
     pairs_key_changes: bool = False
     splits_declared_keys: bool = False
     omits_nulls: bool = False
+    omits_columns: bool = False
     is_unordered: bool = False
     vouchers: Mapping[str, str] = field(default_factory=dict)

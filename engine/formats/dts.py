@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.formats.base import NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
-
-_MANY_LOGS: Final = "its records can come from several logs, and do not say from which"
+from engine.formats.base import MANY_LOGS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
 
 FORMATS: Final = (
     Format(
@@ -15,7 +13,7 @@ FORMATS: Final = (
         (
             SourceKind(
                 "dts-",
-                not_carried=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": _MANY_LOGS},
+                not_carried=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS},
                 renumbers_transactions=True,
             ),
         ),

@@ -33,7 +33,8 @@ def in_context(events: DataFrame, source: SourceSpec) -> DataFrame:
     form = format_of(source.format)
     if form.resends:
         return canal_step.resolved(events)
-    return shareplex_step.resolved(events, source) if form.joins_lines else events
+    is_in_context = form.joins_lines or form.can_turn_to_coordinates
+    return shareplex_step.resolved(events, source) if is_in_context else events
 
 
 def some(conditions: Iterable[Column]) -> Column:

@@ -1,7 +1,8 @@
 """The order of a source that its events decide all together, not each for itself.
 
-SharePlex's SCNs order as long as all changes have one, else coordinates do. Oracle's commit SCNs order, through
-Debezium, as long as none is lower than the SCN of its change, else SCNs alone do. A source turns once.
+SharePlex's SCNs order as long as all changes have one, else coordinates do; likewise the positions of Maxwell and of
+GoldenGate. Oracle's commit SCNs order, through Debezium, as long as none is lower than the SCN of its change, else SCNs
+alone do. A source turns once.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -113,9 +114,10 @@ def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFr
     other = None if are_at_coordinates(spark, catalog, name) else placed_otherwise(stored, spec.source)
     if other is not None:
         raise SourceError(
-            f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has an SCN, and so"
-            f" coordinates order the source; but SCNs ordered what was taken, and put {other['file']}:{other['line']}"
-            f" behind {other['before']['file']}:{other['before']['line']}, which came later. Nothing was taken.",
+            f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has a position in a log,"
+            f" and so coordinates order the source; but positions ordered what was taken, and put"
+            f" {other['file']}:{other['line']} behind {other['before']['file']}:{other['before']['line']},"
+            " which came later. Nothing was taken.",
             _HINT,
         )
     last = ends(stored, spec.source, is_last=True)
@@ -123,9 +125,10 @@ def refuse_mixed(spark: SparkSession, catalog: str, spec: TableSpec, new: DataFr
         new_end, stored_end = first[epoch], last[epoch]
         if stored_end["place"] >= new_end["place"]:
             raise SourceError(
-                f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has an SCN, and so"
-                f" coordinates order what comes; but what begins at {new_end['file']}:{new_end['line']} stands before"
-                f" changes that SCNs ordered, up to {stored_end['file']}:{stored_end['line']}. Nothing was taken.",
+                f"Cannot take the batch for {spec.table}: not every change of {spec.source.path} has a position in a"
+                f" log, and so coordinates order what comes; but what begins at {new_end['file']}:{new_end['line']}"
+                f" stands before changes that positions ordered, up to {stored_end['file']}:{stored_end['line']}."
+                " Nothing was taken.",
                 _HINT,
             )
 

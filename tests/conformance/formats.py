@@ -7,6 +7,8 @@ from tests.conformance.tell_dms import Dms
 from tests.conformance.tell_dts import Canal, Shareplex
 from tests.conformance.tell_dts_avro import DtsMysql, DtsPostgresql
 from tests.conformance.tell_framed import MysqlFramed, PostgresqlFramed
+from tests.conformance.tell_goldengate import GoldenGate
+from tests.conformance.tell_maxwell import Maxwell
 from tests.conformance.tell_rows import Rows
 from tests.conformance.tell_spanner import Spanner
 from tests.conformance.tell_spanner_avro import SpannerAvro
@@ -27,6 +29,8 @@ TELLERS: tuple[Teller, ...] = (
     Canal(),
     Canal(swapped=True),
     Ticdc(),
+    Maxwell(),
+    Maxwell(places=False),
     Spanner("NEW_VALUES", "array"),
     Spanner("OLD_AND_NEW_VALUES", "object"),
     Spanner("NEW_ROW", "text"),
@@ -34,6 +38,8 @@ TELLERS: tuple[Teller, ...] = (
     SpannerAvro("OLD_AND_NEW_VALUES"),
     Shareplex(),
     Dms(),
+    GoldenGate(),
+    GoldenGate(has_rows=True),
     DatastreamJson("postgresql"),
     DatastreamJson("sqlserver"),
     DatastreamAvro("mysql"),

@@ -126,6 +126,36 @@ def ticdc(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "the key alone", lambda r: r["_tidb"].update(onlyHandleKey=True), ("onlyHandleKey",)
 
 
+def maxwell(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    yield "unknown op", lambda r: r.update(type="upsert"), ('unknown type "upsert"',)
+    yield "null key", lambda r: r["data"].update(id=None), ('key column "id" is null',)
+    yield "no key", lambda r: r["data"].pop("id"), ('key column "id" is missing',)
+    yield "no time", lambda r: r.pop("ts"), ("ts is missing",)
+    yield "no position", lambda r: r.update(position="mysql-bin.000001"), ("position", "binlog")
+    yield "wrong type", lambda r: r["data"].update(size="many"), ('"size"', "int")
+    yield "too great", lambda r: r["data"].update(size=2**31), ('"size"', "int")
+    yield "no decimal", lambda r: r["data"].update(price="12.5.0"), ('"price"', "decimal")
+    yield "no row", lambda r: r.pop("data"), ("data is missing",)
+    yield "a row that is none", lambda r: r.update(data=["x"]), ("not an object",)
+    yield "no table", lambda r: r.update(table=""), ("table is missing",)
+    yield "a message of another type", lambda r: r.update(ts="yesterday"), ("type that Maxwell does not give",)
+
+
+def goldengate(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    yield "unknown op", lambda r: r.update(op_type="X"), ('unknown op_type "X"',)
+    yield "null key", lambda r: r["after"].update(id=None), ('key column "id" is null',)
+    yield "no key", lambda r: r["after"].pop("id"), ('key column "id" is missing',)
+    yield "no time", lambda r: r.pop("op_ts"), ("op_ts is missing",)
+    yield "no timestamp", lambda r: r.update(op_ts="2024-13-01 00:00:00"), ("op_ts",)
+    yield "no position", lambda r: r.update(pos="AA"), ("pos", "trail")
+    yield "wrong type", lambda r: r["after"].update(size="many"), ('"size"', "int")
+    yield "too great", lambda r: r["after"].update(size=2**31), ('"size"', "int")
+    yield "no decimal", lambda r: r["after"].update(price="12.5.0"), ('"price"', "decimal")
+    yield "no row", lambda r: r.update(after=None), ("without its row",)
+    yield "a row that is none", lambda r: r.update(after=["x"]), ("not an object",)
+    yield "no table", lambda r: r.pop("table"), ("table is missing",)
+
+
 def spanner(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     def data(record: Row) -> Row:
         if "change_record" in record:
@@ -270,9 +300,11 @@ FAMILIES = {
     "debezium-json": Family(lambda line: '"op":"c"' in line, debezium),
     "canal-json": Family(lambda line: '"type":"INSERT"' in line, canal),
     "ticdc-json": Family(lambda line: '"type":"INSERT"' in line, ticdc),
+    "maxwell-json": Family(lambda line: '"type": "insert"' in line, maxwell),
     "spanner-json": Family(lambda line: '"mod_type"' in line, spanner),
     "shareplex-json": Family(lambda line: True, shareplex),
     "dms-json": Family(lambda line: '"data"' in line, dms),
+    "goldengate-json": Family(lambda line: True, goldengate),
     "datastream-json": Family(lambda line: True, datastream),
     "debezium-avro": Family(lambda line: "srv.transaction" not in line, debezium_bodies, framed, frames),
     "dts-avro": Family(

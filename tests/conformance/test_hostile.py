@@ -34,7 +34,7 @@ MANY = int(os.environ.get("SILTSTONE_HOSTILE", "200"))
 NAMES = [
     "postgresql_bare", "mysql_schemas", "oracle_bare", "sqlserver_bare", "canal", "spanner_new_values_array",
     "spanner_new_row_text", "ticdc", "shareplex", "dms", "datastream_json_postgresql", "datastream_json_sqlserver",
-    "rows_json", "postgresql_framed", "dts_mysql", "dts_postgresql",
+    "rows_json", "postgresql_framed", "dts_mysql", "dts_postgresql", "maxwell", "goldengate", "goldengate_row",
 ]  # fmt: skip
 FILES = (
     "datastream_avro_mysql",

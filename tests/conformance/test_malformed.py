@@ -22,7 +22,7 @@ LINE_TELLERS = (
     "spanner_new_values_array",
     "spanner_old_and_new_values_object",
 )
-LINE_TELLERS += ("dms", "shareplex", "datastream_json_postgresql", "datastream_json_sqlserver")
+LINE_TELLERS += ("dms", "shareplex", "maxwell", "goldengate", "datastream_json_postgresql", "datastream_json_sqlserver")
 LINE_TELLERS += ("postgresql_framed", "mysql_framed", "dts_mysql", "dts_postgresql")
 
 

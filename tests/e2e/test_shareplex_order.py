@@ -102,7 +102,7 @@ def test_coordinates_that_contradict_scns_are_refused_until_they_order_all(
     refused = run(spark, project, spec)
     assert refused.status == FAILED
     assert refused.exit_code == 3
-    assert "day0.json:1 stands before changes that SCNs ordered, up to " in str(refused.error)
+    assert "day0.json:1 stands before changes that positions ordered, up to " in str(refused.error)
     assert "source.order: coordinates" in str(refused.error)
     assert latest(spark, spec) == [(1, "again")]
     mended = spec_of(project, order="coordinates")

@@ -9,7 +9,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.position_text import EPOCH, hex_digits, joined, text_segment
+from engine.decode.decoder import Declared
+from engine.decode.event import Message
+from engine.decode.position_text import EPOCH, SECOND_EPOCH, hex_digits, joined, text_segment
 from engine.inputs.globs import plain_start
 from engine.spec.model import SourceSpec
 
@@ -44,6 +46,29 @@ class Coordinates:
             if in_topic is not None:
                 return in_topic
         return f"{self._epoch}-{_name_segment(self._folder, file)}-{line:016X}-{row:08X}"
+
+
+class LogOrCoordinates:
+    """Positions of a source whose changes have a place in its log. From the first change on that has none, coordinates
+    order the whole source, in an epoch after that of the log (a step after decoding turns the other changes).
+
+    A change without a place, of a table that no spec declares, has no position: it decides nothing.
+    """
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+        self._order = source.order
+        self._tables = frozenset(declared)
+        self._coordinates = Coordinates(source, SECOND_EPOCH)
+
+    def position(
+        self, place: str | None, table: str | None, message: Message, partition: int | None, offset: int | None
+    ) -> str | None:
+        """The position of a change. `place`: that in the log, if it has one."""
+        if place is not None and self._order != "coordinates":
+            return place
+        if self._order == "auto" and self._tables and table not in self._tables:
+            return None
+        return self._coordinates.position(message.file, message.line, partition, offset)
 
 
 @lru_cache(maxsize=1_000)

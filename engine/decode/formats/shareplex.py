@@ -31,7 +31,7 @@ from typing import Final, TypeGuard
 from engine import names
 from engine.decode.decoder import Declared
 from engine.decode.event import Announced, Change, Control, Event, Message, rejected
-from engine.decode.formats.coordinates import Coordinates
+from engine.decode.formats.coordinates import LogOrCoordinates
 from engine.decode.formats.instants import unix_nanos
 from engine.decode.formats.row_images import image_of, is_empty
 from engine.decode.formats.shareplex_operation import (
@@ -43,7 +43,7 @@ from engine.decode.formats.shareplex_operation import (
 )
 from engine.decode.formats.shareplex_rows import changes_with_row_before, key_of
 from engine.decode.json_value import BLANKS, broken_reason
-from engine.decode.position_text import EPOCH, SECOND_EPOCH, text_segment
+from engine.decode.position_text import EPOCH, text_segment
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -83,10 +83,9 @@ class SharePlexDecoder:
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
         self._keys = {table: keys for table, keys in declared.items() if keys}
-        self._tables = frozenset(declared)
         self._only = next(iter(declared)) if len(declared) == 1 else None
         self._order = source.order
-        self._coordinates = Coordinates(source, SECOND_EPOCH)
+        self._places = LogOrCoordinates(source, declared)
 
     def events(self, message: Message) -> Sequence[Event]:
         """The events of a message: one, or two for an update that gives a row another key."""
@@ -131,7 +130,7 @@ class SharePlexDecoder:
             origin=names.ORIGIN_STREAM,
             before=data if is_delete else None,
             after=None if is_delete else data,
-            position=self._by_coordinates(message, operation, table) if place is None else place,
+            position=self._places.position(place, table, message, operation.partition, operation.offset),
             commit_us=nanos // 1_000,
             tx_id=meta.trans,
             tx_order=meta.sequence(),
@@ -149,11 +148,6 @@ class SharePlexDecoder:
         return [change] if key is None else changes_with_row_before(change, key, keys)
 
     # --- positions --------------------------------------------------------------------------------------------------
-
-    def _by_coordinates(self, message: Message, operation: Operation, table: str | None) -> str | None:
-        if self._order == "auto" and self._tables and table not in self._tables:
-            return None
-        return self._coordinates.position(message.file, message.line, operation.partition, operation.offset)
 
     def _place_problem(self, meta: Meta, place: str | None) -> str | None:
         """Why a change has no position; None where it has one, if only by its coordinates."""

@@ -35,8 +35,8 @@ PLACEHOLDERS: Final = frozenset(
 OUT_OF_CALENDAR: Final = re.compile(
     r"[+-]?[Ii]nfinity"
     r"|(?:[+-][0-9]{4,}|[0-9]{5,}|0000)-[0-9]{2}-[0-9]{2}.*|[0-9]{4,}-[0-9]{2}-[0-9]{2}.* BC"
-    r"|[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00|02-(?:29|30)|(?:02|04|06|09|11)-31)(?:[T ].*)?"
-    r"|(?:0001-01-0[12]|9999-12-3[01])(?:[T ].*)?"
+    r"|[0-9]{4}-(?:00-[0-9]{2}|[0-9]{2}-00|02-(?:29|30)|(?:02|04|06|09|11)-31)(?:[T :].*)?"
+    r"|(?:0001-01-0[12]|9999-12-3[01])(?:[T :].*)?"
 )
 """Times of a source that no date holds: infinity, years before 1 and after 9999 (in UTC, too), and what MySQL keeps of
 days that are none: months and days of zero, the 31st of a short month."""

@@ -1,4 +1,7 @@
-"""Moments that are written: 2020-12-31T23:59:59.999999, with a zone or without. `times` says what is stored of them."""
+"""Moments that are written: 2020-12-31T23:59:59.999999, with a zone or without. `times` says what is stored of them.
+
+In place of the T there can be a blank, or, as GoldenGate writes it, a colon.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from engine.decode.types.zones import offset_micros, zone_of
 _BLANKS: Final = "".join(map(chr, range(0x21))) + "\x7f"
 _WRITTEN: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[T ]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?|(Z|[+-].*))?)?)?",
+    r"(?:[T :]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?([^0-9.].*)?|(Z|[+-].*))?)?)?",
     re.DOTALL,
 )
 _NUMERIC_ZONE: Final = re.compile("Z|[+-][0-9]{2}:?[0-9]{2}")

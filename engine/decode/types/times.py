@@ -30,7 +30,7 @@ MILLIS_DIGITS, MICROS_DIGITS = 3, 6
 INFINITIES: Final = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
 """What PostgreSQL's driver makes of infinite times. Counting nanoseconds, they would be times of 2262 and 1677."""
 ORDINAL_OF_1970: Final = date(1970, 1, 1).toordinal()
-_AFTER_DATE: Final = re.compile(r"(?:[T ][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)")
+_AFTER_DATE: Final = re.compile(r"(?:[T :][0-9]{2}:[0-9]{2}.*|Z|[+-][0-9]{1,2}(?::?[0-9]{2})?)")
 _MOST_CACHED: Final = 20_000
 
 
