@@ -168,6 +168,25 @@ def test_rows_images_and_presence_follow_the_op() -> None:
         assert found["key"] == (None if row is None else {"id": 1})
 
 
+@pytest.mark.parametrize(
+    ("form", "is_whole"), [("canal-json", True), ("maxwell-json", False), ("goldengate-json", False)]
+)
+def test_an_image_that_lacks_a_column_is_no_whole_row_where_formats_omit_columns(form: str, is_whole: bool) -> None:
+    partial = {"id": 1, "a": 2}
+    update, delete, whole = decoded(
+        [
+            event(names.OP_UPDATE, partial, partial | {"a": 3}),
+            event(names.OP_DELETE, partial),
+            event(names.OP_DELETE, FULL),
+        ],
+        shape(),
+        form,
+    )
+    assert [update["before"] is not None, delete["before"] is not None] == [is_whole, is_whole]
+    assert (update["present"], delete["present"]) == (["id", "a"], ["id", "a"])
+    assert whole["before"] == FULL
+
+
 def test_a_null_says_nothing_in_a_column_of_silent_nulls() -> None:
     table = shape(silent_nulls=frozenset({"b"}), images=False)
     events = [event("update", None, {**FULL, "a": None, "b": None}), event("delete", {**FULL, "b": None})]

@@ -71,6 +71,14 @@ DATASTREAM = {
                         "change_type": "INSERT", "primary_keys": ["ID"]},
     "payload": {"id": 1, "price": 2.5},
 }  # fmt: skip
+MAXWELL = {
+    "database": "shop", "table": "items", "type": "insert", "ts": 1477053217, "xid": 23396, "commit": True,
+    "primary_key_columns": ["id"], "data": {"id": 1, "price": 2.5, "type": "a"},
+}  # fmt: skip
+GOLDENGATE = {
+    "table": "HR.JOBS", "op_type": "I", "op_ts": "2021-09-07 22:28:57.000139", "pos": "00000000000000002446",
+    "primary_keys": ["JOB_ID"], "before": None, "after": {"JOB_ID": 7, "TITLE": "clerk"},
+}  # fmt: skip
 FORMATS = {
     "debezium-json": (event("c", after={"id": 1, "n": 2}), "shop.items", {("id",)}),
     "canal-json": (json.dumps(CANAL), "shop.items", {("id",)}),
@@ -78,6 +86,8 @@ FORMATS = {
     "spanner-json": (json.dumps([{"data_change_record": [SPANNER]}]), "Singers", {("SingerId",)}),
     "shareplex-json": (json.dumps(SHAREPLEX), "HR.JOBS", set()),
     "datastream-json": (json.dumps(DATASTREAM), "shop.items", {("id",)}),
+    "maxwell-json": (json.dumps(MAXWELL), "shop.items", {("id",)}),
+    "goldengate-json": (json.dumps(GOLDENGATE), "HR.JOBS", {("JOB_ID",)}),
 }
 
 
@@ -88,6 +98,9 @@ def test_each_format_is_recognised_with_its_tables_and_keys(place: Place, form: 
         "debezium-json": '{"ts_ms": 5}',
         "canal-json": json.dumps(CANAL | {"type": "QUERY", "isDdl": True}),
         "ticdc-json": json.dumps(WATERMARK),
+        "maxwell-json": json.dumps(
+            {"type": "database-create", "database": "shop", "charset": "utf8", "ts": 1, "sql": ""}
+        ),
     }
     file = place("a.jsonl.gz", "", heartbeat.get(form, line), line, '{"key": {"id": 1}, "value": null}')
     assert found(file) == [(table, form, keys)]

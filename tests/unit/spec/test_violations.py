@@ -40,7 +40,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     (
         {"source": source(format="canal-json", order="scn")},
         "$.source",
-        "order is a setting of debezium-json and debezium-avro and dms-json and shareplex-json",
+        "order is a setting of debezium-json",
         None,
     ),
     ({"table": "t", "source": source(format="canal-json")}, "$.table", "does not say where the table is", None),
