@@ -1,7 +1,8 @@
-"""The Spark step that gives a SharePlex source its pairs of lines and its one order: `shareplex_pairs` over frames.
+"""The Spark step that gives a source its pairs of lines (SharePlex, `shareplex_pairs` over frames) and its one order.
 
-One small aggregation looks for halves of updates, and for changes without an SCN. Most sources have neither: then
-nothing else is computed. Halves are put together by transaction, each one in a task; no other event is moved.
+One small aggregation looks for halves of updates, and for changes without a position in the log. Most sources have
+neither: then nothing else is computed. Halves are put together by transaction, each one in a task; no other event is
+moved.
 """
 
 from __future__ import annotations

@@ -43,6 +43,8 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
         "order is a setting of debezium-json",
         None,
     ),
+    ({"source": source(format="maxwell-json", order="scn")}, "$.source", "order: scn is not for maxwell-json", None),
+    ({"source": source(format="goldengate-json", times="connect")}, "$.source", "written in one way only", None),
     ({"table": "t", "source": source(format="canal-json")}, "$.table", "does not say where the table is", None),
     ({"sorce": {}}, "$", "the key 'sorce' is not known", "'source'"),
     ({"snapshot": {"gard": "15m"}}, "$.snapshot", "the key 'gard' is not known", "'guard'"),
