@@ -137,7 +137,7 @@ def notice_of(row: Any) -> dict[str, Any] | None:
 
 def name_of(source: str) -> str:
     """The connector's own name in that of a source."""
-    return source.partition(":")[2]
+    return source.partition(":")[2].partition(":")[0]
 
 
 def object_in(value: Any) -> dict[str, Any]:

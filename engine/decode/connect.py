@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.sql import types as T
@@ -49,6 +49,8 @@ _PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "struct": (T.StringType(), "text"),
     "map": (T.StringType(), "text"),
 }
+_CELL: Final = (["value"], ["value", "set"])
+"""The fields of the cells in which YugabyteDB's connectors put values."""
 
 
 def row_columns(schema_json: str) -> dict[str, Typed]:
@@ -65,6 +67,9 @@ def key_columns(schema_json: str) -> dict[str, Typed]:
 
 def typed(field: Field) -> Typed:
     """The stored type of a field and how its values are encoded."""
+    parts: Sequence[Field] = field.get("fields") or ()
+    if [part["field"] for part in parts] in _CELL:
+        return typed(parts[0])
     name, parameters = field.get("name"), field.get("parameters") or {}
     if name == DECIMAL:
         return decimal(int(parameters["scale"]), int(parameters.get("connect.decimal.precision", MAX_DIGITS)))

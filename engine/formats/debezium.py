@@ -11,6 +11,7 @@ from engine.formats.base import BY_LOG, BY_SCHEMA, NO_FILES, Format, SourceKind
 _MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
 _NO_KEY: Final = "engine.decode.formats.debezium:shows_no_key"
 _NO_LOG_FILES: Final = {"log_gap": NO_FILES}
+_MANY_TABLETS: Final = "its tablets are logs of their own, and events do not number the changes over all of them"
 _VOUCHERS: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
 
 SOURCES: Final = (
@@ -43,6 +44,21 @@ SOURCES: Final = (
     SourceKind("oracle:", "Oracle", _NO_LOG_FILES, commit_segment=2, counts_transactions=True),
     SourceKind("sqlserver:", "SQL Server", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
     ticdc.IN_DEBEZIUM,
+    SourceKind("db2:", "Db2", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
+    SourceKind("informix:", "Informix", _NO_LOG_FILES, counts_transactions=True),
+    SourceKind(
+        "vitess:",
+        "Vitess",
+        _NO_LOG_FILES | {"incomplete_transaction": "the ends of its transactions do not say of which shard they are"},
+        stamps_commits=True,
+        has_mysql_values=True,
+    ),
+    SourceKind(
+        "yugabytedb:",
+        "YugabyteDB (gRPC)",
+        _NO_LOG_FILES | dict.fromkeys(("incomplete_transaction", "positions_backwards"), _MANY_TABLETS),
+        stamps_commits=True,
+    ),
 )
 
 FORMATS: Final = (

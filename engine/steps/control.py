@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -35,17 +36,27 @@ def named_source(sources: Sequence[str], alone: bool = True) -> Column:
     """The source of an event; of one that does not say it (a heartbeat, the end of a transaction), by its topic.
 
     Debezium's topics are `<name>.<rest>` and `__debezium-heartbeat.<name>`. A name can begin another one: the longest
-    counts. Where only one source is known, it is that one (not without `alone`).
+    counts. Where only one source is known, it is that one (not without `alone`). A name that several sources have is
+    that of none: the shards of Vitess are sources, `vitess:<name>:<shard>`, and share their connector's topics.
     """
     if alone and len(sources) == 1:
         return F.coalesce("source", F.lit(sources[0]))
+    of_name = {name: source for source in sources if (name := _name_in(source))}
+    shared = {name for name, number in Counter(map(_name_in, sources)).items() if number > 1}
     by_topic = [
-        F.when(F.col("channel").startswith(f"{name}.") | F.col("channel").endswith(f"-heartbeat.{name}"), F.lit(source))
-        for source in sorted(sources, key=len, reverse=True)
-        if (name := source.partition(":")[2])
+        F.when(
+            F.col("channel").startswith(f"{name}.") | F.col("channel").endswith(f"-heartbeat.{name}"),
+            F.lit(None if name in shared else of_name[name]),
+        )
+        for name in sorted(of_name, key=len, reverse=True)
     ]
     # Side by side: for what is shared by forty, one inside the other, Spark looks for hours.
     return F.coalesce("source", *by_topic)
+
+
+def _name_in(source: str) -> str:
+    """The name of a connector in that of its source."""
+    return source.partition(":")[2].partition(":")[0]
 
 
 def control_columns(rows: DataFrame, made: dict[str, Column]) -> list[Column]:

@@ -2,7 +2,7 @@
 
 from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
 from tests.conformance.tell_debezium import Mysql, Postgresql
-from tests.conformance.tell_debezium_commits import Oracle, Sqlserver
+from tests.conformance.tell_debezium_commits import Db2, Oracle, Sqlserver, Vitess, Yugabytedb
 from tests.conformance.tell_dms import Dms
 from tests.conformance.tell_dts import Canal, Shareplex
 from tests.conformance.tell_dts_avro import DtsMysql, DtsPostgresql
@@ -22,6 +22,9 @@ TELLERS: tuple[Teller, ...] = (
     Mysql(schemas=True),
     Sqlserver(),
     Oracle(),
+    Db2(),
+    Vitess(),
+    Yugabytedb(),
     PostgresqlFramed(),
     MysqlFramed(),
     DtsMysql(),

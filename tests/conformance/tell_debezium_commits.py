@@ -1,5 +1,7 @@
-"""Debezium's JSON of Oracle and SQL Server: every event says where its transaction was committed."""
+"""Debezium's JSON of Oracle, SQL Server, Db2, Vitess and YugabyteDB: every event says where its transaction was
+committed."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -89,6 +91,96 @@ class Oracle(ByCommits):
 
     def transaction(self, step: Step, place: Row) -> str:
         return f"0a00{step.number:04x}"
+
+
+class Db2(ByCommits):
+    """LSNs of ten bytes; a key change is one pair of rows in the change table, at one LSN."""
+
+    connector = "db2"
+    lacks = frozenset({"numeric", "ubigint", "array", "json", "uuid", "decimal(65,30)"})
+
+    def __init__(self) -> None:
+        super().__init__(schemas=False)
+        self.can = Can(before=True, reads=True, transactions=True, commit_places=True, keys=True)
+
+    def source_block(self, step: Step, table: Table, place: Row) -> Row:
+        streamed = step.kind == "stream"
+        return {
+            "version": self.version, "connector": self.connector, "name": "srv", "ts_ms": step.at // 1000,
+            "snapshot": MARKS[step.kind], "db": "main", "sequence": None, "ts_us": step.at, "ts_ns": step.at * 1000,
+            "schema": self.name, "table": table.name, "change_lsn": _lsn(place["at"]) if streamed else None,
+            "commit_lsn": _lsn(place["commit"] if streamed else place["at"]),
+        }  # fmt: skip
+
+    def transaction(self, step: Step, place: Row) -> str:
+        return _lsn(place["commit"])
+
+
+class Vitess(ByCommits):
+    """One shard, of which each transaction adds one to the GTID set; its metadata orders the changes of one."""
+
+    connector = "vitess"
+    lacks = frozenset({"boolean", "numeric", "uuid", "array", "decimal(65,30)"})
+
+    def __init__(self) -> None:
+        super().__init__(schemas=False)
+        self.can = Can(before=True, commit_places=True, keys=True)
+
+    def source_block(self, step: Step, table: Table, place: Row) -> Row:
+        return {
+            "version": self.version, "connector": self.connector, "name": "srv", "ts_ms": step.at // 1000,
+            "ts_us": step.at, "ts_ns": step.at * 1000, "snapshot": "false", "db": "", "sequence": None,
+            "keyspace": self.name, "table": table.name, "shard": "-", "vgtid": self.transaction(step, place),
+        }  # fmt: skip
+
+    def transaction(self, step: Step, place: Row) -> str:
+        gtid = f"MySQL56/e03ece6c-4c04-11ec-8e20-0242ac110004:1-{step.number + 60}"
+        return json.dumps([{"keyspace": self.name, "shard": "-", "gtid": gtid}], separators=(",", ":"))
+
+
+class Yugabytedb(ByCommits):
+    """The gRPC connector: operations of Raft's log, rows in cells, updates of what changed."""
+
+    connector = "yugabytedb"
+    version = "dz.1.9.5.yb.grpc.2025.2"
+    lacks = frozenset({"ubigint", "decimal(65,30)"})
+
+    def __init__(self) -> None:
+        super().__init__(schemas=False)
+        self.can = Can(partial=True, deleted_row=False, reads=True, commit_places=True, keys=True)
+
+    def key(self, table: Table, row: Row) -> Row:
+        return {name: _cell(value) for name, value in super().key(table, row).items()}
+
+    def before_image(self, table: Table, op: str, before: Row | None) -> Row | None:
+        if before is None or op != "d":
+            return None
+        return dict.fromkeys(table.columns) | self.key(table, before)
+
+    def after_image(self, table: Table, op: str, before: Row | None, after: Row) -> Row:
+        old = before if op == "u" and before is not None else {}
+        sent = {n: v for n, v in after.items() if n in table.keys or n not in old or old[n] != v}
+        return {
+            name: _cell(self.value(kind, sent[name])) if name in sent else None for name, kind in table.columns.items()
+        }
+
+    def source_block(self, step: Step, table: Table, place: Row) -> Row:
+        streamed = step.kind == "stream"
+        lsn = f"1:{place['at']}::{0 if streamed else -1}:0"
+        time = (place["commit"] if streamed else place["at"]) << 12
+        return {
+            "version": self.version, "connector": self.connector, "name": "srv", "ts_ms": step.at // 1000,
+            "snapshot": MARKS[step.kind], "db": "main", "sequence": json.dumps([None, lsn]), "schema": self.name,
+            "table": table.name, "txId": f"{step.number:032x}", "lsn": lsn, "commit_time": time, "record_time": time,
+            "tablet_id": "t", "partition_id": "p.t", "origin_id": None,
+        }  # fmt: skip
+
+    def transaction(self, step: Step, place: Row) -> str:
+        return f"{step.number:032x}"
+
+
+def _cell(value: Any) -> Row:
+    return {"value": value, "set": True}
 
 
 def _lsn(number: int) -> str:

@@ -25,13 +25,12 @@ import msgspec
 
 from engine.decode.decoder import Declared
 from engine.decode.event import Event, Message, Reject, rejected
-from engine.decode.formats.debezium_envelope import Line, line_of
+from engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from engine.decode.formats.debezium_event import EventBuilder, Record
 from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields
 from engine.names import OP_TRUNCATE
 from engine.spec.model import SourceSpec
 
-WRONG_TYPE: Final = "a field of the envelope has a type that Debezium does not give it"
 _NULL: Final = b"null"
 _line: Final = msgspec.json.Decoder(Line[msgspec.Raw])
 

@@ -26,8 +26,7 @@ from engine.decode.event import Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.avro_values import UNREADABLE, BodyReader, UnfitBodyError
 from engine.decode.formats.base64_messages import Base64Message, read_base64
-from engine.decode.formats.debezium import WRONG_TYPE
-from engine.decode.formats.debezium_envelope import Line, line_of
+from engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from engine.decode.formats.debezium_event import Described, EventBuilder, Record
 from engine.decode.json_value import MISFIT
 from engine.decode.schemas import key_columns, row_columns

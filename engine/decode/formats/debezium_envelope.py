@@ -22,6 +22,7 @@ from engine.decode.json_value import MISFIT, parse, plain_text, text_of
 Object = Mapping[str, Any]
 Part = TypeVar("Part")
 
+WRONG_TYPE: Final = "a field of the envelope has a type that Debezium does not give it"
 LONG: Final = range(-(2**63), 2**63)
 """Numbers of 64 bits."""
 _JSON_STRING: Final = b'"'
@@ -40,7 +41,7 @@ class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId"}):
     ts_us: Long | None = None
     ts_ns: Long | None = None
     tx_id: str | Long | None = None
-    lsn: Long | None = None
+    lsn: str | Long | None = None
     sequence: str | None = None
     file: str | None = None
     pos: Long | None = None
@@ -55,13 +56,20 @@ class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId"}):
     change_lsn: str | None = None
     event_serial_no: Long | None = None
     commit_ts: Long | None = None
+    keyspace: str | None = None
+    shard: str | None = None
+    vgtid: str | None = None
+    commit_time: Long | None = None
 
 
-class Transaction(msgspec.Struct, gc=False):
-    """The transaction of a change, where the connector provides its metadata."""
+class Transaction(msgspec.Struct, gc=False, rename={"epoch": "transaction_epoch", "rank": "transaction_rank"}):
+    """The transaction of a change, where the connector provides its metadata. `epoch`, `rank`: Vitess orders its
+    transactions so."""
 
     id: str | None = None
     total_order: Long | None = None
+    epoch: Long | None = None
+    rank: str | Long | None = None
 
 
 class Value(msgspec.Struct, Generic[Part], rename={"table_changes": "tableChanges"}):
@@ -140,7 +148,7 @@ _VALUE: Final[_Kinds] = {
     **dict.fromkeys(("op", "ts_ms", "status", "id", "aggregate_type", "ddl"), _TEXT),
     "ts_us": LONG,
     "source": _SOURCE,
-    "transaction": {"id": _TEXT, "total_order": LONG},
+    "transaction": {"id": _TEXT, "total_order": LONG, "transaction_epoch": LONG, "transaction_rank": _TEXT},
 }
 _WRAPPED: Final[_Kinds] = {**_VALUE, "payload": _VALUE}
 _LINE: Final[_Kinds] = {

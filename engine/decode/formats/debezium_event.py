@@ -117,7 +117,7 @@ class EventBuilder:
 
     def _change(self, message: Message, record: Record, value: Value[Any], schema: Any, origin: _Origin) -> Change:
         """The change that the record is if it is one."""
-        line, op = record.line, value.op or ""
+        line, op, image = record.line, value.op or "", _image_of(origin.connector)
         key_schema, key = self._key(line.key)
         change = Change(  # with more than 15 arguments, Python makes a dictionary first
             file=message.file,
@@ -128,9 +128,9 @@ class EventBuilder:
             table=origin.table,
             op=kinds.OPS.get(op),
             origin=_ORIGINS.get(op),
-            key=key,
-            before=json_text(value.before),
-            after=json_text(value.after),
+            key=image(key),
+            before=image(json_text(value.before)),
+            after=image(json_text(value.after)),
             position=self._position(value, origin),
             commit_us=_commit_us(value),
             ingest_us=_ingest_us(value),
@@ -144,9 +144,9 @@ class EventBuilder:
         change.row_schema, change.schema_hash = row.schema, row.hash
         change.key_schema = key_schema if record.key_schema is None else record.key_schema
         if op == kinds.INSERT:
-            change.old_key = self._key_in(line.headers, OLD_KEY)
+            change.old_key = image(self._key_in(line.headers, OLD_KEY))
         elif op == kinds.DELETE:
-            change.new_key = self._key_in(line.headers, NEW_KEY)
+            change.new_key = image(self._key_in(line.headers, NEW_KEY))
         return change
 
     def _as_control(
@@ -168,7 +168,10 @@ class EventBuilder:
         )
 
     def _origin(self, source: Source) -> _Origin:
-        place = (source.connector, source.name, source.db, source.schema, source.table, source.scn is None)
+        place = (
+            *(source.connector, source.name, source.db, source.schema, source.table, source.keyspace, source.shard),
+            *(source.scn is None, type(source.lsn)),
+        )
         found = self._origins.get(place)
         if found is None:
             name = connector_name(source)
@@ -183,10 +186,12 @@ class EventBuilder:
         if value.source is None or connector is None:
             return None
         if value.op == kinds.READ:
-            place = connector.read
-        else:
-            place = connector.deleted if value.op == kinds.DELETE and connector.deleted else connector.streamed
-        return place(value.source, self._spec)
+            return connector.read(value.source, self._spec)
+        place = connector.deleted if value.op == kinds.DELETE and connector.deleted else connector.streamed
+        position, within = place(value.source, self._spec), connector.in_transaction
+        if position is None or within is None or value.transaction is None:
+            return position
+        return within(position, value.transaction)
 
     def _row_schema(self, schema: Any) -> Described:
         """A schema that describes nothing is none."""
@@ -259,8 +264,9 @@ def _reason(value: Value[Any], change: Change, origin: _Origin, spec: SourceSpec
 def _commit_us(value: Value[Any]) -> int | None:
     """The source's time of the change; a transaction's boundary has its time outside of a source block.
 
-    Zero is no time: READs of connectors that know none say so (embedded ones, and MySQL's before 1.5). Oracle's events
-    have the time of their statement: that of the commit, where it is there, is not earlier.
+    Zero is no time: READs of connectors that know none say so (embedded ones, and MySQL's before 1.5). Neither is less
+    than zero: the first connectors of YugabyteDB wrote that. Oracle's events have the time of their statement: that of
+    the commit, where it is there, is not earlier.
     """
     source = value.source
     if source is None:
@@ -272,7 +278,8 @@ def _commit_us(value: Value[Any]) -> int | None:
         return _in_calendar(source.ts_us)
     if source.ts_ns and (micros := source.ts_ns // 1_000):
         return _in_calendar(micros)
-    return _in_calendar(_taken_us(value) if millis is None and value.status is not None else _micros(millis)) or None
+    micros = _in_calendar(_taken_us(value) if millis is None and value.status is not None else _micros(millis))
+    return micros if micros is not None and micros > 0 else None
 
 
 def _ingest_us(value: Value[Any]) -> int | None:
@@ -306,6 +313,16 @@ def _transaction_id(value: Value[Any], connector: Connector | None) -> str | Non
     if source.tx_id is not None:
         return str(source.tx_id)
     return None if connector is None or connector.transaction is None else connector.transaction(source)
+
+
+def _image_of(connector: Connector | None) -> Callable[[bytes | None], bytes | None]:
+    """What makes a plain JSON object of a row or a key."""
+    image = None if connector is None else connector.image
+    return _unchanged if image is None else lambda text: None if text is None else image(text)
+
+
+def _unchanged(text: bytes | None) -> bytes | None:
+    return text
 
 
 def _is_digits(text: str) -> bool:

@@ -7,6 +7,11 @@
                      it (8) - redo thread (4)
     SQL Server       epoch(4) - commit LSN (20) - change LSN (20) - number of the event in it (8)
     TiCDC            the TSO of the commit: `tso` has the layout
+    Db2              epoch(4) - commit LSN (32) - change LSN (32)
+    Informix         epoch(4) - commit LSN (16) - change LSN (16)
+    Vitess           epoch(4) - epoch of the transaction (8) - its rank (16) - order of the change in it (8)
+    YugabyteDB       epoch(4) - commit time (16), zeros where the connector does not write it - term (16) - index (16) -
+                     write (8)
 
 A position is None where the source block has none, or a sentinel in its place.
 
@@ -17,20 +22,31 @@ of READs reach further back. Whether SCNs alone order an event is decided by its
 (`source.order: scn`), or, for all events of a source, by one commit SCN that is lower than the SCN with it
 (`SourceSpec.by_scn`).
 
+Vitess: each shard has a log of its own, and is a source of its own. The rank of a transaction is the number of
+transactions in the GTID set of its shard, unless the connector ranks them (`VitessOrderedTransactionMetadataFactory`).
+Without metadata of transactions all changes of one have one position: their place of delivery orders those of a key.
+
+YugabyteDB: the connector of the gRPC protocol names operations of Raft's log in `lsn`, term:index:key:write:time. Each
+tablet has such a log; commit times order the changes of a row in any tablet. The connector of the PostgreSQL protocol
+writes what PostgreSQL's writes, and is taken for that.
+
 A new database is one entry of CONNECTORS, and the fields of `Source` that it needs.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.formats.debezium_envelope import Source
+from engine.decode.formats.debezium_cells import cell_values
+from engine.decode.formats.debezium_envelope import WRONG_TYPE, Source, Transaction
 from engine.decode.formats.json_fields import whole_number
-from engine.decode.formats.tso import position_of
+from engine.decode.formats.tso import number_of_transactions, position_of
 from engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
 from engine.spec.model import SourceSpec
 
@@ -44,7 +60,11 @@ _MAX_FILE: Final = 0xFFFFFFFF
 _ROWS: Final = range(2**32)
 _AFTER_ALL_OF_COMMIT: Final = ("F" * 24, "F" * 8, "F" * 4)
 _AFTER_ALL_OF_LSN: Final = ("F" * 20, "F" * 8)
+_AFTER_ALL_OF_WRITES: Final = "F" * 8
 _MAJOR: Final = re.compile(r"([0-9]{1,9})\.")
+_DB2_LSN: Final = re.compile(r"[0-9A-F]{1,32}")
+_DB2_DIGITS: Final = 32  # ten bytes before version 10, then sixteen
+_OP_ID: Final = re.compile(r"([0-9]{1,19}):([0-9]{1,19}):[^:]*:(-?[0-9]{1,10}):[0-9]+")
 
 Place = Callable[[Source, SourceSpec], str | None]
 
@@ -57,7 +77,8 @@ class Connector:
     a name. `streamed`, `read`: the positions of changes and of READs. `window_close`: that of the
     mark that closes a window of READs, so that READs which borrow it are not after it. `deleted`: the positions of
     deletes, where they differ. `misplaced`: why a streamed change has no position that orders it. `transaction`: its id
-    where the event has no metadata of it.
+    where the event has no metadata of it. `in_transaction`: the position that a streamed change has with the metadata
+    of its transaction, made of that without it. `image`: a row or a key as a plain JSON object.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -67,6 +88,8 @@ class Connector:
     deleted: Place | None = None
     misplaced: Place | None = None
     transaction: Callable[[Source], str | None] | None = None
+    in_transaction: Callable[[str, Transaction], str] | None = None
+    image: Callable[[bytes], bytes] | None = None
 
 
 def table_name(source: Source, connector: Connector | None, declared: Collection[str]) -> str | None:
@@ -93,20 +116,29 @@ def _says_nothing(source: Source) -> bool:
 
 def connector_name(source: Source) -> str | None:
     """The connector; only the events in Oracle's documentation do not name it."""
-    return source.connector if source.connector is not None or source.scn is None else ORACLE
+    if source.connector is None:
+        return None if source.scn is None else ORACLE
+    is_yugabytedb = source.connector.lower() == YUGABYTEDB  # its documentation writes YugabyteDB
+    if not is_yugabytedb:
+        return source.connector
+    return YUGABYTEDB if isinstance(source.lsn, str) and _OP_ID.fullmatch(source.lsn) else POSTGRESQL
 
 
 def source_name(source: Source) -> str | None:
-    """The source as changes name it."""
+    """The source as changes name it: `<connector>:<name>`, and the shard behind it, where that is a log of its own."""
     connector = connector_name(source)
-    return None if connector is None or source.name is None else f"{connector}:{source.name}"
+    if connector is None or source.name is None:
+        return None
+    return f"{connector}:{source.name}" + (f":{source.shard}" if source.shard is not None else "")
 
 
 # --- PostgreSQL -----------------------------------------------------------------------------------------------------
 
 
 def _postgresql(source: Source, _spec: SourceSpec) -> str | None:
-    own = source.lsn if source.lsn is not None and source.lsn >= 0 else _in_sequence(source.sequence, -1)
+    own = _lsn(source)
+    if own is None:
+        own = _in_sequence(source.sequence, -1)
     if own is None:
         return None
     previous = _in_sequence(source.sequence, 0)
@@ -118,10 +150,20 @@ def _postgresql_read(source: Source, spec: SourceSpec) -> str | None:
     before it, too. A third number is the last commit that the connector had streamed: everything from there on is
     delivered together with the READs. READs of an incremental snapshot have no LSN of their own: their position is that
     of the sequence that they borrow."""
-    own, streamed = source.lsn, _in_sequence(source.sequence, 0)
-    if own is None or own < 0:
+    own, streamed = _lsn(source), _in_sequence(source.sequence, 0)
+    if own is None:
         return _postgresql(source, spec)
     return f"{EPOCH}-{own:016X}-{own:016X}" + ("" if streamed is None else f"-{streamed:016X}")
+
+
+def _postgresql_misplaced(source: Source, _spec: SourceSpec) -> str | None:
+    """Why the LSN cannot order a change; None where it can, or is not there."""
+    return WRONG_TYPE if isinstance(source.lsn, str) and whole_number(source.lsn) is None else None
+
+
+def _lsn(source: Source) -> int | None:
+    number = whole_number(source.lsn)
+    return number if number is not None and number >= 0 else None
 
 
 def _in_sequence(sequence: str | None, at: int) -> int | None:
@@ -212,8 +254,86 @@ def _sqlserver_read(source: Source, _spec: SourceSpec) -> str | None:
     return joined(three_part_lsn(source.commit_lsn), *_AFTER_ALL_OF_LSN)
 
 
-def _commit_lsn(source: Source) -> str | None:
-    return source.commit_lsn
+# --- Db2, Informix --------------------------------------------------------------------------------------------------
+
+
+def _db2(source: Source, _spec: SourceSpec) -> str | None:
+    return joined(_db2_lsn(source.commit_lsn), _db2_lsn(source.change_lsn))
+
+
+def _db2_read(source: Source, _spec: SourceSpec) -> str | None:
+    """A READ that saw everything up to a commit comes after all changes of it."""
+    return joined(_db2_lsn(source.commit_lsn), "F" * _DB2_DIGITS)
+
+
+def _db2_lsn(lsn: str | None) -> str | None:
+    """Db2's LSN: bytes in hexadecimal digits, a colon behind the fourth and the eighth of them."""
+    digits = "" if lsn is None else lsn.replace(":", "").upper()
+    return digits.zfill(_DB2_DIGITS) if _DB2_LSN.fullmatch(digits) else None
+
+
+def _informix(source: Source, _spec: SourceSpec) -> str | None:
+    return joined(hex_digits(_positive(source.commit_lsn), 16), hex_digits(_positive(source.change_lsn), 16))
+
+
+def _informix_read(source: Source, _spec: SourceSpec) -> str | None:
+    """A READ that saw everything up to a commit comes after all changes of it."""
+    return joined(hex_digits(_positive(source.commit_lsn), 16), "F" * 16)
+
+
+# --- Vitess ---------------------------------------------------------------------------------------------------------
+
+
+def _vitess(source: Source, _spec: SourceSpec) -> str | None:
+    return joined(hex_digits(0, 8), hex_digits(_rank(source), 16), hex_digits(0, 8))
+
+
+def _vitess_read(source: Source, _spec: SourceSpec) -> str | None:
+    """A READ that saw everything up to a transaction comes after all changes of it."""
+    return joined(hex_digits(0, 8), hex_digits(_rank(source), 16), "F" * 8)
+
+
+def _rank(source: Source) -> int | None:
+    return number_of_transactions(source.vgtid or "", source.shard or "")
+
+
+def _in_vitess_transaction(position: str, transaction: Transaction) -> str:
+    """The position with the epoch, the rank and the order that the metadata gives, as far as it gives them."""
+    epoch, of_transaction, rank, order = position.split("-")
+    given = (
+        hex_digits(transaction.epoch, 8) or of_transaction,
+        hex_digits(_decimal(transaction.rank), 16) or rank,
+        hex_digits(transaction.total_order, 8) or order,
+    )
+    return "-".join((epoch, *given))
+
+
+def _decimal(written: str | int | None) -> int | None:
+    """A whole number: in base64, as Kafka Connect's JSON has decimals by default, or a number of JSON."""
+    if not isinstance(written, str):
+        return written
+    try:
+        return int.from_bytes(base64.b64decode(written, validate=True), "big", signed=True)
+    except binascii.Error:
+        return None
+
+
+# --- YugabyteDB -----------------------------------------------------------------------------------------------------
+
+
+def _yugabytedb(source: Source, _spec: SourceSpec) -> str | None:
+    found = _OP_ID.fullmatch(str(source.lsn))
+    if found is None:
+        return None
+    term, index, write = (int(part) for part in found.groups())
+    numbers = (source.commit_time or 0, 16), (term, 16), (index, 16), (max(write, 0), 8)
+    return joined(*(hex_digits(number, width) for number, width in numbers))
+
+
+def _yugabytedb_read(source: Source, spec: SourceSpec) -> str | None:
+    """A READ that saw everything up to an operation comes after all writes of it."""
+    position = _yugabytedb(source, spec)
+    return None if position is None else position[: -len(_AFTER_ALL_OF_WRITES)] + _AFTER_ALL_OF_WRITES
 
 
 # --- TiCDC ----------------------------------------------------------------------------------------------------------
@@ -233,13 +353,28 @@ def _transaction_of_tso(source: Source) -> str | None:
 
 # --- all ------------------------------------------------------------------------------------------------------------
 
+
+def _commit_lsn(source: Source) -> str | None:
+    return source.commit_lsn
+
+
 ORACLE: Final = "oracle"
 TICDC: Final = "TiCDC"
+POSTGRESQL: Final = "postgresql"
+VITESS: Final = "vitess"
+YUGABYTEDB: Final = "yugabytedb"
 _BY_SCHEMA: Final = (("schema", "table"),)
 _BY_DATABASE: Final = (("db", "table"),)
 _BINLOG: Final = Connector(_BY_DATABASE, streamed=_binlog, read=_binlog, window_close=_binlog)
 CONNECTORS: Final[dict[str, Connector]] = {
-    "postgresql": Connector(_BY_SCHEMA, streamed=_postgresql, read=_postgresql_read, window_close=_postgresql),
+    POSTGRESQL: Connector(
+        _BY_SCHEMA,
+        streamed=_postgresql,
+        read=_postgresql_read,
+        window_close=_postgresql,
+        misplaced=_postgresql_misplaced,
+        image=cell_values,
+    ),
     "mysql": _BINLOG,
     "mariadb": _BINLOG,
     ORACLE: Connector(
@@ -259,5 +394,21 @@ CONNECTORS: Final[dict[str, Connector]] = {
         window_close=_tso,
         deleted=_tso_of_delete,
         transaction=_transaction_of_tso,
+    ),
+    "db2": Connector(_BY_SCHEMA, streamed=_db2, read=_db2_read, window_close=_db2_read, transaction=_commit_lsn),
+    "informix": Connector(_BY_SCHEMA, streamed=_informix, read=_informix_read, window_close=_informix_read),
+    VITESS: Connector(
+        (("keyspace", "table"),),
+        streamed=_vitess,
+        read=_vitess_read,
+        window_close=_vitess_read,
+        in_transaction=_in_vitess_transaction,
+    ),
+    YUGABYTEDB: Connector(
+        _BY_SCHEMA,
+        streamed=_yugabytedb,
+        read=_yugabytedb_read,
+        window_close=_yugabytedb_read,
+        image=cell_values,
     ),
 }
