@@ -61,7 +61,7 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
 
     `file` and `line` say where its message stands; `text` is that message (None for the second and later events of one
     message). `key`, `before`, `after`, `old_key`, `new_key` are JSON text; `row_schema` and `key_schema` describe their
-    columns in the form of the format.
+    columns in the form of the format. `is_whole`: a column that the row does not have is null, not unknown.
     """
 
     file: str
@@ -95,6 +95,7 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
     control: bytes | None = None
     announced: Announced | None = None
     batch: Batch | None = None
+    is_whole: bool = False
 
 
 class Change(Event, gc=False, kw_only=True):

@@ -52,6 +52,7 @@ COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
     ("kafka_offset", "kafka_offset", pa.int64()),
     ("control_kind", "control_kind", pa.string()),
     ("control_json", "control", pa.string()),
+    ("is_whole", "is_whole", pa.bool_()),
 )
 """Column, field of `Event`, type: the frame of events."""
 BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control"})

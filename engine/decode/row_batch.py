@@ -216,8 +216,10 @@ class RowBatch:
         details, objects = self._rules.details, self._rows.objects
         found: list[list[str] | None] = [None] * len(self._ops)
         only_keys = {at for at, op in enumerate(self._ops) if op == names.OP_DELETE and not self._full[at]}
+        is_whole = self._events.column("is_whole").to_pylist()
         for at in self._unusual() | only_keys:
-            found[at] = details.present(self._ops[at], objects[at], self._fates.get(at, _NO_FATES), at in only_keys)
+            fates = self._fates.get(at, _NO_FATES)
+            found[at] = details.present(self._ops[at], objects[at], fates, at in only_keys, is_whole[at])
         return pa.array(found, pa.list_(pa.field("element", pa.string())))
 
     def _rescued(self) -> pa.Array:

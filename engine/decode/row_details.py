@@ -36,15 +36,18 @@ class RowDetails:
             return image is not None
         return any(image.get(name) is not None for name in self.others)
 
-    def present(self, op: str, image: Object | None, fates: Fates, is_only_key: bool) -> list[str] | None:
+    def present(
+        self, op: str, image: Object | None, fates: Fates, is_only_key: bool, is_whole: bool
+    ) -> list[str] | None:
         """The columns that a row carries; None where it carries all. Absent is not null, and neither is unavailable.
 
-        `is_only_key`: a delete whose image carries no more than the key: the rest is null or left out.
+        `is_only_key`: a delete whose image carries no more than the key: the rest is null or left out. `is_whole`: what
+        the image leaves out is null.
         """
         if op == names.OP_TRUNCATE or (image is None and not is_only_key):
             return None
-        omits_nulls = self._shape.omits_nulls and not is_only_key
-        carried = self._names if omits_nulls else () if image is None or is_only_key else self._carried(image)
+        is_complete = is_whole or (self._shape.omits_nulls and not is_only_key)
+        carried = self._names if is_complete else () if image is None or is_only_key else self._carried(image)
         found = [name for name in self._names if name in carried or name in self._keys]
         if UNAVAILABLE in fates.values():
             found = [name for name in found if fates.get(name) != UNAVAILABLE]

@@ -59,6 +59,7 @@ SOURCES: Final = (
         _NO_LOG_FILES | dict.fromkeys(("incomplete_transaction", "positions_backwards"), _MANY_TABLETS),
         stamps_commits=True,
     ),
+    SourceKind("mongodb:", "MongoDB", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
 )
 
 FORMATS: Final = (

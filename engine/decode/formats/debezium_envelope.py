@@ -28,7 +28,7 @@ LONG: Final = range(-(2**63), 2**63)
 _JSON_STRING: Final = b'"'
 
 
-class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId"}):
+class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId", "txn_number": "txnNumber"}):
     """The source block: where a change comes from, and its position."""
 
     version: str | None = None
@@ -60,6 +60,10 @@ class Source(msgspec.Struct, gc=False, rename={"tx_id": "txId"}):
     shard: str | None = None
     vgtid: str | None = None
     commit_time: Long | None = None
+    collection: str | None = None
+    ord: Long | None = None
+    lsid: str | None = None
+    txn_number: Long | None = None
 
 
 class Transaction(msgspec.Struct, gc=False, rename={"epoch": "transaction_epoch", "rank": "transaction_rank"}):
@@ -72,7 +76,11 @@ class Transaction(msgspec.Struct, gc=False, rename={"epoch": "transaction_epoch"
     rank: str | Long | None = None
 
 
-class Value(msgspec.Struct, Generic[Part], rename={"table_changes": "tableChanges"}):
+class Value(
+    msgspec.Struct,
+    Generic[Part],
+    rename={"table_changes": "tableChanges", "update_description": "updateDescription"},
+):
     """An event. `status` and `id` are those of a transaction's boundary; `aggregate_type` is a notification's."""
 
     before: Part = None  # type: ignore[assignment]
@@ -87,6 +95,7 @@ class Value(msgspec.Struct, Generic[Part], rename={"table_changes": "tableChange
     aggregate_type: str | None = None
     ddl: str | None = None
     table_changes: Part = None  # type: ignore[assignment]
+    update_description: Part = None  # type: ignore[assignment]
 
 
 class Wrapped(Value[Part], Generic[Part]):

@@ -13,11 +13,12 @@ from engine.decode.decoder import Declared
 from engine.decode.event import Change, Control, Event, Message, Reject, copied, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats import debezium_kinds as kinds
+from engine.decode.formats.debezium_documents import updated_fields
 from engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text
-from engine.decode.formats.debezium_positions import CONNECTORS, Connector, connector_name, source_name, table_name
+from engine.decode.formats.debezium_positions import ANY, CONNECTORS, Connector, connector_name, source_name, table_name
 from engine.decode.formats.json_fields import whole_number
 from engine.decode.json_value import MISFIT, NOT_JSON, parse, parse_object, text_of
-from engine.names import OP_DELETE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
+from engine.names import OP_DELETE, OP_UPDATE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
 from engine.schema.control_kinds import WINDOW_CLOSE
 from engine.spec.model import SourceSpec
 
@@ -117,7 +118,7 @@ class EventBuilder:
 
     def _change(self, message: Message, record: Record, value: Value[Any], schema: Any, origin: _Origin) -> Change:
         """The change that the record is if it is one."""
-        line, op, image = record.line, value.op or "", _image_of(origin.connector)
+        line, op, connector = record.line, value.op or "", origin.connector or ANY
         key_schema, key = self._key(line.key)
         change = Change(  # with more than 15 arguments, Python makes a dictionary first
             file=message.file,
@@ -128,9 +129,9 @@ class EventBuilder:
             table=origin.table,
             op=kinds.OPS.get(op),
             origin=_ORIGINS.get(op),
-            key=image(key),
-            before=image(json_text(value.before)),
-            after=image(json_text(value.after)),
+            key=_plain(key, connector.key),
+            before=_plain(json_text(value.before), connector.image),
+            after=_plain(json_text(value.after), connector.image),
             position=self._position(value, origin),
             commit_us=_commit_us(value),
             ingest_us=_ingest_us(value),
@@ -144,9 +145,11 @@ class EventBuilder:
         change.row_schema, change.schema_hash = row.schema, row.hash
         change.key_schema = key_schema if record.key_schema is None else record.key_schema
         if op == kinds.INSERT:
-            change.old_key = image(self._key_in(line.headers, OLD_KEY))
+            change.old_key = _plain(self._key_in(line.headers, OLD_KEY), connector.key)
         elif op == kinds.DELETE:
-            change.new_key = image(self._key_in(line.headers, NEW_KEY))
+            change.new_key = _plain(self._key_in(line.headers, NEW_KEY), connector.key)
+        if connector.has_documents:
+            _complete_document(change, json_text(value.update_description))
         return change
 
     def _as_control(
@@ -170,7 +173,7 @@ class EventBuilder:
     def _origin(self, source: Source) -> _Origin:
         place = (
             *(source.connector, source.name, source.db, source.schema, source.table, source.keyspace, source.shard),
-            *(source.scn is None, type(source.lsn)),
+            *(source.collection, source.scn is None, type(source.lsn)),
         )
         found = self._origins.get(place)
         if found is None:
@@ -315,21 +318,23 @@ def _transaction_id(value: Value[Any], connector: Connector | None) -> str | Non
     return None if connector is None or connector.transaction is None else connector.transaction(source)
 
 
-def _image_of(connector: Connector | None) -> Callable[[bytes | None], bytes | None]:
-    """What makes a plain JSON object of a row or a key."""
-    image = None if connector is None else connector.image
-    return _unchanged if image is None else lambda text: None if text is None else image(text)
-
-
-def _unchanged(text: bytes | None) -> bytes | None:
-    return text
-
-
 def _is_digits(text: str) -> bool:
     return text.isascii() and text.isdecimal()
 
 
 # --- building -------------------------------------------------------------------------------------------------------
+
+
+def _plain(text: bytes | None, read: Callable[[bytes], bytes] | None) -> bytes | None:
+    return text if text is None or read is None else read(text)
+
+
+def _complete_document(change: Change, description: bytes | None) -> None:
+    """Let a change of a document say which columns it carries: all, or those that an update without one names."""
+    change.row_schema = change.key_schema = change.schema_hash = None
+    change.is_whole = change.before is not None or change.after is not None
+    if change.op == OP_UPDATE and change.after is None and description is not None:
+        change.is_whole, change.after = False, updated_fields(description, change.key)
 
 
 def _header(headers: Any, name: str) -> Any:

@@ -12,6 +12,7 @@
     Vitess           epoch(4) - epoch of the transaction (8) - its rank (16) - order of the change in it (8)
     YugabyteDB       epoch(4) - commit time (16), zeros where the connector does not write it - term (16) - index (16) -
                      write (8)
+    MongoDB          epoch(4) - milliseconds since 1970 (16) - number in the time (8)
 
 A position is None where the source block has none, or a sentinel in its place.
 
@@ -30,6 +31,8 @@ YugabyteDB: the connector of the gRPC protocol names operations of Raft's log in
 tablet has such a log; commit times order the changes of a row in any tablet. The connector of the PostgreSQL protocol
 writes what PostgreSQL's writes, and is taken for that.
 
+MongoDB: changes of one transaction have one position. Their place of delivery orders those of a document.
+
 A new database is one entry of CONNECTORS, and the fields of `Source` that it needs.
 """
 
@@ -44,6 +47,7 @@ from functools import lru_cache
 from typing import Final
 
 from engine.decode.formats.debezium_cells import cell_values
+from engine.decode.formats.debezium_documents import plain_document, plain_key
 from engine.decode.formats.debezium_envelope import WRONG_TYPE, Source, Transaction
 from engine.decode.formats.json_fields import whole_number
 from engine.decode.formats.tso import number_of_transactions, position_of
@@ -78,7 +82,8 @@ class Connector:
     mark that closes a window of READs, so that READs which borrow it are not after it. `deleted`: the positions of
     deletes, where they differ. `misplaced`: why a streamed change has no position that orders it. `transaction`: its id
     where the event has no metadata of it. `in_transaction`: the position that a streamed change has with the metadata
-    of its transaction, made of that without it. `image`: a row or a key as a plain JSON object.
+    of its transaction, made of that without it. `image`, `key`: a row and a key as plain JSON objects. `has_documents`:
+    rows are documents. A field that one does not have is null, and schemas say nothing of their fields.
     """
 
     names: tuple[tuple[str, ...], ...]
@@ -90,6 +95,8 @@ class Connector:
     transaction: Callable[[Source], str | None] | None = None
     in_transaction: Callable[[str, Transaction], str] | None = None
     image: Callable[[bytes], bytes] | None = None
+    key: Callable[[bytes], bytes] | None = None
+    has_documents: bool = False
 
 
 def table_name(source: Source, connector: Connector | None, declared: Collection[str]) -> str | None:
@@ -99,9 +106,9 @@ def table_name(source: Source, connector: Connector | None, declared: Collection
     """
     if len(declared) == 1 and source.scn is not None and _says_nothing(source):
         return next(iter(declared))
-    if not source.table:
+    usual, *longer = (connector or ANY).names
+    if not getattr(source, usual[-1]):
         return None
-    usual, *longer = connector.names if connector is not None else _BY_SCHEMA
     full = next((name for names in longer if (name := _dotted(source, names)) in declared), None)
     return full if full is not None else _dotted(source, usual)
 
@@ -351,7 +358,24 @@ def _transaction_of_tso(source: Source) -> str | None:
     return None if source.commit_ts is None else str(source.commit_ts)
 
 
+# --- MongoDB --------------------------------------------------------------------------------------------------------
+
+
+def _mongodb(source: Source, _spec: SourceSpec) -> str | None:
+    millis = source.ts_ms if source.ts_ms is not None and source.ts_ms > 0 else None
+    return joined(hex_digits(millis, 16), hex_digits(source.ord, 8))
+
+
+def _session_transaction(source: Source) -> str | None:
+    """The transaction of a session; None of a change outside of one."""
+    return None if source.lsid is None or source.txn_number is None else f"{source.lsid}:{source.txn_number}"
+
+
 # --- all ------------------------------------------------------------------------------------------------------------
+
+
+def _nowhere(_source: Source, _spec: SourceSpec) -> None:
+    return None
 
 
 def _commit_lsn(source: Source) -> str | None:
@@ -365,6 +389,8 @@ VITESS: Final = "vitess"
 YUGABYTEDB: Final = "yugabytedb"
 _BY_SCHEMA: Final = (("schema", "table"),)
 _BY_DATABASE: Final = (("db", "table"),)
+ANY: Final = Connector(_BY_SCHEMA, streamed=_nowhere, read=_nowhere, window_close=_nowhere)
+"""A connector that is not known."""
 _BINLOG: Final = Connector(_BY_DATABASE, streamed=_binlog, read=_binlog, window_close=_binlog)
 CONNECTORS: Final[dict[str, Connector]] = {
     POSTGRESQL: Connector(
@@ -374,6 +400,7 @@ CONNECTORS: Final[dict[str, Connector]] = {
         window_close=_postgresql,
         misplaced=_postgresql_misplaced,
         image=cell_values,
+        key=cell_values,
     ),
     "mysql": _BINLOG,
     "mariadb": _BINLOG,
@@ -410,5 +437,16 @@ CONNECTORS: Final[dict[str, Connector]] = {
         read=_yugabytedb_read,
         window_close=_yugabytedb_read,
         image=cell_values,
+        key=cell_values,
+    ),
+    "mongodb": Connector(
+        (("db", "collection"),),
+        streamed=_mongodb,
+        read=_mongodb,
+        window_close=_mongodb,
+        transaction=_session_transaction,
+        image=plain_document,
+        key=plain_key,
+        has_documents=True,
     ),
 }
