@@ -102,9 +102,9 @@ class Format:
     Files: `containers`: what its files are written in; `holds`: events as records, messages (bytes, or base64 in lines
     of text), or plain rows. `of_topics`: its messages come from topics, where some are null.
 
-    Recognition: `marks`: what the text of its changes has; `looks_for`: the same in words; `needs_marks`: its control
-    events have it, too. `order`: in which order its changes are. `no_key`: `module:function` that says whether a change
-    shows that its table has no key.
+    Recognition: `marks`: what the text of its changes has; `looks_for`: the same in words; `needs_marks`: nothing is
+    of the format that does not have it, control events neither. `order`: in which order its changes are. `no_key`:
+    `module:function` that says whether a change shows that its table has no key.
 
     Settings: `settings`: those of `source` that only some formats have; `refuses`: those that mean nothing to it, each
     with the reason; `orders`: the words of `source.order`; `several`: what several sources are, where the spec is

@@ -6,12 +6,25 @@ import re
 from typing import Final
 
 from engine.formats import ticdc
-from engine.formats.base import BY_LOG, BY_SCHEMA, NO_FILES, Format, SourceKind
+from engine.formats.base import (
+    BY_LOG,
+    BY_SCHEMA,
+    NO_BEATS,
+    NO_BEFORE,
+    NO_FILES,
+    NO_LANE,
+    NO_SIZE,
+    NO_SNAPSHOTS,
+    Format,
+    SourceKind,
+)
 
 _MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
 _NO_KEY: Final = "engine.decode.formats.debezium:shows_no_key"
 _NO_LOG_FILES: Final = {"log_gap": NO_FILES}
 _MANY_TABLETS: Final = "its tablets are logs of their own, and events do not number the changes over all of them"
+_UPSERTS: Final = "its rows need not say whether they are new"
+_FLAT: Final = re.compile(rb'"__(?:op|deleted|table|db|lsn|source_[a-z_]+|ts_ms)\\?"\s*:')
 _VOUCHERS: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
 
 SOURCES: Final = (
@@ -61,6 +74,20 @@ SOURCES: Final = (
     ),
     SourceKind("mongodb:", "MongoDB", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
 )
+FLAT: Final = SourceKind(
+    "debezium-flat:",
+    "rows without the log's places, or without operations",
+    NO_SNAPSHOTS
+    | {
+        "chain_break": NO_BEFORE,
+        "orphan": _UPSERTS,
+        "double_insert": _UPSERTS,
+        "incomplete_transaction": NO_SIZE,
+        "log_gap": NO_FILES,
+        "positions_backwards": NO_LANE,
+        "stalled_source": NO_BEATS,
+    },
+)
 
 FORMATS: Final = (
     Format(
@@ -98,6 +125,23 @@ FORMATS: Final = (
         needs_schemas=True,
         can_turn_to_scns=True,
         splits_declared_keys=True,
+        vouchers=_VOUCHERS,
+    ),
+    Format(
+        "debezium-flat-json",
+        "engine.decode.formats.debezium_flat:FlatDecoder",
+        (*SOURCES, FLAT),
+        "the source's log, where rows carry the fields that order it; else where the messages are",
+        of_topics=True,
+        marks=_FLAT,
+        looks_for="rows with fields such as __op, __deleted or __source_ts_ms",
+        needs_marks=True,
+        no_key=_NO_KEY,
+        settings=frozenset({"order", "metadata_prefix"}),
+        orders=("auto", "scn", "coordinates"),
+        several="disjoint",
+        names_source=True,
+        can_turn_to_scns=True,
         vouchers=_VOUCHERS,
     ),
 )

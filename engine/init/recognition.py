@@ -153,15 +153,16 @@ _CHANGE, _CONTROL, _SILENT, _REJECT = 3, 2, 1, 0
 
 def _rank(event: Event, message: Message, candidate: Format) -> int:
     """What one event of a message is: that with the highest rank counts."""
+    is_unmarked = candidate.needs_marks and not candidate.marks.search(message.text)
     if event.kind == CHANGE:
-        return _CHANGE
+        return _REJECT if is_unmarked else _CHANGE
     if event.kind != CONTROL:
         return _REJECT
     if event.control_kind == NULL_MESSAGE:
         return _SILENT
     if event.control_kind == FILLER:
         return _SILENT if _is_certain_filler(event, message) else _REJECT
-    return _REJECT if candidate.needs_marks and not candidate.marks.search(message.text) else _CONTROL
+    return _REJECT if is_unmarked else _CONTROL
 
 
 def _is_certain_filler(event: Event, message: Message) -> bool:

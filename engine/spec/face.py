@@ -45,6 +45,7 @@ from engine.spec.kinds import (
     words,
 )
 from engine.spec.model import (
+    METADATA_PREFIX,
     Binaries,
     ChecksSpec,
     Decimals,
@@ -198,6 +199,12 @@ class SourceFace(_Section):
     nulls: Annotated[Nulls, *words("omitted", "included")] = Field(
         default="omitted",
         description="DMS: whether messages leave out columns that are null. included: what they lack is unchanged.",
+    )
+
+    metadata_prefix: Text = Field(
+        default=METADATA_PREFIX,
+        description="Format debezium-flat-json: what the transform puts before the names of an event's fields,"
+        " its add.fields.prefix and add.headers.prefix.",
     )
 
     @model_validator(mode="after")

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from engine.spec.columns import parse_column_type
-from engine.spec.model import ColumnSpec, TableSpec
+from engine.spec.model import METADATA_PREFIX, ColumnSpec, TableSpec
 from engine.spec.rows import RowsSpec
 
 SOURCE: Final = "source"
@@ -51,6 +51,7 @@ def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
             *(source.time_zone, source.decimals, source.binaries, source.times, source.images, source.order),
             source.several == "shards",
             *([] if source.nulls == "omitted" else [source.nulls]),
+            *(() if source.metadata_prefix == METADATA_PREFIX else (source.metadata_prefix,)),
         ],
         "rows": None if source.rows is None else _rows(source.rows),
     }

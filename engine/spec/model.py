@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
     from engine.spec.rows import RowsSpec
@@ -22,6 +22,8 @@ Images = Literal["standard", "swapped"]
 Several = Literal["disjoint", "shards", "one_log"]
 Order = Literal["auto", "scn", "coordinates"]
 Nulls = Literal["omitted", "included"]
+METADATA_PREFIX: Final = "__"
+"""What Debezium's transforms put before the names of an event's fields, unless they are configured otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ class SourceSpec:
     `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
     `nulls`: whether messages leave out the columns that are null.
     `by_scn`: the sources, as changes name them, that were seen to be ordered by SCNs alone; no spec says them.
+    `metadata_prefix`: how the names of an event's fields begin in a row that a transform of Debezium made of it.
     """
 
     format: str
@@ -116,6 +119,7 @@ class SourceSpec:
     schemas: str | None = None
     by_scn: tuple[str, ...] = ()
     nulls: Nulls = "omitted"
+    metadata_prefix: str = METADATA_PREFIX
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,7 @@ def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
         _registry(face, project),
         None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
         nulls=face.nulls,
+        metadata_prefix=face.metadata_prefix,
     )
 
 

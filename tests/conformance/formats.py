@@ -1,7 +1,7 @@
 """Every way in which a story is told."""
 
 from tests.conformance.tell_datastream import DatastreamAvro, DatastreamJson
-from tests.conformance.tell_debezium import Mysql, Postgresql
+from tests.conformance.tell_debezium import Flat, Mysql, Postgresql
 from tests.conformance.tell_debezium_commits import Db2, Oracle, Sqlserver, Vitess, Yugabytedb
 from tests.conformance.tell_dms import Dms
 from tests.conformance.tell_dts import Canal, Shareplex
@@ -25,6 +25,7 @@ TELLERS: tuple[Teller, ...] = (
     Db2(),
     Vitess(),
     Yugabytedb(),
+    Flat(),
     PostgresqlFramed(),
     MysqlFramed(),
     DtsMysql(),

@@ -105,6 +105,20 @@ def debezium(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]
     yield "an envelope of another type", lambda r: source(r).update(ts_ms="yesterday"), ("envelope",)
 
 
+def flat(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
+    def nobody(record: Row) -> None:
+        record["value"]["id"] = None
+        record["key"] = None
+
+    yield "unknown op", lambda r: r["value"].update(__op="x"), ('unknown op "x"',)
+    yield "null key", nobody, ('key column "id" is null',)
+    yield "no position", lambda r: r["value"].update(__source_pos=None), ("position",)
+    yield "wrong type", lambda r: r["value"].update(size="many"), ('"size"', "int")
+    yield "no decimal", lambda r: r["value"].update(price="12.50!"), ('"price"', "decimal")
+    yield "no row", lambda r: r.update(value=[1]), ("the row is not a JSON object",)
+    yield "a field of another type", lambda r: r["value"].update(__source_pos="far"), ("envelope",)
+
+
 def canal(teller: LineTeller) -> Iterator[tuple[str, Change, tuple[str, ...]]]:
     yield "unknown op", lambda r: r.update(type="UPSERT"), ('unknown type "UPSERT"',)
     yield "null key", lambda r: r["data"][0].update(id=None), ('key column "id" is null',)
@@ -298,6 +312,7 @@ def no_record(teller: LineTeller, spare: Iterator[str]) -> Iterator[Broken]:
 
 FAMILIES = {
     "debezium-json": Family(lambda line: '"op":"c"' in line, debezium),
+    "debezium-flat-json": Family(lambda line: '"__op":"c"' in line, flat),
     "canal-json": Family(lambda line: '"type":"INSERT"' in line, canal),
     "ticdc-json": Family(lambda line: '"type":"INSERT"' in line, ticdc),
     "maxwell-json": Family(lambda line: '"type": "insert"' in line, maxwell),

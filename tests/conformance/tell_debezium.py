@@ -330,3 +330,27 @@ class Mysql(Debezium):
 
     def headers(self, more: Row) -> Any:
         return more
+
+
+class Flat(Mysql):
+    """Rows of MySQL that the transform ExtractNewRecordState leaves, with deletes rewritten."""
+
+    format = "debezium-flat-json"
+
+    def __init__(self) -> None:
+        super().__init__(schemas=False)
+        self.name = "mysql_flat"
+        self.can = Can(reads=True, transactions=True, keys=True)
+
+    def told(self, table: Table | None, value: Row | None, row: Row | None = None, headers: Row | None = None) -> str:
+        if table is None or value is None:
+            return super().told(table, value, row, headers)
+        source, transaction = value["source"], value["transaction"] or {}
+        fields = {
+            f"__source_{n}": source[n] for n in ("connector", "name", "db", "table", "file", "pos", "row", "ts_ms")
+        }
+        fields |= {f"__transaction_{name}": transaction.get(name) for name in ("id", "total_order")}
+        flat = value["before" if value["op"] == "d" else "after"] | {
+            "__op": value["op"], "__deleted": str(value["op"] == "d").lower(), "__ts_ms": value["ts_ms"], **fields,
+        }  # fmt: skip
+        return super().told(table, flat, row, headers)

@@ -17,6 +17,7 @@ from tests.decoding import decode_rows, discover, envelopes
 LINE_TELLERS = (
     "postgresql_bare",
     "mysql_bare",
+    "mysql_flat",
     "canal",
     "ticdc",
     "spanner_new_values_array",

@@ -103,6 +103,12 @@ class EventBuilder:
         except RecursionError:  # objects in objects in objects
             return rejected(message, NOT_JSON)
 
+    def change(self, message: Message, record: Record) -> Change:
+        """The change that a record is, whether or not it says all that a change has to."""
+        value, schema = record.line.event()
+        origin = _UNKNOWN if value.source is None else self._origin(value.source)
+        return self._change(message, record, value, schema, origin)
+
     def _event(self, message: Message, record: Record) -> Event:
         value, schema = record.line.event()
         value.op = kinds.op_of(value)

@@ -34,6 +34,7 @@ OPS: Final = {
 }
 MESSAGE: Final = "m"
 READ: Final = "r"
+UPDATE: Final = "u"
 DELETE: Final = "d"
 INSERT: Final = "c"
 TRUNCATE: Final = "t"
@@ -211,7 +212,7 @@ def envelope_reason(value: Value[Any], change: Change) -> str | None:
         is_nothing = source is None and change.before is None and change.after is None
         return "neither a change nor a control event of Debezium" if is_nothing else "op is missing"
     if op not in OPS:
-        return f'unknown op "{op[:_LONGEST_OP]}"'
+        return unknown_op(op)
     if source is None:
         return "source is missing"
     if change.connector is None:
@@ -219,6 +220,11 @@ def envelope_reason(value: Value[Any], change: Change) -> str | None:
     if change.connector not in CONNECTORS:
         return f'connector "{change.connector}" is not supported'
     return "source.table is missing" if change.table is None else None
+
+
+def unknown_op(op: str) -> str:
+    """That Debezium has no such operation."""
+    return f'unknown op "{op[:_LONGEST_OP]}"'
 
 
 def image_reason(op: str | None, change: Change) -> str | None:

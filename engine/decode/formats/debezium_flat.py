@@ -1,0 +1,272 @@
+"""Debezium's events as rows: what its transform ExtractNewRecordState leaves of them ("flattened"), as JSON lines.
+
+    {"topic": "srv.shop.items", "key": {"id": 1}, "timestamp": 1578923739801, "value": {
+      "id": 1, "name": "a", "__op": "u", "__deleted": "false", "__table": "items", "__lsn": 29274832,
+      "__source_ts_ms": 1578923739738, "__ts_ms": 1578923739800}}
+    {"topic": "srv.shop.items", "key": {"id": 1}, "timestamp": 1578923739802, "value": null}
+
+    https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
+
+Lines are records or bare values, with `{"schema", "payload"}` around keys and values or without, as those of whole
+events. A row is the image after a change, or that before a delete (`delete.tombstone.handling.mode: rewrite`). Fields
+of the event are in it where `add.fields` names them (`flat_fields`), or in headers where `add.headers` does. No row
+before an update is left.
+
+order       The source block is put together from the fields. Where those that order the connector's log are there,
+            positions are those of whole events (`debezium_positions`). Else the place of delivery orders: times alone
+            are no order.
+operation   `__op`; `__deleted: true` is a delete. A row with neither is an update, perhaps of a new row.
+table       As the fields say it. Where they do not, or only its last name, it is the one of the specs.
+source      As of whole events where the log orders and `__op` is there; else `debezium-flat:<name>`, of which less can
+            be checked, and `debezium-flat:` where the place of delivery orders.
+
+A null message is a control event. Where the spec says `order: coordinates`, it is the delete of its key: the transform
+leaves nothing else of one, unless it rewrites deletes. Events that pass the transform as they are (heartbeats,
+transactions, whole events) are read as `debezium` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from engine.decode.decoder import Declared
+from engine.decode.event import Change, Event, Message, Reject, copied, rejected
+from engine.decode.event_batch import signed_hash
+from engine.decode.formats import debezium_kinds as kinds
+from engine.decode.formats.coordinates import Coordinates
+from engine.decode.formats.debezium import DebeziumDecoder
+from engine.decode.formats.debezium_envelope import WRONG_TYPE, line_of
+from engine.decode.formats.debezium_event import NO_POSITION, Described, EventBuilder, Record
+from engine.decode.formats.debezium_positions import ANY, BY_SCN, CONNECTORS
+from engine.decode.formats.flat_fields import FlatFields, flat_fields, place_of
+from engine.decode.json_value import MISFIT, broken_reason, parse, parse_object, text_of
+from engine.spec.model import SourceSpec
+
+SOURCE: Final = "debezium-flat"
+BY_COORDINATES: Final = "coordinates"
+NO_TABLE: Final = "the row does not say its table (add.fields: table), and the specs name several"
+NO_TIME: Final = "no time: neither __source_ts_ms nor __ts_ms (add.fields), nor a timestamp of the message"
+NO_KEY: Final = "a null message without a key"
+_RECORD: Final = frozenset(
+    (
+        *("key", "value", "schema", "payload", "topic", "destination", "partition", "offset", "headers"),
+        *("timestamp", "ts", "tstype", "timestampType"),
+    )
+)
+_BODIES: Final = ("value", "payload")
+_WRAPPED: Final = frozenset(("schema", "payload"))
+_PLACES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
+    ("vitess", frozenset(("vgtid", "shard"))),
+    ("mongodb", frozenset(("ts_ms", "ord"))),
+    ("oracle", frozenset(("scn", "commit_scn"))),
+    ("mysql", frozenset(("file", "pos"))),
+    ("mariadb", frozenset(("file", "pos"))),
+    ("sqlserver", frozenset(("commit_lsn", "change_lsn"))),
+    ("db2", frozenset(("commit_lsn", "change_lsn"))),
+    ("informix", frozenset(("commit_lsn", "change_lsn"))),
+    ("postgresql", frozenset(("lsn",))),
+    ("yugabytedb", frozenset(("lsn",))),
+)
+"""The fields that order the log of a connector. The first one whose fields are there is taken where none is named."""
+_PLACES_OF: Final = dict(_PLACES)
+_BY_SCNS: Final = frozenset(("scn",))
+_MOST_CACHED: Final = 1_000
+_E = TypeVar("_E", bound=Event)
+
+
+class FlatDecoder:
+    """Decodes the lines of one source. `declared`: the tables that specs name."""
+
+    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+        self._spec = source
+        self._prefix = source.metadata_prefix
+        self._declared = declared
+        self._builder = EventBuilder(source, declared)
+        self._whole_events = DebeziumDecoder(source, declared)
+        self._coordinates = Coordinates(source)
+        self._schemas: dict[bytes, Described] = {}
+
+    def events(self, message: Message) -> Sequence[Event]:
+        """The event of a message."""
+        if message.problem is not None:
+            return [rejected(message, message.problem)]
+        try:
+            value = parse(message.text)
+        except MISFIT:
+            return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
+        if value is not None and not isinstance(value, dict):
+            return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
+        record, body, schema = _opened(value)
+        if isinstance(body, dict) and _is_whole_event(body, record):
+            return self._whole_events.events(message)
+        if body is not None and not isinstance(body, dict):
+            return [rejected(message, "the row is not a JSON object")]
+        return [self._null(message, record) if body is None else self._row(message, record, body, schema)]
+
+    def source_block(self, text: bytes) -> Mapping[str, Any]:
+        """What the fields of a message say about its source."""
+        try:
+            record, body, _ = _opened(parse_object(text))
+        except MISFIT:
+            return {}
+        return flat_fields(body, _headers(record), self._prefix).source if isinstance(body, dict) else {}
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    def _row(self, message: Message, record: Mapping[str, Any], body: Mapping[str, Any], schema: Any) -> Event:
+        found = flat_fields(body, _headers(record), self._prefix)
+        op = _op(found)
+        is_in_log = self._add_connector(found.source)
+        self._add_table(found.source)
+        image = "before" if op == kinds.DELETE else "after"
+        value = found.event | {"op": op or kinds.UPDATE, image: found.row or None, "source": found.source}
+        value["transaction"] = found.transaction or None
+        made = self._record(record, value, body, schema)
+        if is_in_log and op is not None:
+            return self._named(self._builder.event(message, made))
+        change = self._named(self._builder.change(message, made))
+        return self._alone(change, op or kinds.UPDATE, made.misfit, is_in_log)
+
+    def _record(self, record: Mapping[str, Any], value: dict[str, Any], body: Mapping[str, Any], schema: Any) -> Record:
+        around = {name: record[name] for name in record.keys() - {*_BODIES, "schema"}}
+        if value.get("ts_ms") is None:
+            value["ts_ms"] = _timestamp(record)
+        line, is_fit = line_of({**around, "value": value})
+        return Record(line, lambda: body, None if is_fit else WRONG_TYPE, self._described(schema))
+
+    def _alone(self, change: Change, op: str, misfit: str | None, is_in_log: bool) -> Event:
+        """A change of a source of which less is known than of a whole event."""
+        change.source = f"{SOURCE}:{(change.source or '').partition(':')[2] if is_in_log else ''}"
+        if not is_in_log:
+            change.position = self._place(change)
+        reason = misfit or _reason(change, op)
+        return change if reason is None else copied(Reject, change, reason=reason)
+
+    def _place(self, change: Change) -> str:
+        return self._coordinates.position(change.file, change.line, change.kafka_partition, change.kafka_offset)
+
+    def _null(self, message: Message, record: Mapping[str, Any]) -> Event:
+        """A null message: a control event, or the delete of its key."""
+        if self._spec.order != BY_COORDINATES:
+            return self._whole_events.events(message)[0]
+        source: dict[str, Any] = {}
+        self._add_table(source)
+        value = {"op": kinds.DELETE, "source": source | {"name": "", "connector": source.get("connector")}}
+        made = self._record(record, value, {}, None)
+        change = self._builder.change(message, made)
+        if change.key is None:
+            return copied(Reject, change, reason=NO_KEY)
+        return self._alone(change, kinds.DELETE, made.misfit, is_in_log=False)
+
+    def _described(self, schema: Any) -> Described | None:
+        """The schema of a row, as that of an image in a whole event; without the event's other fields."""
+        if not isinstance(schema, dict) or not isinstance(schema.get("fields"), list):
+            return None
+        text = text_of(schema)
+        found = self._schemas.get(text)
+        if found is None:
+            columns = [each for each in schema["fields"] if place_of(str(each.get("field")), self._prefix) is None]
+            image = {"type": "struct", "fields": columns, "field": "after"}
+            made = text_of({"type": "struct", "fields": [image]})
+            found = Described(made.decode(), signed_hash(made))
+            if len(self._schemas) >= _MOST_CACHED:
+                self._schemas.clear()
+            self._schemas[text] = found
+        return found
+
+    # --- sources and tables -----------------------------------------------------------------------------------------
+
+    def _add_connector(self, source: dict[str, Any]) -> bool:
+        """Name the connector where its fields show it, and say whether they order its log."""
+        source.setdefault("name", "")
+        if self._spec.order == BY_COORDINATES:
+            return False
+        named = source.get("connector")
+        if named is not None:
+            wanted = _BY_SCNS if self._spec.order == BY_SCN else _PLACES_OF.get(str(named).lower())
+            return wanted is not None and wanted <= source.keys()
+        shown = next((name for name, fields in _PLACES if fields <= source.keys()), None)
+        if shown is None and self._spec.order == BY_SCN and "scn" in source:
+            shown = "oracle"
+        source["connector"] = shown
+        return shown is not None
+
+    def _add_table(self, source: dict[str, Any]) -> None:
+        """Name the table of the specs where a row says none, and they name one only."""
+        if source.get("table") or source.get("collection") or len(self._declared) != 1:
+            return
+        usual = (CONNECTORS.get(str(source.get("connector"))) or ANY).names[0]
+        parts = next(iter(self._declared)).split(".", len(usual) - 1)
+        source |= dict.fromkeys(usual) | dict(zip(usual[-len(parts) :], parts, strict=True))
+
+    def _named(self, event: _E) -> _E:
+        """The event with the full name of its table, where it says the last part of one of the specs."""
+        if event.table is not None and event.table not in self._declared:
+            alike = [name for name in self._declared if name.endswith(f".{event.table}")]
+            event.table = alike[0] if len(alike) == 1 else event.table
+        return event
+
+
+def _opened(value: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], Any, Any]:
+    """The record around a row, the row, and its schema. None is a null message."""
+    if value is None:
+        return {}, None, None
+    is_record = value.keys() <= _RECORD and any(name in value for name in _BODIES)
+    record: Mapping[str, Any] = value if is_record else {}
+    body = value["value"] if is_record and "value" in value else value
+    if isinstance(body, dict) and "payload" in body and body.keys() <= (_RECORD if body is value else _WRAPPED):
+        return record, body["payload"], body.get("schema")
+    return record, body, None
+
+
+def _headers(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The headers of a record, an object or a list of objects; without schemas around their values."""
+    headers = record.get("headers")
+    listed = headers.items() if isinstance(headers, dict) else _pairs(headers if isinstance(headers, list) else ())
+    for name, value in listed:
+        is_wrapped = isinstance(value, dict) and "payload" in value
+        yield str(name), value["payload"] if is_wrapped else value
+
+
+def _pairs(headers: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    return ((str(one.get("key")), one.get("value")) for one in headers if isinstance(one, dict))
+
+
+def _op(found: FlatFields) -> str | None:
+    """The operation; None where nothing says it."""
+    is_deleted = found.event.get("deleted")
+    if is_deleted is True or is_deleted == "true":
+        return kinds.DELETE
+    op = found.event.get("op")
+    return None if op is None else str(op)
+
+
+def _reason(change: Change, op: str) -> str | None:
+    """Why a row cannot be a change; None where it can."""
+    if op not in kinds.OPS:
+        return kinds.unknown_op(op)
+    if change.table is None:
+        return NO_TABLE
+    if change.position is None:
+        return NO_POSITION
+    is_untimed = change.commit_us is None and change.ingest_us is None
+    return kinds.image_reason(op, change) or (NO_TIME if is_untimed else None)
+
+
+def _timestamp(record: Mapping[str, Any]) -> Any:
+    """The time of a message, in milliseconds."""
+    return next((record[name] for name in ("timestamp", "ts") if record.get(name) is not None), None)
+
+
+def _is_whole_event(body: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    """Whether an event passed the transform as it was."""
+    if isinstance(body.get("source"), dict):
+        return "op" in body or "ddl" in body or "tableChanges" in body
+    if body.get("status") in ("BEGIN", "END") and "event_count" in body:
+        return True
+    if "aggregate_type" in body and "additional_data" in body:
+        return True
+    key = record.get("key")
+    inner = key.get("payload", key) if isinstance(key, dict) else None
+    return "ts_ms" in body and isinstance(inner, dict) and list(inner) == ["serverName"]

@@ -1,0 +1,202 @@
+"""Rows that Debezium's transform ExtractNewRecordState leaves of events."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine.decode.event import Event
+from engine.decode.formats.debezium_flat import FlatDecoder
+from engine.decode.schemas import key_columns, row_columns
+from engine.spec.model import SourceSpec
+from tests.unit.decode.formats.debezium_events import decoded, event, outcome, wrapped
+
+FLAT = "debezium-flat-json"
+ROW = {"id": 1, "name": "a"}
+POSTGRESQL = {"__op": "u", "__table": "items", "__schema": "shop", "__lsn": "32", "__source_ts_ms": 1_578_923_739_738}
+MYSQL = {
+    "__op": "c", "__deleted": "false", "__source_connector": "mysql", "__source_name": "srv", "__source_db": "shop",
+    "__source_table": "items", "__source_file": "bin.000003", "__source_pos": 154, "__source_row": 0, "__ts_ms": 5,
+    "__source_ts_ms": 1_578_923_739_000,
+}  # fmt: skip
+OTHERS = {
+    "oracle": {"__source_scn": "21", "__source_commit_scn": "22"},
+    "sqlserver": {"__commit_lsn": "1:2:3", "__change_lsn": "1:2:1", "__event_serial_no": 2},
+    "mongodb": {"__source_ts_ms": 1000, "__ord": 3, "__collection": "items", "__db": "shop"},
+    "vitess": {"__shard": "0", "__vgtid": '[{"shard":"0","gtid":"MySQL56/a:1-68"}]', "__keyspace": "ks"},
+}
+
+
+def line(value: Any, key: Any = None, **more: Any) -> str:
+    return json.dumps({"topic": "srv.shop.items", "key": key or {"id": 1}, "value": value, **more})
+
+
+def one(text: str, declared: Any = ("shop.items",), **source: Any) -> Event:
+    (found,) = decoded([text], declared, FLAT, **source)
+    return found
+
+
+def test_a_row_with_the_places_of_its_log_is_the_change_that_the_whole_event_is() -> None:
+    whole = event("u", after=ROW, source={"name": "", "lsn": 32, "sequence": None, "ts_us": None})
+    (wanted,) = decoded([whole], ["shop.items"])
+    found = one(line(ROW | POSTGRESQL | {"__source_ts_ms": 1_700_000_000_000, "__ts_ms": 1_700_000_001_000}))
+    same = ("op", "origin", "table", "source", "position", "commit_us", "ingest_us", "connector")
+    assert {name: getattr(found, name) for name in same} == {name: getattr(wanted, name) for name in same}
+    assert json.loads(found.after or b"") == ROW
+
+
+def test_binlogs_order_rows_of_mysql() -> None:
+    found = one(line(ROW | MYSQL))
+    assert (found.source, found.table) == ("mysql:srv", "shop.items")
+    assert found.position == "0000-00000003-000000000000009A-00000000"
+    assert (found.commit_us, found.ingest_us) == (1_578_923_739_000_000, 5_000)
+
+
+@pytest.mark.parametrize("connector", OTHERS)
+def test_the_fields_show_which_connector_wrote_them(connector: str) -> None:
+    found = one(line(ROW | {"__op": "c", "__ts_ms": 5, "__table": "items"} | OTHERS[connector]))
+    assert found.reason is None
+    assert (found.connector, (found.source or "").partition(":")[0]) == (connector, connector)
+    assert found.position is not None
+
+
+def test_a_rewritten_delete_has_the_row_before_it() -> None:
+    found = one(line({"pk": 2, "cola": None, "__deleted": "true", "__lsn": 5, "__ts_ms": 7, "__op": "d"}, {"pk": 2}))
+    assert outcome(found) == ("delete", "stream")
+    assert (found.before, found.after) == (b'{"pk":2,"cola":null}', None)
+
+
+def test_snapshot_rows_are_reads() -> None:
+    assert outcome(one(line(ROW | POSTGRESQL | {"__op": "r"}))) == ("read", "snapshot")
+    assert outcome(one(line(ROW | {"__op": "r", "__ts_ms": 5}))) == ("read", "snapshot")
+
+
+def test_the_place_of_delivery_orders_rows_without_the_places_of_a_log() -> None:
+    found = one(line(ROW | {"__op": "u", "__source_ts_ms": 5, "__ts_ms": 6}, partition=2, offset=7))
+    assert outcome(found) == ("update", "stream")
+    assert (found.source, found.table) == ("debezium-flat:", "shop.items")
+    assert found.position == "0000-000000000000-00000002-0000000000000007-00000000"
+    assert (found.commit_us, found.ingest_us) == (5_000, 6_000)
+    bare = one(json.dumps(ROW | {"__ts_ms": 6}))
+    assert (bare.op, bare.source, bare.key) == ("update", "debezium-flat:", None)
+    assert (bare.position or "").endswith("-0000000000000001-00000000")
+
+
+def test_rows_that_do_not_say_their_operation_are_no_changes_of_a_whole_log() -> None:
+    found = one(line(ROW | {"__lsn": 32, "__name": "srv", "__source_ts_ms": 5}))
+    assert (found.op, found.source, found.position) == (
+        "update",
+        "debezium-flat:srv",
+        "0000-0000000000000020-0000000000000020",
+    )
+
+
+def test_oracle_is_ordered_by_its_log_with_commit_scns_or_where_the_spec_says_scn() -> None:
+    text = line(ROW | {"__op": "c", "__source_connector": "oracle", "__scn": "21", "__ts_ms": 5, "__table": "ITEMS"})
+    assert one(text).source == "debezium-flat:"
+    found = one(text, order="scn")
+    assert (found.source, (found.position or "")[:39]) == ("oracle:", "0000-0000000000000000-0000000000000015-")
+
+
+def test_fields_can_be_in_headers() -> None:
+    headers = [{"key": "__op", "value": "d"}, {"key": "__lsn", "value": {"schema": {"type": "int64"}, "payload": 9}}]
+    found = one(line(ROW | {"__ts_ms": 5}, headers=headers))
+    assert (found.op, found.source, found.position) == (
+        "delete",
+        "postgresql:",
+        "0000-0000000000000009-0000000000000009",
+    )
+    assert one(line(ROW | {"__ts_ms": 5}, headers={"__op": "d"})).op == "delete"
+
+
+def test_a_null_message_is_a_control_event_or_where_the_spec_says_so_the_delete_of_its_key() -> None:
+    null = line(None, offset=7, partition=0, timestamp=1_578_923_739_802)
+    assert outcome(one(null)) == "null_message"
+    found = one(null, order="coordinates")
+    assert outcome(found) == ("delete", "stream")
+    assert (found.key, found.table, found.ingest_us) == (b'{"id":1}', "shop.items", 1_578_923_739_802_000)
+    row = one(line(ROW | POSTGRESQL | {"__name": "srv"}, offset=6, partition=0), order="coordinates")
+    assert row.source == found.source == "debezium-flat:"
+    assert str(row.position) < str(found.position)
+
+
+def test_tables_are_named_by_the_row_or_by_the_only_spec() -> None:
+    text = line(ROW | {"__op": "c", "__ts_ms": 5})
+    assert one(text).table == "shop.items"
+    assert (
+        one(line(ROW | {"__op": "c", "__ts_ms": 5, "__table": "items"}), ["shop.items", "shop.other"]).table
+        == "shop.items"
+    )
+    assert outcome(one(text, ["shop.items", "shop.other"])) == (
+        "the row does not say its table (add.fields: table), and the specs name several"
+    )
+    assert one(line(ROW | MYSQL), ["shop.items", "a.items"]).table == "shop.items"
+
+
+def test_schemas_are_those_of_rows_without_the_fields_of_events() -> None:
+    fields = [
+        {"field": "id", "type": "int32"},
+        {"field": "__op", "type": "string"},
+        {"field": "__more", "type": "string"},
+    ]
+    key = {"schema": {"type": "struct", "fields": fields[:1]}, "payload": {"id": 1}}
+    value = {"schema": {"type": "struct", "fields": fields}, "payload": ROW | POSTGRESQL}
+    found = one(line(value, key))
+    assert list(row_columns(found.row_schema or "")) == ["id", "__more"]
+    assert key_columns(found.key_schema or "") == ("id",)
+    assert found.key == b'{"id":1}'
+
+
+PASSED = {
+    wrapped(
+        {"status": "END", "id": "0-7001-30", "event_count": 2, "data_collections": [], "ts_ms": 5}
+    ): "transaction_end",
+    wrapped({"ts_ms": 5}, key={"serverName": "srv"}): "heartbeat",
+    wrapped({"ts_ms": 5}, key={"schema": {"type": "struct"}, "payload": {"serverName": "srv"}}): "heartbeat",
+    wrapped({"source": {"name": "s"}, "ts_ms": 5, "ddl": "CREATE TABLE t", "tableChanges": []}): "ddl",
+    event("c", after={"id": 1}): ("insert", "stream"),
+    "null": "null_message",
+}
+
+
+@pytest.mark.parametrize(("text", "wanted"), PASSED.items())
+def test_events_that_pass_the_transform_are_read_as_they_are(text: str, wanted: Any) -> None:
+    assert outcome(one(text)) == wanted
+
+
+NO_TIME = "no time: neither __source_ts_ms nor __ts_ms (add.fields), nor a timestamp of the message"
+BROKEN = {
+    line(ROW | {"__op": "x", "__ts_ms": 5}): 'unknown op "x"',
+    line(ROW | POSTGRESQL | {"__op": "x"}): 'unknown op "x"',
+    line(ROW): NO_TIME,
+    line(ROW | POSTGRESQL | {"__lsn": None}): "a streamed change without a position",
+    line(ROW | {"__op": "c", "__ts_ms": "soon"}): NO_TIME,
+    line({"__op": "c", "__ts_ms": 5}): 'op "c" without an after image',
+    line(5): "the row is not a JSON object",
+    "[1, 2]": "not a JSON object",
+    '{"id": 1': "not JSON",
+    "": "empty line",
+    line(ROW | MYSQL | {"__source_pos": "far"}): "a field of the envelope has a type that Debezium does not give it",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "reason"), BROKEN.items())
+def test_what_is_no_row_is_rejected_with_a_reason(text: str, reason: str) -> None:
+    assert outcome(one(text)) == reason
+
+
+def test_digits_of_numbers_are_kept() -> None:
+    text = '{"id":1,"n":12345678901234567890.10,"__op":"c","__ts_ms":5}'
+    assert one(text).after == b'{"id":1,"n":12345678901234567890.10}'
+
+
+def test_a_spec_can_say_how_the_names_of_fields_begin() -> None:
+    row = ROW | {"_dbz_op": "d", "_dbz_lsn": 9, "_dbz_ts_ms": 5, "__op": "c"}
+    found = one(line(row), metadata_prefix="_dbz_")
+    assert (found.op, found.source, found.before) == ("delete", "postgresql:", b'{"id":1,"name":"a","__op":"c"}')
+
+
+def test_epochs_ask_the_fields_for_the_server() -> None:
+    decoder = FlatDecoder(SourceSpec(FLAT, "x"), {})
+    text = line(ROW | {"__source_server_id": 7, "__gtid": "a:1"}).encode()
+    assert {name: decoder.source_block(text)[name] for name in ("server_id", "gtid")} == {"server_id": 7, "gtid": "a:1"}
