@@ -5,8 +5,8 @@
 
     https://debezium.io/documentation/reference/stable/connectors/
 
-Keys and values have `{"schema", "payload"}` around them, or do not; `destination` is another name of `topic`. Row
-images, keys and schemas stay JSON text here.
+Keys and values have `{"schema", "payload"}` around them, or do not; values can be CloudEvents (`cloud_events`);
+`destination` is another name of `topic`. Row images, keys and schemas stay JSON text here.
 
 op: c insert, u update, d delete, r READ, t truncate; m is a logical message, a control event. A READ is recognised by
 its op: streamed changes have `source.snapshot: true`, too, after a restart inside a snapshot. A key change is a delete
@@ -18,16 +18,19 @@ with the header `__debezium.newkey` and an insert with the header `__debezium.ol
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from engine.decode.decoder import Declared
+from engine.decode.epoch_rules import source_block_of
 from engine.decode.event import Event, Message, Reject, rejected
+from engine.decode.formats.cloud_events import MARK as CLOUD_EVENT
+from engine.decode.formats.cloud_events import unwrapped
 from engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from engine.decode.formats.debezium_event import EventBuilder, Record
-from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields
+from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields, text_of
 from engine.names import OP_TRUNCATE
 from engine.spec.model import SourceSpec
 
@@ -45,6 +48,16 @@ class DebeziumDecoder:
         """The event of a message."""
         return [self._event(message)]
 
+    def source_block(self, text: bytes) -> Mapping[str, Any]:
+        """What a message says about its source."""
+        if CLOUD_EVENT not in text:
+            return source_block_of(text)
+        try:
+            found = unwrapped(parse_object(text))
+        except MISFIT:
+            return {}
+        return source_block_of(text if found is None else text_of(found[0]))
+
     def _event(self, message: Message) -> Event:
         text = message.text
         if message.problem is not None:
@@ -58,15 +71,20 @@ class DebeziumDecoder:
         return self._builder.event(message, Record(line, lambda: parse_object(text)))
 
     def _unusual(self, message: Message) -> Event:
-        """The event of a null line, or of one with other types than connectors write; the reject of all other lines."""
+        """The event of a null line, of a CloudEvent, whose source is text, or of a line with other types than
+        connectors write; the reject of all other lines."""
         if message.text.strip(b" ") == _NULL:
             return self._builder.event(message, Record(Line(), lambda: None))
         try:
             fields = parse_object(message.text)
         except MISFIT:
             return _broken(message)
-        line, is_fit = line_of(fields)
-        return self._builder.event(message, Record(line, lambda: fields, None if is_fit else WRONG_TYPE))
+        found = unwrapped(fields) if CLOUD_EVENT in message.text else None
+        opened, reason = (fields, None) if found is None else found
+        if reason is not None:
+            return rejected(message, reason)
+        line, is_fit = line_of(opened)
+        return self._builder.event(message, Record(line, lambda: opened, None if is_fit else WRONG_TYPE))
 
 
 def _broken(message: Message) -> Reject:
