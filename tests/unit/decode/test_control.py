@@ -8,11 +8,14 @@ from engine.steps.control import named_source
 
 def test_a_topic_tells_the_source_among_however_many(spark: SparkSession) -> None:
     sources = [f"postgresql:s{number}" for number in range(60)] + ["postgresql:s7.eu"]
+    sources += ["vitess:sharded:-80", "vitess:sharded:80-", "vitess:whole:0"]
     told = {
         (None, "s7.shop.items"): "postgresql:s7",
         (None, "s7.eu.transaction"): "postgresql:s7.eu",
         (None, "__debezium-heartbeat.s59"): "postgresql:s59",
         (None, "s5"): None,
+        (None, "sharded.transaction"): None,
+        (None, "whole.transaction"): "vitess:whole:0",
         ("postgresql:s1", "s7.transaction"): "postgresql:s1",
     }
     events = spark.createDataFrame([*told], "source string, channel string").repartition(1)

@@ -136,6 +136,46 @@ def test_what_the_registry_says_about_rows_and_keys_is_short(tmp_path: Path) -> 
     }  # fmt: skip
 
 
+def cell(name: str, kind: str) -> Any:
+    return record(name, {"value": ["null", kind], "set": "boolean"}, "cells")
+
+
+def test_cells_and_documents_are_those_of_json(tmp_path: Path) -> None:
+    """YugabyteDB's values in cells, and MongoDB's documents as text."""
+    image = record("Value", {"id": ["null", cell("id", "long")], "name": ["null", cell("name", "string")]})
+    places = {"connector": "string", "name": "string", "ts_ms": "long", "db": "string"}
+    tablet = record("Source", places | {"schema": "string", "table": "string", "lsn": "string"}, "yb")
+    cells = record("Envelope", {"after": ["null", image], "source": tablet, "op": "string", "ts_ms": "long"})
+    collection = record("Source", places | {"collection": "string", "ord": "int"}, "mongo")
+    texts = {"type": "array", "items": "string"}
+    change = record("Change", {"removedFields": ["null", texts], "updatedFields": ["null", "string"]}, "mongo")
+    images = {"after": ["null", "string"], "updateDescription": ["null", change]}
+    documents = record("Envelope", images | {"source": collection, "op": "string", "ts_ms": "long"}, "mongo")
+    schemas = {1: record("Key", {"id": cell("id", "long")}), 2: cells, 3: record("Key", {"id": "string"}), 4: documents}
+    source = {"name": "srv", "ts_ms": 1_700_000_000_000, "db": "shop"}
+    of_yugabytedb = source | {"connector": "yugabytedb", "schema": "shop", "table": "t", "lsn": "1:4::0:0"}
+    of_mongodb = source | {"connector": "mongodb", "collection": "t", "ord": 1}
+    row = {"id": {"value": 1, "set": True}, "name": None}
+    update = {"removedFields": ["b"], "updatedFields": '{"a": 1}'}
+    told = [
+        (1, {"id": row["id"]}, 2, {"after": row, "source": of_yugabytedb, "op": "u", "ts_ms": 5}),
+        (
+            3,
+            {"id": "7"},
+            4,
+            {"after": '{"_id": 7}', "updateDescription": None, "source": of_mongodb, "op": "c", "ts_ms": 5},
+        ),
+        (3, {"id": "7"}, 4, {"after": None, "updateDescription": update, "source": of_mongodb, "op": "u", "ts_ms": 5}),
+    ]
+    framed = [message(frame(n, schemas[n], v), frame(k, schemas[k], key)) for k, key, n, v in told]
+    lines = [json.dumps({"topic": "srv.shop.items", "key": key, "value": v}) for _, key, _, v in told]
+    found = decoded(framed, kind="debezium-avro", schemas=schemas_file(tmp_path, schemas))
+    assert [by_value(one) for one in found] == [by_value(one) for one in decoded(lines)]
+    assert [one.after for one in found] == [b'{"id":1}', b'{"_id": 7}', b'{"_id":7,"a":1,"b":null}']
+    assert list(row_columns(found[0].row_schema or "")) == ["id", "name"]
+    assert {one.key_schema for one in found[1:]} == {None}
+
+
 GOOD = frame(2, SCHEMAS[2], value("c", None, {"id": 1}))
 GOOD_KEY = frame(1, KEY, {"id": 1})
 INSERT = ("insert", "stream")
