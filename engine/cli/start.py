@@ -63,7 +63,14 @@ def init(
     write_specs(specs, project_file, force)
     if json:
         listed = [
-            {"file": str(s.file), "table": s.table, "format": s.format, "keys": s.keys, "decide": s.open_questions}
+            {
+                "file": str(s.file),
+                "table": s.table,
+                "format": s.format,
+                "keys": s.keys,
+                "decide": s.open_questions,
+                "unsure": s.unsure_columns,
+            }
             for s in specs
         ]
         print_json({"project": None if project_file is None else str(project_file), "specs": listed})
@@ -72,6 +79,9 @@ def init(
     console().print(grid(("spec", "table", "format", "keys", "columns", "to decide"), cells))
     if project_file is not None:
         note(f"{project_file} was written, too")
+    for spec in specs:
+        if spec.unsure_columns:
+            note(f"{spec.file}: columns with a question about their type: {', '.join(spec.unsure_columns)}")
     asked = [spec for spec in specs if spec.open_questions]
     if asked:
         write_line(

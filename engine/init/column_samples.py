@@ -15,6 +15,7 @@ from engine.decode.json_kinds import LONG, VOID, WHOLE, kind_of, type_of_kinds
 from engine.decode.json_value import MISFIT, parse_object
 from engine.decode.schemas import TOLD_BY_VALUES, row_columns
 from engine.decode.table_shape import distinct
+from engine.init.meanings import Evidence, Guess
 from engine.names import OP_INSERT, OP_READ, TAKEN_NAMES
 from engine.schema.evolve import promotes, widest
 
@@ -48,6 +49,7 @@ class Values:
     units: set[str | None] = field(default_factory=set)
     unsigned: bool = False  # a text of a number that only a bigint without a sign holds
     nanos: bool = False  # a text of a time with digits after its microseconds
+    evidence: Evidence = field(default_factory=Evidence)
 
     def add(self, value: Any, inserted: bool) -> None:
         """Add one value."""
@@ -56,6 +58,7 @@ class Values:
         if value is None:
             self.nulls += 1
             return
+        self.evidence.add(value)
         if inserted and not isinstance(value, dict | list) and not self.repeats:
             self.repeats = value in self.inserted
             self.inserted.add(value)
@@ -81,6 +84,7 @@ class Values:
         self.digits |= other.digits
         self.shapes |= other.shapes
         self.units |= other.units
+        self.evidence.merge(other.evidence)
 
     def unit(self) -> str | None:
         """What the values may count since 1970, be they numbers or texts of them."""
@@ -255,6 +259,16 @@ class Columns:
         """The columns that a spec can declare, with their types as it writes them: text where schemas differ."""
         named = {name: kind for name, kind in self.types().items() if name.casefold() not in TAKEN_NAMES}
         return {name: declared_type(kind) for name, kind in named.items()}
+
+    def guesses(self) -> dict[str, Guess]:
+        """What the values of columns seem to mean, of which no event declares a type, where connectors wrote them."""
+        keys = {name for key in self.keys() for name in key}
+        guesses = {
+            name: values.evidence.guess(name, name in keys)
+            for name, values in self.values.items()
+            if not self.found.typed(name)
+        }
+        return {name: guess for name, guess in guesses.items() if guess is not None}
 
     def key_candidates(self) -> list[str]:
         """Columns that are never null, and of which no two new rows have the same value."""

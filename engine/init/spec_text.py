@@ -20,6 +20,7 @@ from engine.formats.rows import ROWS
 from engine.init.column_samples import Values
 from engine.init.dms_files import LOADS, OP, READS, commit_column, is_of_dms
 from engine.init.found_table import FoundTable
+from engine.init.meanings import Guess
 from engine.init.paths import NamedFolder, Surroundings, common_path, inside, named_folders
 from engine.init.schema_place import SchemaPlace
 from engine.init.targets import OtherName, other_names
@@ -43,7 +44,7 @@ namespace: silt # where changes, rejects and runs live
 
 @dataclass(frozen=True)
 class WrittenSpec:
-    """One spec: its file, its text, and what is left to decide in it."""
+    """One spec: its file, its text, what is left to decide in it, and the columns with a question about their type."""
 
     file: Path
     table: str
@@ -51,6 +52,7 @@ class WrittenSpec:
     keys: tuple[str, ...]
     columns: int
     open_questions: tuple[str, ...]
+    unsure_columns: tuple[str, ...]
     text: str
 
 
@@ -131,9 +133,12 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], targe
     is_open = table.format == ROWS and not is_written_by_dms(table)
     decisions = {"header": table.headers, "sequence_by": is_open, "keys": key is None}
     questions = [name for name, is_needed in decisions.items() if is_needed]
-    lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table)]
+    guesses = table.columns.guesses() if _has_connect_values(table) else {}
+    lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table, guesses)]
     columns = len(table.columns.names())
-    return WrittenSpec(file, name, table.format, key or (), columns, tuple(questions), "\n".join(lines) + "\n")
+    unsure = tuple(name for name, guess in guesses.items() if not guess.is_sure)
+    text = "\n".join(lines) + "\n"
+    return WrittenSpec(file, name, table.format, key or (), columns, tuple(questions), unsure, text)
 
 
 def _key(table: FoundTable) -> tuple[str, tuple[str, ...] | None]:
@@ -244,7 +249,7 @@ def _is_taken(key: Iterable[str]) -> bool:
     return any(name.casefold() in TAKEN_NAMES for name in key)
 
 
-def _columns(table: FoundTable) -> list[str]:
+def _columns(table: FoundTable, guesses: Mapping[str, Guess]) -> list[str]:
     """The types as comments where the events carry them; declared where they are inferred. Then what is rescued."""
     types, seconds = table.columns.types(), table.columns.second_spellings()
     why = "names that differ only in upper and lower case are one column"
@@ -254,7 +259,7 @@ def _columns(table: FoundTable) -> list[str]:
         return [*_remarks("Every value is text in CSV", types, hints), *rescued]
     if table.columns.has_own_types:
         return [*(_settled(table, types) or _remarks("The events carry their types", types, {})), *rescued]
-    return [*_declared(table, types), *rescued]
+    return [*_declared(table, types, guesses), *rescued]
 
 
 _LEFT: Final = (
@@ -263,9 +268,10 @@ _LEFT: Final = (
 )
 
 
-def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
+def _declared(table: FoundTable, types: Mapping[str, Any], guesses: Mapping[str, Guess]) -> list[str]:
     values = table.columns.values
-    declarable = table.columns.declarable()
+    sure = {name: guess.kind for name, guess in guesses.items() if guess.is_sure}
+    declarable = {name: sure.get(name, kind) for name, kind in table.columns.declarable().items()}
     # A column of texts is ordered as text where it is declared, and as what each value looks like where it is not.
     of_rows = declarable if table.format == ROWS else ()
     left = {name for name in of_rows if name in values and values[name].is_written_otherwise()}
@@ -275,7 +281,7 @@ def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
         why = f"the events carry no types: these are inferred from {from_what}; correct what you know better"
         lines = [f"columns: # {why}"] if declarable.keys() - left else [f"# columns: {why}"]
     for name, kind in declarable.items():
-        hint = _hint(values[name]) if name in values else None
+        hint = guesses[name].remark if name in guesses else _hint(values[name], table) if name in values else None
         mark = "# " if name in left else ""
         lines.append(f"  {mark}{_scalar(name)}: {kind}" + (f" # {hint}" if hint else ""))
     lines += _LEFT if left else ()
@@ -285,8 +291,15 @@ def _declared(table: FoundTable, types: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _hint(values: Values) -> str | None:
-    return "only nulls were seen" if values.is_null() else values.may_be()
+def _hint(values: Values, table: FoundTable) -> str | None:
+    hint = "only nulls were seen" if values.is_null() else values.may_be()
+    needs_setting = hint is not None and "decimal" in hint and _has_connect_values(table)
+    return f"{hint}, and decimals: string under source" if needs_setting else hint
+
+
+def _has_connect_values(table: FoundTable) -> bool:
+    """Whether the settings of a connector decide how the events of a table carry values."""
+    return format_of(table.format).values == "connect"
 
 
 def _remarks(why: str, types: Mapping[str, Any], hints: Mapping[str, str | None]) -> list[str]:

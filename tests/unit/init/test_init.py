@@ -286,11 +286,11 @@ def test_the_specs_of_events_with_keys_are_valid_and_show_what_was_inferred(plac
     assert (spec.table, spec.keys, spec.source.path) == ("shop.items", ("id",), str(tmp_path / "events" / "*.jsonl"))
     assert "path: events/*.jsonl" in text
     assert {name: column.type for name, column in (spec.columns or {}).items()} == {
-        "id": "bigint", "big": "decimal(38,0)", "x": "double", "at": "bigint", "day": "string", "no": "string",
-        "yes, really: #": "string", "two\nlines": "string", "_y: \n ?": "bigint",
+        "id": "bigint", "big": "decimal(38,0)", "x": "double", "at": "timestamp_ntz(3)", "day": "string",
+        "no": "string", "yes, really: #": "string", "two\nlines": "string", "_y: \n ?": "bigint",
     }  # fmt: skip
     assert "inferred from all 4 changes" in text
-    assert "at: bigint # milliseconds since 1970? then timestamp(3)" in text
+    assert "at: timestamp_ntz(3) # milliseconds since 1970: all 2 values are of the year 2023\n" in text
     assert "'no': string # only nulls were seen" in text
     assert "day: string # times? then date" in text
     assert "siltstone or Iceberg has columns of these names: [_op, _POS]" in text
