@@ -15,7 +15,7 @@ class FoundTable:
 
     `controls`: files of its format with nothing but control events; `blank`: those of any with nothing in them.
     `headers`: names for the columns of CSV files without a header: those of a full load by AWS DMS (True), and others.
-    `by_scn`: commit SCNs cannot order its source.
+    `by_scn`: commit SCNs cannot order its source. `tool`: whose rows these are, if such are not read.
     """
 
     name: str | None
@@ -32,6 +32,7 @@ class FoundTable:
     controls: list[Path] = field(default_factory=list)
     blank: list[Path] = field(default_factory=list)
     by_scn: bool = False
+    tool: str | None = None
 
     @property
     def keys(self) -> set[tuple[str, ...]]:
@@ -50,6 +51,7 @@ class FoundTable:
         self.keyless = _as_both_show(self.keyless, other.keyless)
         self.changes += other.changes
         self.whole = self.whole and other.whole
+        self.tool = self.tool or other.tool
         self.columns.merge(other.columns)
         self.headers |= other.headers
 

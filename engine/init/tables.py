@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.decode.json_value import MISFIT, parse
 from engine.errors import SourceError, SpecError
 from engine.formats import format_of
 from engine.formats.rows import ROWS
@@ -16,6 +16,7 @@ from engine.init.dms_files import table_folder
 from engine.init.event_tables import EventTables
 from engine.init.file_sample import Sample, read_sample
 from engine.init.found_table import FoundTable
+from engine.init.other_tools import tool_of
 from engine.init.recognition import (
     CANDIDATES,
     FRAMES,
@@ -29,6 +30,7 @@ from engine.init.recognition import (
 )
 from engine.init.row_tables import are_rows, rows_name, rows_table
 from engine.init.schema_place import SchemaPlace, are_frames
+from engine.init.unread_files import NOT_READ, SHOWN, Unread, described, none_read, unread_events
 
 Remark = Callable[[str], None]
 
@@ -46,11 +48,14 @@ def find_tables(
     """
     search = _Search(schemas, remark or (lambda _: None))
     schema_file = None if schemas is None or schemas.file is None else _absolute(schemas.file)
-    for file in _files(paths, schema_file):
+    files, hidden = _files(paths, schema_file)
+    if hidden:
+        search.remark(f"{_hidden(hidden)} passed over")
+    for file in files:
         search.add(file)
     search.finish({_absolute(path) for path in paths})
     if not search.tables:
-        raise _no_change(paths, search.folded)
+        raise _no_change(paths, search.reasons)
     for table in search.tables:
         table.controls += [file.path for file in search.silent if file.format == table.format]
         table.blank += [file.path for file in search.silent if file.is_blank_for(table)]
@@ -61,13 +66,13 @@ class _Search:
     """Looks into files, one after the other."""
 
     def __init__(self, schemas: SchemaPlace | None, remark: Remark) -> None:
-        self._schemas, self._remark = schemas, remark
+        self._schemas, self.remark = schemas, remark
         self._formats: dict[str, EventTables] = {}
         self._rows: dict[tuple[str, str, Path], FoundTable] = {}
-        self._unknown: dict[Path, str] = {}
-        self._unread: dict[Path, str] = {}
+        self._unread: dict[Path, Unread] = {}
+        self._frames: dict[Path, str] = {}
         self.silent: list[SilentFile] = []
-        self.folded: list[Path] = []
+        self.reasons: Counter[str] = Counter()
         self.tables: list[FoundTable] = []
 
     def add(self, file: Path) -> None:
@@ -78,14 +83,15 @@ class _Search:
             self._add_events(sample, form)
         elif (silent := _silent_file(sample)) is not None:
             self.silent.append(silent)
-        elif file in self._unread:
-            self._unknown[file] = f"messages in Confluent's frames without a Debezium event: {self._unread[file]}"
-        elif _has_folded_events(sample):
-            self.folded.append(file)
+        elif file in self._frames:
+            what = f"messages in Confluent's frames without a Debezium event: {self._frames[file]}"
+            self._unread[file] = Unread(what)
+        elif (unread := unread_events(sample)) is not None:
+            self._unread[file] = unread
         elif are_rows(sample) and resembled(sample) is None:
             self._add_rows(sample)
         else:
-            self._unknown[file] = _describe(sample)
+            self._unread[file] = Unread(described(sample))
 
     def finish(self, named: set[Path]) -> None:
         """Finish the tables of all files. `named`: the files that were named themselves.
@@ -93,10 +99,10 @@ class _Search:
         Raises: SourceError: a file that is named is of no known kind, or no file is of a known one.
         """
         self.tables = [*self._rows.values(), *(table for each in self._formats.values() for table in each.finished())]
-        if named & self._unknown.keys() or (self._unknown and not self.tables):
-            raise _not_known(self._unknown)
-        for file, what in self._unknown.items():
-            self._remark(f"{file} is passed over: {what}")
+        if named & self._unread.keys() or (self._unread and not self.tables):
+            raise none_read(self._unread)
+        for file, found in self._unread.items():
+            self.remark(f"{file} is passed over: {found.what}{f' ({found.way_out})' if found.way_out else ''}")
 
     def _format_of(self, sample: Sample) -> str | None:
         """The format of a file's events. Frames come first where their schemas are named for these files.
@@ -128,14 +134,15 @@ class _Search:
             )
         outcome = outcome_of(sample.topic_messages(), FRAMES, self._tables_of(FRAMES.name).decoder)
         if not outcome.taken and outcome.reasons:
-            self._unread[sample.path] = rejects_in_words(outcome.reasons)
+            self._frames[sample.path] = rejects_in_words(outcome.reasons)
             return None
         return FRAMES.name
 
     def _add_events(self, sample: Sample, form: str) -> None:
         decoded = self._tables_of(form).add(sample)
+        self.reasons += decoded.reasons
         if decoded.reasons:
-            self._remark(f"{sample.path}: {rejects_in_words(decoded.reasons)}")
+            self.remark(f"{sample.path}: {rejects_in_words(decoded.reasons)}")
         if not decoded.has_changes:
             self.silent.append(SilentFile(sample.path, sample.container, form))
 
@@ -146,6 +153,9 @@ class _Search:
 
     def _add_rows(self, sample: Sample) -> None:
         table = rows_table(sample)
+        if (tool := tool_of(sample)) is not None:
+            table.tool = tool.name
+            self.remark(f"{sample.path}: these are {tool.name}, {NOT_READ}: they are taken as plain rows")
         place = (table.name or "", sample.container, table_folder(sample.path))
         if place in self._rows:
             self._rows[place].merge(table)
@@ -156,21 +166,41 @@ class _Search:
 # --- files ----------------------------------------------------------------------------------------------------------
 
 
-def _files(paths: Iterable[Path], schema_file: Path | None) -> list[Path]:
-    """The visible files at the places, folders searched to the bottom, without the file of schemas among them."""
+def _files(paths: Iterable[Path], schema_file: Path | None) -> tuple[list[Path], list[Path]]:
+    """The visible files at the places, folders searched to the bottom, without the file of schemas; and those that are
+    passed over for their names, as Hadoop does.
+
+    Raises: SourceError: there are no visible files.
+    """
     found: dict[Path, None] = {}
+    hidden: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
             raise SourceError(f"Cannot read {path}: it does not exist.", "check the path")
         inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for file in inside:
             below = file.relative_to(path).parts if path.is_dir() else ()
-            is_of_schemas = below and _absolute(file) == schema_file
-            if not is_of_schemas and not any(part.startswith((".", "_")) for part in below):
-                found[_absolute(file)] = None
-    if not found:
-        raise SourceError(f"Cannot find files in {', '.join(map(str, paths))}.", "name files or folders with events")
-    return list(found)
+            if below and _absolute(file) == schema_file:
+                continue
+            is_hidden = any(part.startswith((".", "_")) for part in below)
+            (hidden if is_hidden else found)[_absolute(file)] = None
+    if found:
+        return list(found), list(hidden)
+    places = ", ".join(map(str, paths))
+    if hidden:
+        raise SourceError(
+            f"Cannot find files in {places}: {_hidden(list(hidden))} passed over.", "name the files, or rename them"
+        )
+    raise SourceError(f"Cannot find files in {places}.", "name files or folders with events")
+
+
+def _hidden(files: Sequence[Path]) -> str:
+    """How many files are hidden, and which."""
+    listed = ", ".join(file.name for file in files[:SHOWN])
+    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+    is_one = len(files) == 1
+    number = "1 file whose name or folder begins" if is_one else f"{len(files)} files whose names or folders begin"
+    return f"{number} with _ or . ({listed}{more}) {'is' if is_one else 'are'}"
 
 
 def _absolute(path: Path) -> Path:
@@ -215,58 +245,15 @@ def _silent_file(sample: Sample) -> SilentFile | None:
     return None
 
 
-def _has_folded_events(sample: Sample) -> bool:
-    """Whether the payloads of a topic's records are texts of JSON, as `kcat -J` writes them."""
-    records = [value for line in sample.lines[:MOST_LOOKED_AT] if isinstance(value := _value(line.text), dict)]
-    payloads = [record.get("payload") for record in records if "topic" in record]
-    return any(isinstance(payload, str) and payload.lstrip().startswith("{") for payload in payloads)
-
-
-def _value(text: bytes) -> object:
-    try:
-        return parse(text)
-    except MISFIT:
-        return None
-
-
-# --- what is not known ----------------------------------------------------------------------------------------------
-
-
-def _no_change(paths: Sequence[Path], folded: Sequence[Path]) -> SourceError:
-    if folded:
-        return SourceError(
-            f"Cannot find a change of a table in {', '.join(map(str, folded))}: payload is a text that holds JSON.",
-            "write it as JSON: jq -c '.key = (.key | fromjson? // .) | .payload = (.payload | fromjson? // .)'",
-        )
+def _no_change(paths: Sequence[Path], reasons: Counter[str]) -> SourceError:
+    where = ", ".join(map(str, paths))
+    if reasons:
+        return SourceError(f"Cannot find a change of a table in {where}: {rejects_in_words(reasons)}.", _WITH_CHANGES)
     return SourceError(
-        f"Cannot find a change of a table in {', '.join(map(str, paths))}: the files are empty, or hold control"
-        " events, null messages or fillers only.",
-        "name files with changes",
+        f"Cannot find a change of a table in {where}: the files are empty, or hold control events, null messages or"
+        " fillers only.",
+        _WITH_CHANGES,
     )
 
 
-def _not_known(unknown: Mapping[Path, str]) -> SourceError:
-    looked_for = "; ".join(f"{each.name}: {each.looks_for}" for each in CANDIDATES)
-    listed = ", ".join(f"{file} ({what})" for file, what in list(unknown.items())[:5])
-    more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-    return SourceError(
-        f"Cannot recognise what is in {listed}{more}. Looked for {looked_for}; rows: JSON objects, CSV with a header,"
-        " or Parquet or Avro records. Nothing was written.",
-        "name only files with events, or write the spec by hand (specs/README.md)",
-    )
-
-
-def _describe(sample: Sample) -> str:
-    if sample.container == "document":
-        return "one JSON document; siltstone reads one record a line: jq -c '.[]' for an array of them, else jq -c ."
-    if sample.container == "text":
-        return "neither lines of JSON nor CSV, Avro or Parquet"
-    if sample.container == "json" and all(line.text.lstrip()[:1] == b"[" for line in sample.lines):
-        return "lines that are JSON arrays; siltstone reads one record a line: jq -c '.[]'"
-    alike = resembled(sample)
-    if alike is not None:
-        candidate, outcome = alike
-        return f"it looks like {candidate.name}, but {rejects_in_words(outcome.reasons)}"
-    first = _value(sample.rows()[0].text) if sample.has_records else None
-    fields = f" with {', '.join(list(first)[:6])}" if isinstance(first, dict) and first else ""
-    return f"{sample.container} records{fields} of no known format"
+_WITH_CHANGES: Final = "name files with changes"

@@ -34,6 +34,7 @@ RECORDED = (
     "spanner/real_pg_jsonb.jsonl",
 )
 LARGE = ("postgresql/events.schema.jsonl.gz", "mariadb/debezium.schema.jsonl.gz")
+SMALL = tuple(name for name in RECORDED if name not in LARGE)
 ALL_READY = frozenset(name for name in RECORDED if name.startswith(("canal", "mariadb", "postgresql", "spanner")))
 """The recordings of which init decides everything."""
 TRULY_REJECTED = {"dts/canal": ['dbname.tablename: key column "id" is missing']}

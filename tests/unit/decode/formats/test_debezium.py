@@ -87,7 +87,10 @@ REJECTED = {
     wrapped({"before": None, "after": {"id": 1}, "source": SOURCE}): "op is missing",
     wrapped({"after": {"id": 1}, "op": "c"}): "source is missing",
     event("c", after={"id": 1}, source={"connector": None}): "source.connector is missing",
-    event("c", after={"id": 1}, source={"connector": "cassandra"}): 'connector "cassandra" is not supported',
+    event("c", after={"id": 1}, source={"connector": "cassandra"}): (
+        'connector "cassandra" is not read: db2, informix, mariadb, mongodb, mysql, oracle, postgresql, sqlserver, TiCDC,'
+        " vitess, yugabytedb are"
+    ),
     event("c", after={"id": 1}, source={"table": None}): "source.table is missing",
     event("u", before={"id": 1}): 'op "u" without an after image',
     event("c", after=[1]): "after is not an object",

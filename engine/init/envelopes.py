@@ -1,0 +1,137 @@
+"""Events inside of something: which field holds them, and how `jq` takes them out.
+
+{"event": {"op": "c", ...}}                       jq -c '.event'
+{"value": "{\\"op\\": \\"c\\", ...}"}                 jq -c '.value|fromjson'
+{"key": "{\\"id\\": 1}", "value": "{...}"}          jq -c '.key = (.key|fromjson? // .) | ...'
+{"message": {"data": "eyJvcCI6ICJjIiwg..."}}      jq -c '.message.data|@base64d|fromjson'
+{"Records": [{"data": {"op": "c", ...}}, ...]}    jq -c '.Records[].data'
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import Error, a2b_base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from engine.decode.event import Message
+from engine.decode.json_value import MISFIT, parse, text_of
+from engine.formats import Format
+from engine.init.file_sample import Sample
+from engine.init.recognition import CANDIDATES, best_of, outcome_of
+
+LOOKED_AT: Final = 100
+MOST_STEPS: Final = 3
+MOST_PATHS: Final = 20
+_OF_RECORDS: Final = ("value", "payload")
+"""Where a decoder of topics reads an event, if it is no text."""
+_NAME: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """Where the events of a format are, or JSON of none. `place` and `command` as jq writes them."""
+
+    format: Format | None
+    place: str
+    command: str
+
+    @property
+    def shown(self) -> str:
+        """What is in the file."""
+        return f"{'JSON' if self.format is None else f'{self.format.name} events'} inside of {self.place}"
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A value inside of records: the names that lead to it, whether it is in an array, how it is written."""
+
+    path: str
+    way: str
+    value: Any
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.path, self.way
+
+
+def envelope_of(sample: Sample) -> Envelope | None:
+    """What the records of a file hold: events of a known format, or, as those of a topic, any JSON; else None."""
+    records = [value for message in sample.rows()[:LOOKED_AT] if isinstance(value := _parsed(message.text), dict)]
+    inside: dict[tuple[str, str], list[Any]] = {}
+    for record in records:
+        for found in _inside(record, "", MOST_STEPS):
+            if found.key in inside or len(inside) < MOST_PATHS:
+                inside.setdefault(found.key, []).append(found.value)
+    for (path, way), values in inside.items():
+        form = _format_of(values) if len(values) * 2 >= len(records) else None
+        is_of_topic = (
+            path.removeprefix(".") in _OF_RECORDS and way != "" and any("topic" in record for record in records)
+        )
+        if form is not None or is_of_topic:
+            return Envelope(form, path, _command(path, way, records, sample))
+    return None
+
+
+def _format_of(values: Sequence[Any]) -> Format | None:
+    messages = [Message("lines", number, text_of(value)) for number, value in enumerate(values, 1)]
+    of_lines = [each for each in CANDIDATES if each.holds == "events" and "json" in each.containers]
+    found = best_of((each, messages) for each in of_lines)
+    return found if found is not None and outcome_of(messages, found).changes else None
+
+
+def _inside(value: Any, path: str, steps: int) -> Iterator[_Found]:
+    """The objects in a value, the nearest first, whatever they are written as."""
+    if not isinstance(value, dict) or not steps:
+        return
+    nested = []
+    for name, field in value.items():
+        place = f"{path}.{name}" if _NAME.fullmatch(name) else f"{path}.{text_of([name]).decode()}"
+        if isinstance(field, dict):
+            nested.append((field, place))
+        elif isinstance(field, list) and field and isinstance(field[0], dict):
+            nested.append((field[0], f"{place}[]"))
+        elif isinstance(field, str):
+            yield from _of_text(field, place)
+    for field, place in nested:
+        yield _Found(place, "", field)
+    for field, place in nested:
+        yield from _inside(field, place, steps - 1)
+
+
+def _of_text(text: str, place: str) -> Iterator[_Found]:
+    if text.lstrip()[:1] == "{":
+        inside, way = _parsed(text.encode("utf-8", "replace")), "|fromjson"
+    else:
+        inside, way = _of_base64(text), "|@base64d|fromjson"
+    if isinstance(inside, dict):
+        yield _Found(place, way, inside)
+
+
+def _of_base64(text: str) -> Any:
+    if not text.startswith("e"):  # as an opening brace does
+        return None
+    try:
+        return _parsed(a2b_base64(text, strict_mode=True))
+    except (Error, ValueError):
+        return None
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return parse(text)
+    except MISFIT:
+        return None
+
+
+def _command(path: str, way: str, records: Sequence[dict[str, Any]], sample: Sample) -> str:
+    if sample.container != "json":
+        return (
+            f"write the column as lines of JSON: jq -c '{path}{way}' takes them from records that are written as JSON"
+        )
+    name = path.removeprefix(".")
+    has_others = any(len(record) > 1 for record in records)
+    if name in _OF_RECORDS and way and has_others:
+        return f"write it as JSON: jq -c '.key = (.key|fromjson? // .) | {path} = ({path}|({way[1:]})? // .)'"
+    return f"take the events out: jq -c '{path}{way}'"
