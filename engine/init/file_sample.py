@@ -18,7 +18,7 @@ from engine.inputs.compression import plain_stream
 from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, columns_of, split_records, values_of
 from engine.inputs.line_files import BLANKS, CHUNK_BYTES
 from engine.inputs.listing import is_compressed
-from engine.inputs.magic import AVRO, PARQUET
+from engine.inputs.magic import AVRO, COMPRESSIONS, LONGEST, PARQUET
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]
 
@@ -26,7 +26,6 @@ MOST_BYTES: Final = 64 << 20
 MOST_RECORDS: Final = 100_000
 LOOKED_AT: Final = 200
 DELIMITERS: Final = (b",", b";", b"\t", b"|")
-_COMPRESSED: Final = {b"\x1f\x8b": ("gzip", ".gz"), b"BZh": ("bzip2", ".bz2"), b"\x28\xb5\x2f\xfd": ("zstd", ".zst")}
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _DAMAGED: Final = (*DAMAGED_STREAM, LookupError, TypeError, ArithmeticError, MemoryError, RecursionError)
 """What reading a damaged file can end in."""
@@ -78,10 +77,10 @@ def read_sample(path: Path) -> Sample:
     """
     try:
         with path.open("rb") as file:
-            magic = file.read(4)
-        if magic == AVRO:
+            magic = file.read(LONGEST)
+        if magic.startswith(AVRO):
             return _typed(path, "avro")
-        if magic == PARQUET:
+        if magic.startswith(PARQUET):
             return _typed(path, "parquet")
         _check_name(path, magic)
         with path.open("rb") as file:
@@ -90,6 +89,9 @@ def read_sample(path: Path) -> Sample:
         raise
     except _DAMAGED as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if (form := _other_form(path, magic)) is not None:
+            message = f"it is neither in the frame format of {form} nor in Hadoop's blocks; raw {form} is not read"
+            raise SourceError(f"Cannot read {path}: {message}.", f"pack it in {form}'s frame format") from error
         raise SourceError(f"Cannot read {path}: {reason}.", "check the file and the permissions") from error
 
 
@@ -98,20 +100,29 @@ def _typed(path: Path, container: Literal["avro", "parquet"]) -> Sample:
     return Sample(path, container, typed=records, is_whole=records.is_whole)
 
 
+def _other_form(path: Path, magic: bytes) -> str | None:
+    """The compression whose frame format a file has not, though its name says so, where it may have another form."""
+    named = (each for each in COMPRESSIONS if each.has_other_forms and path.name.endswith(each.endings))
+    return next((each.name for each in named if not magic.startswith(each.begins)), None)
+
+
 def _check_name(path: Path, magic: bytes) -> None:
     """Check that a file has the name of its compression, by which a run reads it, and that its text is UTF-8.
 
     Raises: SourceError.
     """
-    for begin, (compression, suffix) in _COMPRESSED.items():
-        is_compressed_so, is_named_so = magic.startswith(begin), path.name.endswith(suffix)
-        if is_compressed_so and not is_named_so:
-            message = (
-                f"it is compressed by {compression}, and its name does not end in {suffix}: a run reads it as text"
+    for each in COMPRESSIONS:
+        is_packed_so, is_named_so = magic.startswith(each.begins), path.name.endswith(each.endings)
+        if is_packed_so and not each.endings:
+            raise SourceError(
+                f"Cannot read {path}: it is packed by {each.name}, which siltstone does not unpack.", "unpack it"
             )
-            raise SourceError(f"Cannot read {path}: {message}.", f"rename it to {path.name}{suffix}")
-        if is_named_so and not is_compressed_so and magic:
-            message = f"its name ends in {suffix}, but it is not compressed by {compression}"
+        if is_packed_so and not is_named_so:
+            named = " or ".join(each.endings)
+            message = f"it is compressed by {each.name}, and its name does not end in {named}: a run reads it as text"
+            raise SourceError(f"Cannot read {path}: {message}.", f"rename it to {path.name}{each.endings[0]}")
+        if is_named_so and not is_packed_so and magic and not each.has_other_forms:
+            message = f"its name ends in {path.suffix}, but it is not compressed by {each.name}"
             raise SourceError(f"Cannot read {path}: {message}.", "rename it to what it is")
     if magic.startswith(_UTF16):
         raise SourceError(f"Cannot read {path}: it is text in UTF-16.", "write it in UTF-8: iconv -f UTF-16 -t UTF-8")

@@ -15,8 +15,8 @@ from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 
-LZ4_FRAME: Final = b"\x04\x22\x4d\x18"
-SNAPPY_FRAME: Final = b"\xff\x06\x00\x00sNaPpY"
+from engine.inputs.magic import LZ4_FRAME, SNAPPY_FRAME
+
 CHUNK: Final = 1 << 20
 DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError, pa.ArrowException)
 """What reading a stream that ends early, or is damaged, ends in."""

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import json
+import lzma
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ import yaml
 
 from engine.errors import SourceError
 from engine.init import find_tables, written_specs
+from engine.inputs.magic import SNAPPY_FRAME
 from tests import dts_records as dts
 from tests.unit.decode.given import event
 
@@ -32,8 +34,30 @@ def zstd(data: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(data, asbytes=True))
 
 
+def lz4(data: bytes) -> bytes:
+    return bytes(pa.Codec("lz4").compress(data, asbytes=True))
+
+
+def raw_snappy(data: bytes) -> bytes:
+    return bytes(pa.Codec("snappy").compress(data, asbytes=True))
+
+
+def snappy(data: bytes) -> bytes:
+    """One chunk that is not compressed, in snappy's framing format."""
+    return SNAPPY_FRAME + b"\x01" + (len(data) + 4).to_bytes(3, "little") + bytes(4) + data
+
+
 @pytest.mark.parametrize(
-    ("ending", "packed"), [("", bytes), (".gz", gzip.compress), (".bz2", bz2.compress), (".zst", zstd)]
+    ("ending", "packed"),
+    [
+        ("", bytes),
+        (".gz", gzip.compress),
+        (".bz2", bz2.compress),
+        (".zst", zstd),
+        (".zstd", zstd),
+        (".lz4", lz4),
+        (".snappy", snappy),
+    ],
 )
 def test_a_byte_order_mark_is_no_part_of_the_first_record(
     tmp_path: Path, ending: str, packed: Callable[[bytes], bytes]
@@ -60,6 +84,14 @@ LINE = (json.dumps(CANAL) + "\n").encode()
         ("a.jsonl", bz2.compress(LINE), "compressed by bzip2, and its name does not end in .bz2"),
         ("a.jsonl.gz", LINE, "its name ends in .gz, but it is not compressed by gzip"),
         ("a.jsonl.zst", LINE, "its name ends in .zst, but it is not compressed by zstd"),
+        ("a.jsonl.zstd", LINE, "its name ends in .zstd, but it is not compressed by zstd"),
+        ("a.jsonl", zstd(LINE), "compressed by zstd, and its name does not end in .zst or .zstd"),
+        ("a.gz.tmp", lz4(LINE), "compressed by lz4, and its name does not end in .lz4"),
+        ("a.jsonl.sz", snappy(LINE), "compressed by snappy, and its name does not end in .snappy"),
+        ("a.jsonl.snappy", raw_snappy(LINE), "raw snappy is not read"),
+        ("a.jsonl.lz4", bytes(pa.Codec("lz4_raw").compress(LINE, asbytes=True)), "raw lz4 is not read"),
+        ("a.jsonl.snappy", snappy(LINE)[:-1], "the compressed stream ends early"),
+        ("a.jsonl", lzma.compress(LINE), "packed by xz, which siltstone does not unpack"),
         ("a.jsonl", LINE.decode().encode("utf-16"), "text in UTF-16"),
         ("a.jsonl", b"[" + LINE.strip() + b"]\n", "lines that are JSON arrays; siltstone reads one record a line"),
     ],
