@@ -127,9 +127,7 @@ def _parsed(text: bytes) -> Any:
 
 def _command(path: str, way: str, records: Sequence[dict[str, Any]], sample: Sample) -> str:
     if sample.container != "json":
-        return (
-            f"write the column as lines of JSON: jq -c '{path}{way}' takes them from records that are written as JSON"
-        )
+        return f"write that column as lines of JSON: of records that are JSON, jq -c '{path}{way}' takes it"
     name = path.removeprefix(".")
     has_others = any(len(record) > 1 for record in records)
     if name in _OF_RECORDS and way and has_others:

@@ -130,9 +130,7 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], targe
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
     if table.tool is not None:
-        lines.append(
-            f"# These are {table.tool}: say under delete_when which ones are deletes, and leave out old images."
-        )
+        lines.append(f"# These are {table.tool}, taken as plain rows: delete_when has to say which ones are deletes.")
     key_line, key = _key(table)
     is_open = table.format == ROWS and not is_written_by_dms(table)
     decisions = {"header": table.headers, "sequence_by": is_open, "keys": key is None}
