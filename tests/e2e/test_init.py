@@ -19,6 +19,7 @@ from engine.inputs.pending import PendingFile
 from engine.run import catch_up
 from engine.run.records import read_records, source_files
 from engine.spec import load_project, load_specs, table_spec
+from engine.spec.columns import parse_column_type
 from engine.spec.model import ProjectSpec, TableSpec
 from tests import dts_records as dts
 from tests.decoding import discover
@@ -121,7 +122,7 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
     assert all(table.changes for table in report.tables)
     for spec in specs:
         stored = spark.table(f"lake.{spec.target.latest}").dtypes
-        declared = {name: column.type for name, column in (spec.columns or {}).items()}
+        declared = {name: parse_column_type(col.type).spark_type for name, col in (spec.columns or {}).items()}
         assert declared.items() <= dict(stored).items()
 
 
