@@ -21,6 +21,7 @@ from engine.run.records import read_records, source_files
 from engine.spec import load_project, load_specs, table_spec
 from engine.spec.columns import parse_column_type
 from engine.spec.model import ProjectSpec, TableSpec
+from quality.validate import checks_of_run
 from tests import dts_records as dts
 from tests.decoding import discover
 from tests.framed import envelope, frame, message, record, schemas_file
@@ -124,6 +125,26 @@ def test_written_specs_run_unchanged_and_keep_every_row(spark: SparkSession, pro
         stored = spark.table(f"lake.{spec.target.latest}").dtypes
         declared = {name: parse_column_type(col.type).spark_type for name, col in (spec.columns or {}).items()}
         assert declared.items() <= dict(stored).items()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"the recordings are not there: {DATA}")
+@pytest.mark.parametrize("recording", ["spanner/derived_emulator_NEW_ROW.jsonl", "mariadb/debezium.noschema.jsonl.gz"])
+def test_a_ready_spec_runs_without_rejects_and_alarms(
+    spark: SparkSession, project: ProjectSpec, recording: str
+) -> None:
+    tables = find_tables([DATA / recording])
+    found = written_specs(tables, project.root / "ready", project.root, [DATA / recording])
+    assert not [spec.open_questions for spec in found if spec.open_questions]
+    write_specs(found, None, force=False)
+    specs = [apart(spec, project) for spec in load_specs([spec.file for spec in found], project)]
+    report = catch_up(project, specs, spark, checks=checks_of_run)
+    assert not [(table.table, table.error) for table in report.tables if table.exit_code]
+    assert {table.rejected for table in report.tables} == {0}
+    failed = [
+        (table.table, one.check) for table in report.tables for one in table.checks or () if one.status == "failed"
+    ]
+    assert failed == []
 
 
 @pytest.mark.slow
