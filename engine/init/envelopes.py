@@ -76,8 +76,9 @@ def envelope_of(sample: Sample) -> Envelope | None:
 
 def _format_of(values: Sequence[Any]) -> Format | None:
     messages = [Message("lines", number, text_of(value)) for number, value in enumerate(values, 1)]
-    of_lines = [each for each in CANDIDATES if each.holds == "events" and "json" in each.containers]
-    found = best_of((each, messages) for each in of_lines)
+    of_lines = (each for each in CANDIDATES if each.holds == "events" and "json" in each.containers)
+    marked = [each for each in of_lines if any(each.marks.search(message.text) for message in messages)]
+    found = best_of((each, messages) for each in marked)
     return found if found is not None and outcome_of(messages, found).changes else None
 
 
