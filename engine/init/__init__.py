@@ -2,7 +2,8 @@
 
 files -> records               file_sample, typed_records
 records -> a format            recognition: the decoder that takes most of them
-events of a format -> tables   tables, event_tables, row_tables, column_samples, key_evidence
+events of a format -> tables   tables, event_tables, row_tables, column_samples, meanings
+other files -> what they are   unread_files, envelopes, other_tools
 tables -> specs                spec_text, paths, targets
 """
 

@@ -21,6 +21,7 @@ from engine.inputs.listing import list_files
 from engine.spec import load_project, load_specs
 from engine.spec.model import TableSpec
 from tests.recordings import DATA
+from tests.unit.decode.given import event
 
 EXTRACTS = Path(__file__).parents[2] / "data"
 RECORDED = (
@@ -94,3 +95,35 @@ def test_a_ready_spec_decodes_every_record_of_an_extract(tmp_path: Path, extract
     specs = list(ready_specs(EXTRACTS / f"{extract}.jsonl", tmp_path))
     assert specs
     assert reasons(specs) == []
+
+
+LIMITS = {
+    "birthday": (-2_147_472_692, 2_145_042_905, -719_162, 1_001_860),  # infinities, the year 1, the year 4713
+    "created_at": (9_223_372_036_825_200, -62_135_596_800_000, 0),
+    "updated_at": (9_223_372_036_825_200_000, -9_223_372_036_832_400_000, -2_204_706_790_501_430),
+    "load_time": (9_223_372_036_825_200_000, 0, -1),
+    "seen_at": ("infinity", "-infinity", "-0043-03-15T12:00:00.000000Z", "+294276-12-31T23:59:59.999999Z"),
+    "day_on": ("infinity", "2024-12-31Z"),
+}
+USUAL = {
+    "birthday": 19_000, "created_at": 1_700_000_000_000, "updated_at": 1_700_000_000_123_456,
+    "load_time": 1_700_000_000_123_456_789, "seen_at": "2024-01-01T00:00:00.123456Z", "day_on": "2024-01-01Z",
+}  # fmt: skip
+
+
+def test_types_that_init_is_sure_of_take_what_connectors_write_at_their_limits(tmp_path: Path) -> None:
+    file = tmp_path / "events" / "a.jsonl"
+    file.parent.mkdir()
+    usual = [event("c", after={"id": number, **USUAL}) for number in range(20)]
+    limits = [
+        event("c", after={"id": 100 + number, **USUAL, name: value})
+        for number, (name, value) in enumerate((name, value) for name, values in LIMITS.items() for value in values)
+    ]
+    file.write_text("\n".join(usual))
+    (ready,) = ready_specs(file.parent, tmp_path)
+    assert {name: column.type for name, column in (ready.columns or {}).items()} == {
+        "id": "bigint", "birthday": "date", "created_at": "timestamp_ntz(3)", "updated_at": "timestamp_ntz(6)",
+        "load_time": "timestamp_ntz(9)", "seen_at": "timestamp", "day_on": "date",
+    }  # fmt: skip
+    file.write_text("\n".join(usual + limits))
+    assert reasons([ready]) == []
