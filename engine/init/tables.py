@@ -179,8 +179,8 @@ def _files(paths: Iterable[Path], schema_file: Path | None) -> tuple[list[Path],
             raise SourceError(f"Cannot read {path}: it does not exist.", "check the path")
         inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for file in inside:
-            below = file.relative_to(path).parts if path.is_dir() else ()
-            if below and _absolute(file) == schema_file:
+            below = file.relative_to(path).parts if path.is_dir() else (path.name,)
+            if path.is_dir() and _absolute(file) == schema_file:
                 continue
             is_hidden = any(part.startswith((".", "_")) for part in below)
             (hidden if is_hidden else found)[_absolute(file)] = None
@@ -189,7 +189,8 @@ def _files(paths: Iterable[Path], schema_file: Path | None) -> tuple[list[Path],
     places = ", ".join(map(str, paths))
     if hidden:
         raise SourceError(
-            f"Cannot find files in {places}: {_hidden(list(hidden))} passed over.", "name the files, or rename them"
+            f"Cannot find files in {places}: {_hidden(list(hidden))} passed over.",
+            "rename them; a run passes them over, too",
         )
     raise SourceError(f"Cannot find files in {places}.", "name files or folders with events")
 

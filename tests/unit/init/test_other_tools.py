@@ -280,6 +280,7 @@ def test_files_that_are_passed_over_for_their_names_are_listed(tmp_path: Path) -
     error = refused(tmp_path)
     assert "1 file whose name or folder begins with _ or . (a.jsonl) is passed over" in error.message
     written(tmp_path / ".b.jsonl", line)
+    assert "(.b.jsonl) is passed over" in refused(tmp_path / ".b.jsonl").message  # as by a run, also where it is named
     seen = written(tmp_path / "c.jsonl", line)
     remarks: list[str] = []
     (table,) = find_tables([tmp_path], remarks.append)
