@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame
 
 from engine.decode.shape import TableShape
-from engine.decode.spark import events_of
-from engine.run.events import decode_rows, discover, in_context
+from engine.run.events import decode_rows, discover
+from engine.run.records import Records
 from engine.spec.model import SourceSpec
 from engine.steps.control import control_rows
 from engine.steps.ledgers import transaction_rows, watermark_rows
@@ -18,7 +18,7 @@ def envelopes(
     lines: DataFrame, source: SourceSpec, declared: Mapping[str, tuple[str, ...] | None] | None = None
 ) -> DataFrame:
     """The events of records in a frame (file, line, text, perhaps more)."""
-    return in_context(events_of(lines, source, declared or {}), source)
+    return Records(lines.sparkSession, frames=[lines]).events(source, declared or {})
 
 
 __all__ = [

@@ -7,8 +7,8 @@ any record of the table; `told` holds it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from itertools import zip_longest
+from collections.abc import Iterable
+from itertools import chain, repeat, zip_longest
 from typing import Any, Final
 
 from pyspark.sql import types as T
@@ -55,18 +55,15 @@ _TYPES: Final = {
 _DECIMALS: Final = {"MySQL": (0, 246), "DRDS": (0, 246), "Oracle": (2,), "PostgreSQL": (1700,), "PPAS": (1700,)}
 
 
-def row_columns(schemas: Collection[str]) -> dict[str, Typed]:
-    """The columns, in their order, as all of these schemas of one list of fields describe them.
+def row_columns(schema_json: str) -> dict[str, Typed]:
+    """The columns, in their order.
 
     A decimal of which no value was seen has no type yet, and is no column yet.
     """
-    read = [json.loads(schema) for schema in schemas]
-    source, fields = read[0]["dts"], read[0]["fields"]
-    facts = [schema["told"].split(";") for schema in read]
+    schema = json.loads(schema_json)
     columns = {}
-    for index, field in enumerate(fields):
-        seen = {fact for listed in facts if index < len(listed) for fact in listed[index].split(EITHER)} - {""}
-        typed = _typed(source, field["dataTypeNumber"], seen)
+    for field, facts in zip(schema["fields"], chain(schema["told"].split(";"), repeat("")), strict=False):
+        typed = _typed(schema["dts"], field["dataTypeNumber"], {*facts.split(EITHER)} - {""})
         if typed is not None:
             columns[field["name"]] = typed
     return columns

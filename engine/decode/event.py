@@ -43,19 +43,6 @@ class Announced(msgspec.Struct, gc=False):
     is_last: bool | None = None
 
 
-class Batch(msgspec.Struct, gc=False):
-    """What a step after decoding needs to find the messages that a source sent again; it is at a message's first event.
-
-    `id` is the batch that the message is in; None: it is in none. `content` is a hash of what stays the same when it is
-    sent again. `es` is its time in milliseconds; None where it orders nothing. `after_gap`: as in `Message`.
-    """
-
-    id: str | None = None
-    es: int | None = None
-    content: int | None = None
-    after_gap: bool = False
-
-
 class Event(msgspec.Struct, gc=False, kw_only=True):
     """One event of a source. Read it as a `Change`, a `Control` or a `Reject`.
 
@@ -94,7 +81,6 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
     control_kind: str | None = None
     control: bytes | None = None
     announced: Announced | None = None
-    batch: Batch | None = None
     is_whole: bool = False
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import xxhash
 
-from engine.decode.event import Event, Message
+from engine.decode.event import Announced, Event, Message
 
 MICROS: Final = pa.timestamp("us", tz="UTC")
 ANNOUNCED: Final = pa.struct(
@@ -20,8 +20,6 @@ ANNOUNCED: Final = pa.struct(
         ("is_last", pa.bool_()),  # whether it is the transaction's last record in its partition
     ]
 )
-BATCH: Final = pa.struct([("id", pa.string()), ("es", pa.int64()), ("content", pa.int64()), ("after_gap", pa.bool_())])
-"""What a step needs that finds messages sent again: see `event.Batch`."""
 COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
     ("file", "file", pa.string()),
     ("line", "line", pa.int64()),
@@ -54,7 +52,9 @@ COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
     ("control_json", "control", pa.string()),
     ("is_whole", "is_whole", pa.bool_()),
 )
-"""Column, field of `Event`, type: the frame of events."""
+"""Column, field of `Event`, type."""
+SCHEMA: Final = pa.schema([*((name, kind) for name, _, kind in COLUMNS), ("announced", ANNOUNCED)])
+"""The frame of events."""
 BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control"})
 TEXT_HASH_SEED: Final = 42
 _SIGN: Final = 1 << 63
@@ -73,13 +73,10 @@ def _values(column: pa.Array, name: str) -> list[Any]:
     return column.to_pylist()  # type: ignore[no-any-return]
 
 
-def event_batch(events: Sequence[Event], has_batches: bool = False) -> pa.RecordBatch:
-    """The events as rows of the frame of events, then `announced`; then `batch`, where the format has one."""
-    columns = {name: array_of(events, field, kind) for name, field, kind in COLUMNS}
-    columns["announced"] = _structs([event.announced for event in events], ANNOUNCED)
-    if has_batches:
-        columns["batch"] = _structs([event.batch for event in events], BATCH)
-    return pa.RecordBatch.from_pydict(columns)
+def event_batch(events: Sequence[Event]) -> pa.RecordBatch:
+    """The events as rows of the frame of events."""
+    columns = [array_of(events, field, kind) for _, field, kind in COLUMNS]
+    return pa.RecordBatch.from_arrays([*columns, _announced([event.announced for event in events])], schema=SCHEMA)
 
 
 def array_of(events: Sequence[Event | Message], field: str, kind: pa.DataType) -> pa.Array:
@@ -91,15 +88,15 @@ def array_of(events: Sequence[Event | Message], field: str, kind: pa.DataType) -
     return pa.array(values, kind)
 
 
-def _structs(values: Sequence[Any], kind: pa.StructType) -> pa.Array:
-    """Structs of objects that have the type's fields as attributes."""
+def _announced(values: Sequence[Announced | None]) -> pa.Array:
     if not any(values):
-        return pa.nulls(len(values), kind)
+        return pa.nulls(len(values), ANNOUNCED)
     columns = [
         pa.array([None if value is None else getattr(value, field.name) for value in values], field.type)
-        for field in kind
+        for field in ANNOUNCED
     ]
-    return pa.StructArray.from_arrays(columns, fields=list(kind), mask=pa.array([value is None for value in values]))
+    mask = pa.array([value is None for value in values])
+    return pa.StructArray.from_arrays(columns, fields=list(ANNOUNCED), mask=mask)
 
 
 def signed_hash(text: bytes) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
 from typing import Any, Final
 
 from engine.decode import carried, connect, dts_types, mysql_types, spanner_types
@@ -21,21 +20,18 @@ MISSHAPEN: Final = (AttributeError, LookupError, TypeError, ValueError, Recursio
 """What reading values of another shape than a format's ends in: events come from outside, and can hold anything."""
 
 
-def row_columns(schema_json: str, schemas: Collection[str] = ()) -> dict[str, Typed]:
-    """The columns of the row images, in their order; none where what the event carries is no schema.
-
-    `schemas`: all of one hash, where values say a part of it.
-    """
+def row_columns(schema_json: str) -> dict[str, Typed]:
+    """The columns of the row images, in their order; none where what the event carries is no schema."""
     try:
-        found = _row_columns(schema_json, schemas)
+        found = _row_columns(schema_json)
     except MISSHAPEN:
         return {}
     return found if all(map(_is_name, found)) else {}
 
 
-def _row_columns(schema_json: str, schemas: Collection[str]) -> dict[str, Typed]:
+def _row_columns(schema_json: str) -> dict[str, Typed]:
     if schema_json.startswith(TOLD_BY_VALUES):
-        return dts_types.row_columns(schemas or [schema_json])
+        return dts_types.row_columns(schema_json)
     schema = json.loads(schema_json)
     if "mysqlType" in schema:
         return mysql_types.row_columns(schema["mysqlType"])

@@ -6,14 +6,13 @@ The only module of `decode` that knows Spark. Each task decodes some thousand re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import types as T
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from engine.decode import event_batch
@@ -22,20 +21,21 @@ from engine.decode.event import Message
 from engine.decode.record_files import Reading
 from engine.decode.source_decoder import SourceDecoder
 from engine.decode.table_rows import TableDecoder
-from engine.formats import format_of
 
 if TYPE_CHECKING:
     from engine.decode.decoder import Declared
     from engine.decode.shape import TableShape
     from engine.spec.model import SourceSpec, TableSpec
 
+Make = Callable[[Iterable[list[Message]]], Iterator[pa.RecordBatch]]
+"""Makes batches of the records of a task, which come in lists of a bounded size."""
 BATCH_RECORDS: Final = 4_000
 BATCH_BYTES: Final = 8 << 20
 TASK_BYTES: Final = 16 << 20
 _NOT_OF_ROWS: Final = ("text", "kind", "reason", "row_schema_json", "key_schema_json", "control_kind", "control_json")
 ROW_COLUMNS: Final = tuple(name for name, _, _ in event_batch.COLUMNS if name not in _NOT_OF_ROWS)
 """What of an event its row is decoded from."""
-_RECORD: Final = pa.schema(
+RECORD: Final = pa.schema(
     [
         ("file", pa.string()),
         ("line", pa.int64()),
@@ -47,37 +47,40 @@ _RECORD: Final = pa.schema(
 )
 
 
-def events_of_files(spark: SparkSession, read: Reading, source: SourceSpec, declared: Declared) -> DataFrame:
-    """The events in the new records of files. `declared`: the tables that specs name, and their keys.
+def made_of_files(spark: SparkSession, read: Reading, make: Make, schema: pa.Schema) -> DataFrame:
+    """What `make` gives of the new records of files.
 
-    Gives: the frame of events (`frame_type`).
-    Rows: 1:1 with records, 1:n for formats of which one record holds several changes.
+    Gives: the columns of `schema`.
+    Rows: as `make`.
     Raises (when it is computed): SourceError, by way of Spark's error: a file changed, or cannot be read.
     """
-    made = partial(_events_of_pieces, read, _tasks(read.sizes), source, dict(declared))
-    return _by_task(spark, read).mapInArrow(made, frame_type(source))
+    tasks = _tasks(read.sizes)
+    ids = spark.range(0, len(tasks), 1, max(len(tasks), 1))
+    return ids.mapInArrow(partial(_made_of_pieces, read, tasks, make), from_arrow_schema(schema))
 
 
-def records_frame(spark: SparkSession, read: Reading) -> DataFrame:
-    """The new records of files as they are.
-
-    Gives: file, line, is_last, text, row_schema, problem.
-    Rows: one a record.
-    """
-    return _by_task(spark, read).mapInArrow(
-        partial(_records_of_pieces, read, _tasks(read.sizes)), from_arrow_schema(_RECORD)
-    )
-
-
-def events_of(lines: DataFrame, source: SourceSpec, declared: Declared) -> DataFrame:
-    """The events of records that are a frame already.
+def made_of_frame(records: DataFrame, make: Make, schema: pa.Schema) -> DataFrame:
+    """What `make` gives of records that are a frame already.
 
     Needs: file, line, text; perhaps row_schema, problem, is_last, after_gap (see `Message`).
-    Gives: the frame of events (`frame_type`).
-    Rows: 1:1, 1:n for formats of which one record holds several changes.
+    Gives: the columns of `schema`.
+    Rows: as `make`.
     """
-    taken = lines.select(*[name for name in Message.__struct_fields__ if name in lines.columns])
-    return taken.mapInArrow(partial(_events_of_batches, source, dict(declared)), frame_type(source))
+    taken = records.select(*[name for name in Message.__struct_fields__ if name in records.columns])
+    return taken.mapInArrow(partial(_made_of_batches, make), from_arrow_schema(schema))
+
+
+def events_of(source: SourceSpec, declared: Declared) -> Make:
+    """Makes the events of records: batches of `event_batch.SCHEMA`. `declared`: the tables that specs name, and their
+    keys."""
+    return partial(_events, source, dict(declared))
+
+
+def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
+    """Makes batches of RECORD."""
+    for messages in lists:
+        columns = [event_batch.array_of(messages, field.name, field.type) for field in RECORD]
+        yield pa.RecordBatch.from_arrays(columns, schema=RECORD)
 
 
 def columns_seen(events: DataFrame, infer: bool, keys: bool) -> Seen:
@@ -104,22 +107,7 @@ def decoded_rows(events: DataFrame, shape: TableShape, spec: TableSpec, splits_k
     return events.select(*ROW_COLUMNS).mapInArrow(partial(_rows_of_batches, shape, spec, splits_keys), schema)
 
 
-def frame_type(source: SourceSpec) -> T.StructType:
-    """The columns of the frame of events: those of `event_batch.COLUMNS`, then announced; then batch for a format whose
-    messages can be sent again, which the step after it takes away."""
-    fields = [(name, kind) for name, _, kind in event_batch.COLUMNS]
-    fields.append(("announced", event_batch.ANNOUNCED))
-    if format_of(source.format).resends:
-        fields.append(("batch", event_batch.BATCH))
-    return from_arrow_schema(pa.schema(fields))
-
-
 # --- in the tasks ---------------------------------------------------------------------------------------------------
-
-
-def _by_task(spark: SparkSession, read: Reading) -> DataFrame:
-    number = len(_tasks(read.sizes))
-    return spark.range(0, number, 1, max(number, 1))
 
 
 def _tasks(sizes: Sequence[int]) -> list[range]:
@@ -133,22 +121,21 @@ def _tasks(sizes: Sequence[int]) -> list[range]:
     return [*tasks, range(begin, len(sizes))] if begin < len(sizes) else tasks
 
 
-def _events_of_pieces(
-    read: Reading, tasks: Sequence[range], source: SourceSpec, declared: Declared, ids: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    decoder, has_batches = SourceDecoder(source, declared), format_of(source.format).resends
-    for index in _indexes(tasks, ids):
-        for messages in _in_batches(chain.from_iterable(read.messages(index))):
-            yield event_batch.event_batch(decoder.decode(messages), has_batches)
-
-
-def _records_of_pieces(
-    read: Reading, tasks: Sequence[range], ids: Iterable[pa.RecordBatch]
+def _made_of_pieces(
+    read: Reading, tasks: Sequence[range], make: Make, ids: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for index in _indexes(tasks, ids):
-        for some in _in_batches(chain.from_iterable(read.messages(index))):
-            columns = [event_batch.array_of(some, field.name, field.type) for field in _RECORD]
-            yield pa.RecordBatch.from_arrays(columns, schema=_RECORD)
+        yield from make(_in_batches(chain.from_iterable(read.messages(index))))
+
+
+def _made_of_batches(make: Make, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return make(_in_batches(chain.from_iterable(map(event_batch.messages_of, batches))))
+
+
+def _events(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
+    decoder = SourceDecoder(source, declared)
+    for messages in lists:
+        yield event_batch.event_batch(decoder.decode(messages))
 
 
 def _indexes(tasks: Sequence[range], ids: Iterable[pa.RecordBatch]) -> Iterator[int]:
@@ -169,16 +156,6 @@ def _in_batches(messages: Iterator[Message]) -> Iterator[list[Message]]:
             found, size = [], 0
     if found:
         yield found
-
-
-def _events_of_batches(
-    source: SourceSpec, declared: Declared, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    decoder, has_batches = SourceDecoder(source, declared), format_of(source.format).resends
-    for batch in batches:
-        messages = iter(event_batch.messages_of(batch))
-        while some := list(islice(messages, BATCH_RECORDS)):
-            yield event_batch.event_batch(decoder.decode(some), has_batches)
 
 
 def _rows_of_batches(

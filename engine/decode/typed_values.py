@@ -10,11 +10,10 @@ import base64
 import math
 import struct
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Final
 
-from engine.decode.json_value import Number, text_of
+from engine.decode.json_value import text_of
 from engine.decode.types.clocks import clock_of
 from engine.decode.types.times import INFINITIES
 
@@ -50,11 +49,6 @@ def single(value: float | None) -> Any:
 def in_base64(value: bytes | None) -> str | None:
     """Bytes as base64 in one line."""
     return None if value is None else base64.b64encode(value).decode()
-
-
-def digits(value: Decimal | None) -> str | None:
-    """A decimal with all its digits."""
-    return None if value is None else f"{value:f}"
 
 
 def unscaled_digits(value: bytes | None, scale: int) -> str | None:
@@ -102,14 +96,6 @@ def instant(count: int | None, unit: str) -> str | None:
     return text if text is None or " " not in text else f"{text}Z"
 
 
-def nine_digits(count: int | None, zone: str = "") -> str | None:
-    """Nanoseconds since 1970-01-01T00:00:00 with all nine digits of the second."""
-    if count is None:
-        return None
-    seconds, nanos = divmod(count, A_SECOND["nanos"])
-    return f"{(_START + timedelta(seconds=seconds)).isoformat(' ')}.{nanos:09d}{zone}"
-
-
 def iso_moment(count: int, unit: str, zone: str) -> str:
     """A time inside of JSON text: six digits of the second; a count beyond the calendar stays one."""
     seconds, fraction = divmod(count, A_SECOND[unit])
@@ -127,11 +113,6 @@ def clock(count: int | None, unit: str) -> str | None:
 def json_text(value: Any) -> str | None:
     """What has parts, as JSON text."""
     return None if value is None else text_of(value).decode()
-
-
-def plain_number(value: Decimal) -> Number:
-    """A decimal as a JSON number with all its digits."""
-    return Number(f"{value:f}")
 
 
 def as_text(value: Any) -> str | None:

@@ -6,7 +6,7 @@ a source and no longer.
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from requests.auth import HTTPBasicAuth
 from urllib3.util import Retry
 
 from engine.errors import SourceError, SpecError
-from engine.spec.model import RegistrySpec, SourceSpec
+from engine.spec.model import RegistrySpec
 
 ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
 TIMEOUT_SECONDS: Final = (10, 30)  # to connect, to answer
@@ -37,20 +37,6 @@ class Unusable:
     """Stands where a number's schema should be: what is written in it cannot be read, and `reason` says why."""
 
     reason: str
-
-
-def writer_schemas(source: SourceSpec, numbers: Sequence[int]) -> dict[int, Any]:
-    """The Avro schemas of these numbers, `Unusable` in place of what is none; without those that are nowhere known.
-
-    Raises: SpecError: the place or the credentials are wrong. SourceError: the schemas cannot be had.
-    """
-    if source.schemas is not None:
-        found = schemas_in_file(source.schemas)
-        return {number: found[number] for number in numbers if number in found}
-    assert source.registry is not None  # the spec sees to it
-    with session_of(source.registry) as session:
-        fetched = {number: fetch(session, source.registry, number) for number in numbers}
-    return {number: schema for number, schema in fetched.items() if schema is not None}
 
 
 # --- a file ---------------------------------------------------------------------------------------------------------
@@ -110,7 +96,7 @@ def session_of(registry: RegistrySpec) -> requests.Session:
 def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any:
     """The schema of a number; `Unusable` where it is none of Avro's, None where the registry does not know it.
 
-    Raises: SpecError, SourceError: as `writer_schemas`.
+    Raises: SpecError: the place or the credentials are wrong. SourceError: the schema cannot be had.
     """
     url = f"{registry.url.rstrip('/')}/schemas/ids/{number}"
     try:

@@ -1,4 +1,4 @@
-"""The messages that Canal sent again after a rollback, and the greatest time so far in a partition.
+"""The messages that Canal sent again after a rollback.
 
 A lane is a partition of a topic (of a folder, where no topic is named), or where there is none, all files in the order
 of their names. What is at one place of a lane is one message, however often it was delivered. Messages of one `id`
@@ -21,11 +21,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 
-from engine.decode.event import CHANGE, Control, Event
-from engine.decode.formats.canal_message import value_of
-from engine.decode.position_text import hex_digits, joined
-from engine.schema.control_kinds import REDELIVERY
-
 FOLLOWS: Final = 0
 CUT: Final = 1
 """What is before the message is not known."""
@@ -35,7 +30,6 @@ _AT_AN_END: Final = 2
 """So many batches at each end of a piece are its border."""
 Lane = tuple[str, int, str]
 Place = tuple[int, str, int]
-Line = tuple[str, int]
 
 
 class Delivery(NamedTuple):
@@ -91,15 +85,6 @@ def resent_of_piece(deliveries: Iterable[Delivery]) -> tuple[list[Delivery], lis
     return resent, [*_border(first), *_border([begin, *last[1:]], is_first=False)]
 
 
-def greatest_so_far(times: Iterable[tuple[Place, int]]) -> dict[Place, int]:
-    """The greatest time up to each place of a lane."""
-    found: dict[Place, int] = {}
-    greatest: int | None = None
-    for place, es in sorted(times):
-        found[place] = greatest = es if greatest is None else max(greatest, es)
-    return found
-
-
 def _batches(deliveries: Iterable[Delivery]) -> list[_Batch]:
     messages = [list(found) for _, found in groupby(sorted(deliveries, key=_weight), key=lambda one: one.place)]
     batches: list[_Batch] = []
@@ -140,83 +125,3 @@ def _border(batches: Sequence[_Batch], is_first: bool = True) -> Iterator[Delive
             for delivery in message:
                 yield delivery._replace(start=start)
             start = FOLLOWS
-
-
-# --- events ---------------------------------------------------------------------------------------------------------
-
-
-def resolve(events: Iterable[Event]) -> list[Event]:
-    """The events of all messages as their neighbours show them: messages that were sent again are control events, and
-    positions have the greatest time so far. Without `batch`."""
-    listed = list(events)
-    resent, reached = _found(listed)
-    resolved: list[Event] = []
-    for event in listed:
-        line = (event.file, event.line)
-        if event.kind == CHANGE and line in resent:
-            resolved += [] if event.batch is None else [redelivery(event)]
-            continue
-        if line in reached:
-            event.position = position_at(event, reached[line])
-        resolved.append(event)
-    for event in resolved:
-        event.batch = None
-    return resolved
-
-
-def _found(events: Iterable[Event]) -> tuple[set[Line], dict[Line, int]]:
-    """The lines that were sent before, and the greatest time up to each line of a partition."""
-    deliveries: dict[Lane, list[Delivery]] = {}
-    times: dict[Lane, list[tuple[Place, int]]] = {}
-    lines: dict[tuple[Lane, Place], list[Line]] = {}
-    for event in events:
-        batch = event.batch
-        if batch is None:
-            continue
-        lane = lane_of(event.file, event.channel, event.kafka_partition)
-        place = place_of(event.file, event.line, event.kafka_partition, event.kafka_offset)
-        lines.setdefault((lane, place), []).append((event.file, event.line))
-        if batch.es is not None:
-            times.setdefault(lane, []).append((place, batch.es))
-        if batch.id is not None:
-            sent = Delivery(place, event.file, event.line, batch.after_gap, batch.id, batch.content or 0)
-            deliveries.setdefault(lane, []).append(sent)
-    resent = {(one.file, one.line) for found in deliveries.values() for one in resent_of_lane(found)}
-    greatest = {(lane, place): es for lane, found in times.items() for place, es in greatest_so_far(found).items()}
-    return resent, {line: es for place, es in greatest.items() for line in lines[place]}
-
-
-def redelivery(event: Event) -> Control:
-    """The control event that a change becomes whose message was sent before."""
-    return Control(
-        file=event.file,
-        line=event.line,
-        text=event.text,
-        connector=event.connector,
-        source=event.source,
-        table=event.table,
-        commit_us=event.commit_us,
-        ingest_us=event.ingest_us,
-        event_id=event.event_id,
-        tx_id=event.tx_id,
-        channel=event.channel,
-        kafka_partition=event.kafka_partition,
-        kafka_offset=event.kafka_offset,
-        control_kind=REDELIVERY,
-        control=None if event.text is None else value_of(event.text),
-    )
-
-
-def position_at(event: Event, reached: int) -> str | None:
-    """The position of an event in a partition, with the greatest time so far; its own where it has none there."""
-    if event.position is None:
-        return None
-    epoch = event.position.partition("-")[0]
-    in_topic = joined(
-        hex_digits(reached, 12),
-        hex_digits(event.kafka_partition, 8),
-        hex_digits(event.kafka_offset, 16),
-        hex_digits(event.tx_order, 8),
-        epoch=epoch,
-    )
-    return event.position if in_topic is None else in_topic

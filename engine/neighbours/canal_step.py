@@ -1,7 +1,7 @@
 """The Spark step that finds what Canal sent a second time: `canal_resent` over all lanes, their pieces in parallel.
 
-events -> a few numbers of each message -> pieces: what was sent before, and borders -> lanes: what was sent before
-                                        -> the greatest time so far
+messages -> a few numbers of each -> pieces: what was sent before, and borders -> lanes: what was sent before
+                                  -> the greatest time so far
 both + events -> events
 """
 
@@ -16,9 +16,8 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from engine.decode.event import CHANGE, CONTROL
-from engine.decode.event_batch import messages_of
-from engine.decode.formats.canal_message import BrokenMessageError, CanalMessage, read_message
+from engine.decode.event import CHANGE, CONTROL, Message
+from engine.decode.formats.canal_message import BrokenMessageError, CanalMessage, millis_to_micros, read_message
 from engine.decode.position_text import EPOCH
 from engine.frames import checkpointed
 from engine.names import PLACE
@@ -37,7 +36,14 @@ _PLACED: Final = (
     *zip(ORDER, (pa.int64(), pa.string(), pa.int64()), strict=True),
     ("id", pa.string()),
 )
-_BATCHED: Final = pa.schema(_PLACED)
+SENT: Final = pa.schema(
+    [
+        *(("file", pa.string()), ("line", pa.int64()), *_PLACED),
+        *(("content", pa.int64()), ("after_gap", pa.bool_()), ("es", pa.int64())),
+    ]
+)
+"""What is looked at of a message: its place, its batch (null: it is in none), a hash of what stays the same when it is
+sent again, and its time in milliseconds (null where it orders nothing)."""
 _SENT: Final = ("file", "line", "after_gap", "id", "content")
 _LINES: Final = pa.schema([("file", pa.string()), ("line", pa.int64())])
 _JUDGED: Final = pa.schema(
@@ -52,38 +58,35 @@ _OF_CHANGES: Final = (
 )
 
 
-def resolved(events: DataFrame, piece: int = PIECE) -> DataFrame:
+def resolved(events: DataFrame, sent: DataFrame, piece: int = PIECE) -> DataFrame:
     """The events as their neighbours show them: changes of messages that were sent before are control events, and
     positions have the greatest time so far in their partition.
 
     Needs: the frame of events of all lines of the files, and of the files next to them that are needed (`are_enough`);
-        batch: at the first event of each message.
-    Gives: the same columns without batch.
+        sent: the columns of SENT, of the same lines.
+    Gives: the frame of events.
     Rows: filters; one for each message that was sent before.
     """
-    # Events are computed twice: here for a few numbers of each message, and by whoever reads them. Keeping all of them
-    # takes as long as that.
-    sent = events.where(F.col("batch").isNotNull()).transform(_sent).transform(partial(checkpointed, eager=False))
-    known = events.join(F.broadcast(_found(sent, piece)), on=list(PLACE), how="left")  # one row a line
-    return known.transform(_resolved, events.columns)
+    known = F.broadcast(_found(sent.transform(partial(checkpointed, eager=False)), piece))
+    return events.join(known, on=list(PLACE), how="left").transform(_resolved, events.columns)  # one row a line
 
 
-def lanes_of(lines: DataFrame) -> set[Lane]:
+def lanes_of(sent: DataFrame) -> set[Lane]:
     """The lanes of the messages that are in a batch.
 
-    Needs: file, line, text.
+    Needs: the columns of SENT.
     """
-    return {tuple(row) for row in lines.transform(_batched).select(*LANE).distinct().collect()}
+    return {tuple(row) for row in sent.where(F.col("id").isNotNull()).select(*LANE).distinct().collect()}
 
 
-def are_enough(lines: DataFrame, new_lanes: Callable[[], Collection[Lane]]) -> bool:
+def are_enough(sent: DataFrame, new_lanes: Callable[[], Collection[Lane]]) -> bool:
     """Whether three batches of each lane of the new messages begin among those of files on one side of them: one that
     can go on across the border, and two next to each other, of which the second can repeat the first. `new_lanes` is
     called only where it matters.
 
-    Needs: file, line, text.
+    Needs: the columns of SENT.
     """
-    found = _batches(lines.transform(_batched))
+    found = _batches(sent.where(F.col("id").isNotNull()))
     if found.keys() <= {_OF_FILES}:
         return found.get(_OF_FILES, 0) >= ENOUGH
     folders = {"", *(folder for _, _, folder in found)}
@@ -98,15 +101,10 @@ def _batches(batched: DataFrame) -> dict[Lane, int]:
     return {tuple(row[name] for name in LANE): row["batches"] for row in counted.collect()}
 
 
-def _batched(lines: DataFrame) -> DataFrame:
-    """The messages of lines that are in a batch. Gives: the columns of LANE and ORDER, id."""
-    return lines.select("file", "line", "text").mapInArrow(_read, from_arrow_schema(_BATCHED))
-
-
 def _found(sent: DataFrame, piece: int) -> DataFrame:
     """The messages that were sent before, and those whose lane has seen a later time.
 
-    Needs: what `_sent` gives.
+    Needs: the columns of SENT.
     Gives: file, line, is_resent, reached (null: no time is later).
     Rows: filters; one for each message of which something is known.
     """
@@ -126,33 +124,11 @@ def _in_lane() -> WindowSpec:
     return Window.partitionBy(*LANE).orderBy(*ORDER)
 
 
-def _sent(events: DataFrame) -> DataFrame:
-    """The place of each message in its lane, and what of it stays the same when it is sent a second time.
-
-    Needs: file, line, channel, kafka_partition, kafka_offset, batch.
-    Gives: file, line, the columns of LANE and ORDER, id, es, content, after_gap.
-    Rows: 1:1.
-    """
-    partition, in_topic = F.col("kafka_partition"), F.col("kafka_partition").isNotNull()
-    folder = F.when(in_topic & F.col("channel").isNull(), F.regexp_replace("file", "/?[^/]*$", ""))
-    has_offset = in_topic & F.col("kafka_offset").isNotNull()
-    return events.select(
-        *PLACE,
-        F.coalesce("channel", F.lit("")).alias("lane_channel"),
-        F.coalesce(partition, F.lit(-1)).alias("lane_partition"),
-        F.coalesce(folder, F.lit("")).alias("lane_folder"),
-        F.when(has_offset, F.col("kafka_offset")).otherwise(-1).alias("at_offset"),
-        F.when(has_offset, F.lit("")).otherwise(F.col("file")).alias("at_file"),
-        F.when(has_offset, F.lit(0)).otherwise(F.col("line")).alias("at_line"),
-        *[F.col("batch")[name].alias(name) for name in ("id", "es", "content", "after_gap")],
-    )
-
-
 # --- events ---------------------------------------------------------------------------------------------------------
 
 
 def _resolved(known: DataFrame, columns: Iterable[str]) -> DataFrame:
-    """Needs: the frame of events, is_resent, reached. Gives: the columns but batch."""
+    """Needs: the frame of events, is_resent, reached. Gives: the columns."""
     is_redelivery = F.coalesce(F.col("is_resent"), F.lit(False)) & (F.col("kind") == CHANGE)
     message = F.coalesce(F.get_json_object("text", "$.value"), F.col("text"))
     made = {name: F.when(~is_redelivery, F.col(name)) for name in _OF_CHANGES} | {
@@ -161,13 +137,12 @@ def _resolved(known: DataFrame, columns: Iterable[str]) -> DataFrame:
         "control_json": F.when(is_redelivery, message).otherwise(F.col("control_json")),
         "position": F.when(~is_redelivery, F.coalesce(_position(), F.col("position"))),
     }
-    kept = known.where(~is_redelivery | F.col("batch").isNotNull())
-    return kept.select(*[made.get(name, F.col(name)).alias(name) for name in columns if name != "batch"])
+    kept = known.where(~is_redelivery | F.col("text").isNotNull())  # the first event of a message has its text
+    return kept.select(*[made.get(name, F.col(name)).alias(name) for name in columns])
 
 
 def _position() -> Column:
-    """The position in a partition with the greatest time so far; null where the event has none there. As
-    `canal_resent.position_at`."""
+    """The position in a partition with the greatest time so far; null where the event has none there."""
     segments = [
         F.when(F.col(name) >= 0, F.lpad(F.hex(name), width, "0"))
         for name, width in (("reached", 12), ("kafka_partition", 8), ("kafka_offset", 16), ("tx_order", 8))
@@ -179,23 +154,34 @@ def _position() -> Column:
 # --- in the tasks ---------------------------------------------------------------------------------------------------
 
 
-def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = []
-        for message in messages_of(batch):
-            canal = _message(message.text)
-            if canal is not None and canal.id is not None:
-                lane = lane_of(message.file, canal.topic, canal.partition)
-                place = place_of(message.file, message.line, canal.partition, canal.offset)
-                rows.append((*lane, *place, str(canal.id)))
-        yield pa.RecordBatch.from_pylist([dict(zip(_BATCHED.names, row, strict=True)) for row in rows], _BATCHED)
+def sent_batches(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
+    """Makes batches of SENT, a row for each message that is in a batch, or has a time that orders it."""
+    for messages in lists:
+        rows = [row for message in messages if (row := _sent(message)) is not None]
+        columns = [pa.array([row[at] for row in rows], field.type) for at, field in enumerate(SENT)]
+        yield pa.RecordBatch.from_arrays(columns, schema=SENT)
 
 
-def _message(text: bytes) -> CanalMessage | None:
+def _sent(message: Message) -> tuple[Any, ...] | None:
+    canal, content = _message(message.text)
+    if canal is None:
+        return None
+    es = canal.es if canal.partition is not None and millis_to_micros(canal.es) is not None else None
+    if canal.id is None and es is None:
+        return None
+    lane = lane_of(message.file, canal.topic, canal.partition)
+    place = place_of(message.file, message.line, canal.partition, canal.offset)
+    number = None if canal.id is None else str(canal.id)
+    return message.file, message.line, *lane, *place, number, content, message.after_gap, es
+
+
+def _message(text: bytes) -> tuple[CanalMessage | None, int | None]:
+    """A message and the hash of its content. One that is broken is part of its batch, too, where it can be read."""
     try:
-        return read_message(text)
+        message = read_message(text)
     except BrokenMessageError as broken:
-        return broken.message
+        return broken.message, broken.content
+    return message, message.content()
 
 
 def _judged_piece(table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""What the events of a SharePlex source say together: which two lines are one update, and which order the source has.
+"""What two events of a SharePlex source say together: which two lines are one update.
 
 An UPDATE BEFORE has the row before its UPDATE AFTER. It is the line before it, where nothing that both say speaks
 against that; else the one with the same place in the same transaction, or the place before it, wherever it is:
@@ -10,42 +10,19 @@ SharePlex counts both as one operation, or as two.
     3      UPDATE BEFORE    7.1           3
     4      ins              7.2           1
     5      UPDATE AFTER     7.1           4                  of line 3
-
-One change without an SCN, and coordinates order all changes. Their positions are in the second epoch, after all SCNs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Sequence
 
-from engine.decode.event import CHANGE, Event
-from engine.decode.formats.coordinates import Coordinates
+from engine.decode.event import Event
 from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
 from engine.decode.formats.shareplex_rows import changes_with_row_before
 from engine.decode.json_value import raw_fields
-from engine.decode.position_text import SECOND_EPOCH
-from engine.spec.model import SourceSpec
 
-_DIGITS: Final = len(SECOND_EPOCH)
-_OWN: Final = int(SECOND_EPOCH, 16) + 1
-"""So many epochs of the format's own are in each declared one."""
 Line = tuple[str, int]
 Place = tuple[str | None, str | None, str, int | None]
-
-
-def resolve(events: Iterable[Event], source: SourceSpec) -> list[Event]:
-    """The events of all messages as their neighbours show them: pairs of lines are one update, and one order has all
-    changes."""
-    found = paired(list(events))
-    if source.order == "auto" and any(is_at_coordinates(event) for event in found):
-        coordinates = Coordinates(source, SECOND_EPOCH)
-        for event in found:
-            turn_to_coordinates(event, coordinates)
-    return found
-
-
-# --- pairs of lines -------------------------------------------------------------------------------------------------
 
 
 def paired(events: Sequence[Event]) -> list[Event]:
@@ -111,20 +88,3 @@ def _belong(before: Event, after: Event) -> bool:
     if before.tx_order is None or after.tx_order is None:
         return True
     return after.tx_order - before.tx_order in (0, 1)
-
-
-# --- one order ------------------------------------------------------------------------------------------------------
-
-
-def is_at_coordinates(event: Event) -> bool:
-    """Whether coordinates give a change its position."""
-    return event.kind == CHANGE and event.position is not None and int(event.position[:_DIGITS], 16) % _OWN == 1
-
-
-def turn_to_coordinates(event: Event, coordinates: Coordinates) -> None:
-    """Give a change the position of its coordinates, in the declared epoch that it is in."""
-    if event.kind != CHANGE or event.position is None or is_at_coordinates(event):
-        return
-    place = coordinates.position(event.file, event.line, event.kafka_partition, event.kafka_offset)
-    if place is not None:
-        event.position = f"{int(event.position[:_DIGITS], 16) + 1:0{_DIGITS}X}{place[_DIGITS:]}"

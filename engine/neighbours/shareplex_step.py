@@ -1,12 +1,13 @@
 """The Spark step that gives a source its pairs of lines (SharePlex, `shareplex_pairs` over frames) and its one order.
 
-One small aggregation looks for halves of updates, and for changes without a position in the log. Most sources have
-neither: then nothing else is computed. Halves are put together by transaction, each one in a task; no other event is
-moved.
+A look at the records finds halves of updates, and changes without a position in the log. Most sources have neither:
+then nothing else is computed. Halves are put together by transaction, each one in a task; no other event is moved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -14,11 +15,14 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.event import CHANGE, Announced, Event
+from engine.decode.decoder import Declared
+from engine.decode.event import CHANGE, Announced, Event, Message
 from engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
 from engine.decode.formats.coordinates import folder_of
-from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
+from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE, is_complete
 from engine.decode.position_text import SECOND_EPOCH
+from engine.decode.source_decoder import SourceDecoder
+from engine.decode.spark import Make
 from engine.neighbours.shareplex_pairs import paired
 from engine.spec.model import SourceSpec
 
@@ -26,26 +30,32 @@ _DIGITS: Final = len(SECOND_EPOCH)
 _ZEROS: Final = "0" * 12
 _ROW: Final = "0" * 8
 _REST: Final = 2**31 - 1
+_OWN: Final = int(SECOND_EPOCH, 16) + 1
+"""So many epochs of the format's own are in each declared one."""
+SIGNS: Final = pa.schema([("has_halves", pa.bool_()), ("lacks_scn", pa.bool_())])
+"""Whether some events are halves of updates; whether a change lacks an SCN and has its position by coordinates, which is
+looked for only where SCNs can order the source."""
 
 
-def resolved(events: DataFrame, source: SourceSpec) -> DataFrame:
+def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec) -> DataFrame:
     """The events as their neighbours show them: pairs of lines are one update, and one order has all changes.
 
-    Needs, Gives: the frame of events (`event_batch.COLUMNS`, then announced), of all messages of a batch.
+    Needs: the frame of events, of all messages of a batch; signs: the columns of SIGNS, of the same messages.
+    Gives: the frame of events.
     Rows: 1:1; 1:2 for a pair that gives a row another key.
     """
-    kind = F.col("control_kind")
-    found = events.agg(
-        F.bool_or(kind == UPDATE_BEFORE).alias("has_befores"),
-        F.bool_or(kind == UPDATE_AFTER).alias("has_afters"),
-        F.bool_or(_is_at_coordinates()).alias("lacks_scn"),
-    ).first()
+    found = signs.agg(*[F.bool_or(name).alias(name) for name in SIGNS.names]).first()
     assert found is not None  # one row
-    if found["has_befores"] or found["has_afters"]:
+    if found["has_halves"]:
         events = events.transform(_paired)
     if found["lacks_scn"] and source.order == "auto":
         events = events.transform(_at_coordinates, source)
     return events
+
+
+def signs_of(source: SourceSpec, declared: Declared) -> Make:
+    """Makes batches of SIGNS of the records of a source. `declared`: the tables that specs name, and their keys."""
+    return partial(_signs, source, dict(declared))
 
 
 def by_coordinates(source: SourceSpec) -> Column:
@@ -71,8 +81,7 @@ def _at_coordinates(events: DataFrame, source: SourceSpec) -> DataFrame:
 
 
 def _is_at_coordinates() -> Column:
-    """As `shareplex_pairs.is_at_coordinates`; null of an event without a position."""
-    return (F.col("kind") == CHANGE) & (_epoch() % (int(SECOND_EPOCH, 16) + 1) == int(SECOND_EPOCH, 16))
+    return _epoch() % _OWN == 1
 
 
 def _epoch() -> Column:
@@ -122,3 +131,20 @@ def _values(column: pa.ChunkedArray, field: str, kind: pa.DataType) -> list[Any]
     if field in BYTES:
         return pc.cast(column, pa.binary()).to_pylist()  # type: ignore[no-any-return]
     return (column.cast(pa.int64()) if kind == MICROS else column).to_pylist()  # type: ignore[no-any-return]
+
+
+# --- in the tasks ---------------------------------------------------------------------------------------------------
+
+
+def _signs(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
+    decoder = SourceDecoder(source, declared)
+    for messages in lists:
+        events = decoder.decode([message for message in messages if not is_complete(message.text)])
+        has_halves = any(event.control_kind in (UPDATE_BEFORE, UPDATE_AFTER) for event in events)
+        lacks_scn = any(is_at_coordinates(event) for event in events)
+        yield pa.RecordBatch.from_arrays([pa.array([has_halves]), pa.array([lacks_scn])], schema=SIGNS)
+
+
+def is_at_coordinates(event: Event) -> bool:
+    """Whether an event is a change that has its position by coordinates."""
+    return event.kind == CHANGE and event.position is not None and int(event.position[:_DIGITS], 16) % _OWN == 1

@@ -17,24 +17,10 @@ from engine.decode.spark import columns_seen, decoded_rows
 from engine.decode.table_shape import shape_of
 from engine.formats import format_of
 from engine.inputs.tasks import task_errors
-from engine.neighbours import canal_step, shareplex_step
-from engine.spec.model import SourceSpec, TableSpec
+from engine.spec.model import TableSpec
 from engine.steps import pairs
 from engine.steps.key_changes import changes_declared_key
 from engine.steps.stored import with_stored_values
-
-
-def in_context(events: DataFrame, source: SourceSpec) -> DataFrame:
-    """The events with what only their neighbours say of them: messages sent again, halves on two lines, one order.
-
-    Needs, Gives: the frame of events.
-    Rows: 1:1; fewer where two lines are one change.
-    """
-    form = format_of(source.format)
-    if form.resends:
-        return canal_step.resolved(events)
-    is_in_context = form.joins_lines or form.can_turn_to_coordinates
-    return shareplex_step.resolved(events, source) if is_in_context else events
 
 
 def some(conditions: Iterable[Column]) -> Column:
@@ -101,7 +87,6 @@ __all__ = [
     "decode_rows",
     "discover",
     "has_own_types",
-    "in_context",
     "is_shown_by_scn",
     "some",
 ]

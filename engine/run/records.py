@@ -6,8 +6,10 @@ from functools import cache
 from itertools import islice, pairwise
 from types import MappingProxyType
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from engine.decode import event_batch
 from engine.decode.decoder import Declared
 from engine.decode.record_files import (
     NO_MESSAGES,
@@ -18,7 +20,7 @@ from engine.decode.record_files import (
     avro_pieces,
     parquet_groups,
 )
-from engine.decode.spark import events_of, events_of_files, records_frame
+from engine.decode.spark import RECORD, Make, events_of, made_of_files, made_of_frame, records_as_they_are
 from engine.errors import SourceError
 from engine.formats import format_of
 from engine.formats.rows import ROWS
@@ -29,8 +31,7 @@ from engine.inputs.csv_records import CsvLayout
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.tables import data_files
-from engine.neighbours import canal_step
-from engine.run.events import in_context
+from engine.neighbours import canal_step, shareplex_step
 from engine.run.table_records import read_table
 from engine.spec.model import SourceSpec
 
@@ -43,31 +44,40 @@ BESIDE = (1, 8, 64)
 
 @dataclass(frozen=True)
 class Records:
-    """New records of a source: files that tasks read themselves, and records that Spark reads as a frame.
-
-    `frame_of_spark`: file, line, is_last, text, row_schema.
-    """
+    """New records of a source: files that tasks read themselves, and frames (file, line, text, perhaps is_last,
+    row_schema, problem)."""
 
     spark: SparkSession
     files: Sequence[Reading] = ()
-    frame_of_spark: DataFrame | None = None
+    frames: Sequence[DataFrame] = ()
 
-    def events(self, source: SourceSpec, declared: Declared, kept: DataFrame | None = None) -> DataFrame:
-        """The events in them. `kept`: more records, as a frame (file, line, text).
+    def events(self, source: SourceSpec, declared: Declared) -> DataFrame:
+        """The events in them, with what only their neighbours say of them: messages sent again, halves on two lines,
+        one order.
 
         Gives: the frame of events.
         """
-        found = [events_of_files(self.spark, read, source, declared) for read in self.files]
-        found += [events_of(frame, source, declared) for frame in (self.frame_of_spark, kept) if frame is not None]
-        return in_context(all_of(found), source)
+        events = self.made(events_of(source, declared), event_batch.SCHEMA)
+        form = format_of(source.format)
+        if form.resends:
+            return canal_step.resolved(events, self.made(canal_step.sent_batches, canal_step.SENT))
+        if form.joins_lines or form.can_turn_to_coordinates:
+            signs = self.made(shareplex_step.signs_of(source, declared), shareplex_step.SIGNS)
+            return shareplex_step.resolved(events, signs, source)
+        return events
 
     def frame(self) -> DataFrame:
         """The records as they are.
 
         Gives: file, line, is_last, text, row_schema, problem.
         """
-        found = [records_frame(self.spark, read) for read in self.files]
-        return all_of([*found, *([] if self.frame_of_spark is None else [self.frame_of_spark])])
+        found = [made_of_files(self.spark, read, records_as_they_are, RECORD) for read in self.files]
+        return all_of([*found, *self.frames])
+
+    def made(self, make: Make, schema: pa.Schema) -> DataFrame:
+        """What `make` gives of them."""
+        found = [made_of_files(self.spark, read, make, schema) for read in self.files]
+        return all_of([*found, *(made_of_frame(frame, make, schema) for frame in self.frames)])
 
 
 def all_of(frames: Sequence[DataFrame]) -> DataFrame:
@@ -124,15 +134,16 @@ def read_records(
         kinds.setdefault(kind_of(entry.file.path, source), []).append(entry)
     files: list[Reading] = []
     counted: list[CountedFile] = []
-    frame = None
+    frames: list[DataFrame] = []
     for kind, entries in kinds.items():
         if kind == "table":
             frame, found = read_table(spark, entries, source, catalog)
+            frames.append(frame)
         else:
             read, found = read_files(spark, kind, entries, source, after_gap)
             files.append(read)
         counted += found
-    return Records(spark, files, frame), counted
+    return Records(spark, files, frames), counted
 
 
 def read_files(
@@ -211,33 +222,30 @@ def context_of(
 
     @cache
     def lanes() -> Collection[canal_step.Lane]:
-        return canal_step.lanes_of(scanned(spark, [entry.file for entry in new]))
-
-    def are_enough(lines: DataFrame) -> bool:
-        return canal_step.are_enough(lines, lanes)
+        return canal_step.lanes_of(sent(spark, [entry.file for entry in new]))
 
     found: dict[str, InputFile] = {}
     for stretch, is_after, is_before in between_new(files, new):
         for is_beside, nearest_first in ((is_after, stretch), (is_before, stretch[::-1])):
-            near = nearest(spark, are_enough, nearest_first) if is_beside else []
+            near = nearest(spark, lanes, nearest_first) if is_beside else []
             found |= {file.path: file for file in near}
     return [PendingFile(found[path], "", 0, False) for path in sorted(found)]
 
 
 def nearest(
-    spark: SparkSession, are_enough: Callable[[DataFrame], bool], files: Sequence[InputFile]
+    spark: SparkSession, new_lanes: Callable[[], Collection[canal_step.Lane]], files: Sequence[InputFile]
 ) -> Sequence[InputFile]:
     """As many of the first files as are enough. `files`: on one side of a new one, the nearest first."""
     for most in BESIDE:
-        if most >= len(files) or are_enough(scanned(spark, files[:most])):
+        if most >= len(files) or canal_step.are_enough(sent(spark, files[:most]), new_lanes):
             return files[:most]
     return files[: BESIDE[-1]]
 
 
-def scanned(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
-    """All lines of files: file, line, text."""
+def sent(spark: SparkSession, files: Sequence[InputFile]) -> DataFrame:
+    """What is looked at of all messages of files (`canal_step.SENT`)."""
     read, _ = read_lines(spark, [PendingFile(file, "", 0, False) for file in files])
-    return records_frame(spark, read).select("file", "line", "text")
+    return made_of_files(spark, read, canal_step.sent_batches, canal_step.SENT)
 
 
 def typed_likeness(source: SourceSpec, files: Sequence[InputFile]) -> str | None:

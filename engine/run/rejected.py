@@ -1,14 +1,13 @@
 """The rejects of a source that nothing has become of yet, read and classified once more."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.spark import events_of
 from engine.formats import format_of
 from engine.frames import checkpointed
 from engine.inputs.containers import kind_of
@@ -17,7 +16,6 @@ from engine.inputs.pending import PendingFile, Taken
 from engine.inputs.tables import rows_by_file
 from engine.names import PLACE
 from engine.run.delivery import Delivery, by_scn_of, classes_of, idle_consumers, sharing, targets_of, with_masks
-from engine.run.events import in_context
 from engine.run.order import settled
 from engine.run.records import Records, context_of, read_beside, source_files
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
@@ -106,11 +104,10 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     out_of_reach = {row["file"]: row["lines"] for row in rows if row["file"] not in {*kept, *reread}}
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
-    if reread:
-        again = read_in_context(spark, project, found.source, list(reread.values()))
-        records = again.events(found.source, found.declared, lines if kept else None)
-    else:
-        records = in_context(events_of(lines, found.source, found.declared), found.source)
+    read = read_in_context(spark, project, found.source, list(reread.values())) if reread else Records(spark)
+    if kept or not reread:
+        read = replace(read, frames=[*read.frames, lines])
+    records = read.events(found.source, found.declared)
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
     found.files = [InputFile(path, 0, 0) for path in [*kept, *reread]]
     found.out_of_reach = out_of_reach

@@ -1,6 +1,6 @@
 """How long decoding takes, format by format: records to events, and events to rows.
 
-    python -m tests.bench.decode [--events 200000] [--times 3] [--only canal,spanner] [--json FILE]
+    python -m tests.bench.decode [--events 200000] [--columns 10] [--times 3] [--only canal,spanner] [--json FILE]
 
 Seconds and processor seconds (of the JVM and of all Python workers) for each step, the least of several runs, taken in
 turns, so that a busy machine falls on all formats alike. Without a record the same is planning: it does not grow with
@@ -14,8 +14,10 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -32,14 +34,15 @@ from engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
 from tests.bench.lake import Lake
 from tests.conformance.decoded import spec_of
 from tests.conformance.formats import BY_NAME
-from tests.conformance.story import ACCOUNTS, Author, Story
+from tests.conformance.story import ACCOUNTS, NOON, Author, Row, Story, Table
 from tests.conformance.teller import Teller
 
 FORMATS = (
     "postgresql_bare", "mysql_bare", "mysql_schemas", "postgresql_framed", "canal", "spanner_new_values_array",
-    "spanner_old_and_new_values_object", "shareplex", "dts_avro", "datastream_json_postgresql",
+    "spanner_old_and_new_values_object", "shareplex", "dts_mysql", "datastream_json_postgresql",
     "datastream_avro_mysql", "rows_json", "rows_avro",
 )  # fmt: skip
+MORE = ("text", "bigint", "decimal(12,2)", "timestamp")
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -53,33 +56,47 @@ class Cost:
 
 @dataclass(frozen=True)
 class Measured:
-    """What one format costs. `planning`: both steps without a record."""
+    """What one format costs. `shape`: the look at a table's changes for its columns; `planning`: the rows of a table
+    without a record."""
 
     name: str
     records: int
     events: Cost
+    shape: Cost
     rows: Cost
     planning: Cost
 
     @property
     def cpu_us(self) -> float:
         """Microseconds of processor time a record, without planning."""
-        return (self.events.cpu + self.rows.cpu - self.planning.cpu) / self.records * 1e6
+        return (self.events.cpu + self.shape.cpu + self.rows.cpu - self.planning.cpu) / self.records * 1e6
 
 
-def long_story(events: int) -> Story:
+def wide(columns: int) -> Table:
+    """The accounts with more columns: texts, integers, decimals and times, in turns."""
+    more = {f"more{number}": MORE[number % len(MORE)] for number in range(columns - len(ACCOUNTS.columns))}
+    return replace(ACCOUNTS, columns={**ACCOUNTS.columns, **more})
+
+
+def more_values(table: Table, number: int) -> Row:
+    """Values of the columns that `wide` adds."""
+    values = (f"text {number}", number * 7919, Decimal(number) / 100, NOON + number * 1_000_003)
+    return {f"more{at}": values[at % len(MORE)] for at in range(len(table.columns) - len(ACCOUNTS.columns))}
+
+
+def long_story(events: int, table: Table) -> Story:
     """Inserts, updates and deletes of one table, some to a transaction."""
-    author = Author(11, (ACCOUNTS,))
+    author = Author(11, (table,))
     live: list[int] = []
     for number in range(1, events + 1):
         choice = author.random.random()
         if len(live) < 10 or choice < 0.4:
-            author.insert(ACCOUNTS, author.account(number) | {"note": f"note {number}"})
+            author.insert(table, author.account(number) | {"note": f"note {number}"} | more_values(table, number))
             live.append(number)
         elif choice < 0.9:
-            author.update(ACCOUNTS, (author.random.choice(live),), name=f"name {number}", score=float(number))
+            author.update(table, (author.random.choice(live),), name=f"name {number}", score=float(number))
         else:
-            author.delete(ACCOUNTS, (live.pop(author.random.randrange(len(live))),))
+            author.delete(table, (live.pop(author.random.randrange(len(live))),))
         if number % 4 == 0:
             author.commit(int(choice * 2))
     if author.open:
@@ -87,27 +104,25 @@ def long_story(events: int) -> Story:
     return author.story
 
 
-def processes(pid: int) -> Iterator[int]:
-    """A process and all that it started."""
-    yield pid
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from processes(int(child))
-
-
 def cpu_seconds() -> float:
     """Processor time of this process and of all that it started, those that have ended included."""
-    total = 0
-    for pid in processes(os.getpid()):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += sum(int(field) for field in fields[11:15])
-    return total / TICKS
+    stats = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a process has ended since
+            stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+    own = {os.getpid()}
+    for pid in sorted(stats):  # a process has a greater number than the one that started it
+        if int(stats[pid][1]) in own:
+            own.add(pid)
+    return sum(int(field) for pid in own for field in stats[pid][11:15]) / TICKS
 
 
-def cost(make: Callable[[], DataFrame]) -> Cost:
-    """What computing all of a frame costs."""
+def cost(work: Callable[[], object]) -> Cost:
+    """What some work costs; of a frame, also what computing all of it costs."""
     began, before = time.perf_counter(), cpu_seconds()
-    make().write.format("noop").mode("overwrite").save()
+    made = work()
+    if isinstance(made, DataFrame):
+        made.write.format("noop").mode("overwrite").save()
     return Cost(time.perf_counter() - began, cpu_seconds() - before)
 
 
@@ -116,22 +131,23 @@ def measure(spark: SparkSession, project: ProjectSpec, story: Story, teller: Tel
     folder = project.root / teller.name
     folder.mkdir()
     teller.deliver(story, folder)
-    spec = spec_of(project, teller, ACCOUNTS, folder)
+    spec = spec_of(project, teller, story.tables[0], folder)
     files = source_files(spark, spec.source, "bench", None)
     found, _ = read_records(spark, spec.source, pending_files(Look(), files, {}, "b"), "bench")
     declared = {spec.table: spec.keys}
     kept = found.events(spec.source, declared).localCheckpoint()
     mine = kept.where((F.col("kind") == "change") & (F.col("table") == spec.table))
     shape, empty = discover(mine, spec), mine.where(F.rand() < 0).localCheckpoint()
-    what: dict[str, Callable[[], DataFrame]] = {
+    what: dict[str, Callable[[], object]] = {
         "events": lambda: found.events(spec.source, declared),
+        "shape": lambda: discover(mine, spec),
         "rows": lambda: decode_rows(mine, shape, spec),
         "planning": lambda: decode_rows(empty, shape, spec),
     }
     best: dict[str, Cost] = {}
     for _ in range(times):
-        for name, make in what.items():
-            new, known = cost(make), best.get(name)
+        for name, work in what.items():
+            new, known = cost(work), best.get(name)
             best[name] = new if known is None else Cost(min(known.wall, new.wall), min(known.cpu, new.cpu))
     return Measured(teller.name, kept.count(), **best)
 
@@ -140,6 +156,7 @@ def main() -> None:
     """Command line: see the module's docstring."""
     parser = argparse.ArgumentParser(description="Measures decoding.")
     parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--columns", type=int, default=len(ACCOUNTS.columns))
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--only", help="formats whose names contain one of these")
     parser.add_argument("--json", type=Path)
@@ -150,7 +167,7 @@ def main() -> None:
         conf = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "4"}
         project = ProjectSpec(Path(root), None, catalog, "silt", SparkSpec("local[2]", conf), QualitySpec())
         spark = spark_session(project)
-        story = long_story(given.events)
+        story = long_story(given.events, wide(given.columns))
         measured = [measure(spark, project, story, BY_NAME[name], given.times) for name in wanted if name in BY_NAME]
         spark.stop()
     _print(measured)
@@ -160,10 +177,10 @@ def main() -> None:
 
 def _print(measured: list[Measured]) -> None:
     table = Printed(title="Decoding: seconds, processor seconds, and microseconds of processor time a record")
-    for name in ("format", "records", "events", "CPU", "rows", "CPU", "planning", "CPU us a record"):
+    for name in ("format", "records", "events", "CPU", "shape", "CPU", "rows", "CPU", "planning", "CPU us a record"):
         table.add_column(name, justify="left" if name == "format" else "right")
     for one in measured:
-        steps = [f"{value:.2f}" for step in (one.events, one.rows) for value in (step.wall, step.cpu)]
+        steps = [f"{value:.2f}" for step in (one.events, one.shape, one.rows) for value in (step.wall, step.cpu)]
         table.add_row(one.name, f"{one.records:,}", *steps, f"{one.planning.wall:.2f}", f"{one.cpu_us:.1f}")
     Console(width=140).print(table)
 

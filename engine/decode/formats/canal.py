@@ -17,8 +17,8 @@ partitions; the greatest one so far in a partition, so that it never decreases t
     in a file    epoch (4) - name of the file below the source's folder, as bytes - line (16) - row in the message (8)
 
 `id` is a batch, which many messages share. What Canal sent again after a rollback, and the greatest `es` so far, depend
-on the messages before: the decoder takes each `es` as the greatest, and gives `batch` for a step that knows the
-neighbours (`engine.neighbours.canal_resent`).
+on the messages before: the decoder takes each `es` as the greatest, and a step that knows the neighbours corrects it
+(`engine.neighbours.canal_step`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import msgspec
 
 from engine import names
 from engine.decode.decoder import Declared
-from engine.decode.event import Batch, Change, Control, Event, Message, Reject, rejected
+from engine.decode.event import Change, Control, Event, Message, Reject, rejected
 from engine.decode.formats.canal_message import (
     BrokenMessageError,
     CanalMessage,
@@ -116,7 +116,7 @@ class CanalDecoder:
         keys = self._declared.get(table, own_keys)
         is_read = op == names.OP_READ
         origin = names.ORIGIN_SNAPSHOT if is_read else names.ORIGIN_STREAM
-        batch, event_id = _batch(message, canal), _event_id(canal)
+        event_id = _event_id(canal)
         commit_us, ingest_us = millis_to_micros(canal.es), millis_to_micros(canal.ts)
         events: list[Event] = []
         for at, row_op, before, after, old_key, new_key in rows_of(op, data, old, schema, keys, self._is_swapped):
@@ -128,7 +128,6 @@ class CanalDecoder:
                 position=None if is_read else self._position(message, canal, at),
                 commit_us=commit_us, ingest_us=ingest_us, event_id=event_id, tx_id=canal.gtid or None, tx_order=at,
                 channel=canal.topic, kafka_partition=canal.partition, kafka_offset=canal.offset,
-                batch=None if events else batch,
             )  # fmt: skip
             events.append(event)
         return events
@@ -222,7 +221,6 @@ def _control(message: Message, canal: CanalMessage, kind: str) -> Control:
         kafka_offset=canal.offset,
         control_kind=kind,
         control=message.text if canal.value is NOTHING else value_of(message.text),
-        batch=_batch(message, canal),
     )
 
 
@@ -233,10 +231,7 @@ def of_broken(message: Message, broken: BrokenMessageError) -> Event:
     canal = broken.message
     if canal is None:
         return rejected(message, broken.reason)
-    event = _rejected(message, canal, broken.reason, _table(canal, _op(canal)))
-    if event.batch is not None and event.batch.id is not None:
-        event.batch.content = broken.content
-    return event
+    return _rejected(message, canal, broken.reason, _table(canal, _op(canal)))
 
 
 def _rejected(message: Message, canal: CanalMessage, reason: str, table: str | None) -> Reject:
@@ -249,16 +244,7 @@ def _rejected(message: Message, canal: CanalMessage, reason: str, table: str | N
         channel=canal.topic,
         kafka_partition=canal.partition,
         kafka_offset=canal.offset,
-        batch=_batch(message, canal),
     )
-
-
-def _batch(message: Message, canal: CanalMessage) -> Batch | None:
-    """What is needed to find messages that were sent again. `es` orders partitions only."""
-    es = canal.es if canal.partition is not None and millis_to_micros(canal.es) is not None else None
-    if canal.id is None:
-        return None if es is None else Batch(es=es, after_gap=message.after_gap)
-    return Batch(str(canal.id), es, canal.content(), message.after_gap)
 
 
 def _event_id(canal: CanalMessage) -> str | None:

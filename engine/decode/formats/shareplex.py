@@ -64,6 +64,7 @@ OPS: Final = {
     "TRUNCATE": names.OP_TRUNCATE,
 }
 CONTROLS: Final = {"UPDATE BEFORE": UPDATE_BEFORE, "DROP COLUMN": control_kinds.DDL, "DDL": control_kinds.DDL}
+_HALVES: Final = ("UPDATE BEFORE", AFTER)
 WRONG_TYPE: Final = "a field of the operation has a type that SharePlex does not give it"
 NO_META: Final = "meta is missing"
 NO_OP: Final = "meta.op is missing"
@@ -154,6 +155,15 @@ class SharePlexDecoder:
         if place is not None or self._order == "coordinates":
             return None
         return None if self._order == "auto" and _lacks_place(meta) else NO_PLACE
+
+
+def is_complete(text: bytes) -> bool:
+    """Whether a record needs no other one: it is no half of an update, and SCNs order it, or it is no operation."""
+    try:
+        meta = read_operation(text).meta
+    except BrokenOperationError:
+        return True
+    return meta is None or (_word(meta.op) not in _HALVES and _by_scn(meta) is not None)
 
 
 def _by_scn(meta: Meta) -> str | None:

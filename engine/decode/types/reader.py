@@ -94,10 +94,6 @@ class ColumnReader:
             return UNAVAILABLE
         return UNKEPT if misfits.is_unrepresentable(value, self._column) else UNFIT
 
-    def text(self, value: Any) -> str:
-        """What the event carries, as text."""
-        return plain_text(value)
-
     def is_unrepresentable_time(self, value: Any) -> bool:
         """Whether a value that does not fit is a date or time, but none of the years 1 to 9999."""
         return misfits.is_unrepresentable_time(value, self._column)

@@ -3,7 +3,7 @@
 import base64
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.errors import SourceError, SpecError
-from engine.inputs.registry import Unusable, writer_schemas
+from engine.inputs.registry import Unusable, fetch, schemas_in_file, session_of
 from engine.spec.model import RegistrySpec, SourceSpec
 
 SCHEMA = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
@@ -72,9 +72,17 @@ def source(registry: Registry | str, **credentials: str) -> SourceSpec:
     return SourceSpec("debezium-avro", "/events", registry=RegistrySpec(url, **credentials))
 
 
+def fetched(source: SourceSpec, numbers: Iterable[int]) -> dict[int, Any]:
+    """The schemas of these numbers, without those that the registry does not know."""
+    assert source.registry is not None
+    with session_of(source.registry) as session:
+        found = {number: fetch(session, source.registry, number) for number in numbers}
+    return {number: schema for number, schema in found.items() if schema is not None}
+
+
 def test_each_number_is_asked_for_once_and_one_that_is_not_known_is_left_out(registry: Registry) -> None:
     registry.answers = {"/schemas/ids/1": [answer()], "/schemas/ids/7": [answer(["null", "int"])]}
-    assert writer_schemas(source(registry.url + "/"), [1, 2, 7]) == {1: SCHEMA, 7: ["null", "int"]}
+    assert fetched(source(registry.url + "/"), [1, 2, 7]) == {1: SCHEMA, 7: ["null", "int"]}
     assert registry.seen == [(f"/schemas/ids/{number}", None) for number in (1, 2, 7)]
 
 
@@ -86,17 +94,17 @@ def test_credentials_are_sent_and_wrong_ones_are_told_without_showing_them(
     registry: Registry, credentials: dict[str, str], header: str
 ) -> None:
     registry.answers, registry.wanted = {"/schemas/ids/1": [answer()]}, header
-    assert writer_schemas(source(registry, **credentials), [1]) == {1: SCHEMA}
+    assert fetched(source(registry, **credentials), [1]) == {1: SCHEMA}
     wrong = {name: value + "!" for name, value in credentials.items()}
     with pytest.raises(SpecError, match="refuses the credentials \\(401") as caught:
-        writer_schemas(source(registry, **wrong), [1])
+        fetched(source(registry, **wrong), [1])
     assert not any(value in str(caught.value) for value in wrong.values() if value != "me!")
     assert not any(value in repr(source(registry, **wrong)) for name, value in wrong.items() if name != "user")
 
 
 def test_what_fails_for_a_moment_is_tried_again(registry: Registry) -> None:
     registry.answers = {"/schemas/ids/1": [(500, {}), (503, {}), answer()]}
-    assert writer_schemas(source(registry), [1]) == {1: SCHEMA}
+    assert fetched(source(registry), [1]) == {1: SCHEMA}
     assert len(registry.seen) == 3
 
 
@@ -113,7 +121,7 @@ def test_what_is_no_registry_ends_the_run(
 ) -> None:
     registry.answers = {"/schemas/ids/1": [given]}
     with pytest.raises(error) as caught:
-        writer_schemas(source(registry), [1])
+        fetched(source(registry), [1])
     assert message in str(caught.value)
 
 
@@ -121,19 +129,19 @@ def test_what_is_no_avro_schema_is_told_in_its_place(registry: Registry) -> None
     given = [answer(schemaType="PROTOBUF"), answer(references=[{"name": "other"}]), (200, {"schema": "{"}), answer()]
     registry.answers = {f"/schemas/ids/{number}": [found] for number, found in enumerate(given)}
     reasons = ["is of type PROTOBUF", "refers to other schemas, which is not supported", "is not JSON"]
-    assert writer_schemas(source(registry), range(4)) == dict(enumerate([*map(Unusable, reasons), SCHEMA]))
+    assert fetched(source(registry), range(4)) == dict(enumerate([*map(Unusable, reasons), SCHEMA]))
 
 
 def test_a_registry_that_does_not_answer_is_named(registry: Registry) -> None:
     with pytest.raises(SourceError, match="does not answer"):
-        writer_schemas(source("http://127.0.0.1:1"), [1])
+        fetched(source("http://127.0.0.1:1"), [1])
 
 
 @pytest.mark.parametrize("name", ["schemas.json", "schemas.json.gz"])
 def test_a_file_holds_schemas_as_objects_or_as_text(tmp_path: Path, name: str) -> None:
     data = json.dumps({"1": SCHEMA, "2": json.dumps(SCHEMA), "3": {"schema": json.dumps(SCHEMA)}}).encode()
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    found = writer_schemas(SourceSpec("debezium-avro", "/events", schemas=str(tmp_path / name)), [1, 2, 3, 4])
+    found = schemas_in_file(str(tmp_path / name))
     assert found == {1: SCHEMA, 2: SCHEMA, 3: SCHEMA}
 
 
@@ -146,4 +154,4 @@ def test_a_file_that_holds_none_is_told(tmp_path: Path, text: str | None, messag
     if text is not None:
         file.write_text(text, encoding="utf-8")
     with pytest.raises((SourceError, SpecError), match=message):
-        writer_schemas(SourceSpec("debezium-avro", "/events", schemas=str(file)), [1])
+        schemas_in_file(str(file))

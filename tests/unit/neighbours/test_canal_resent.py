@@ -7,16 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine.decode.event import Batch, Change, Event
-from engine.neighbours.canal_resent import (
-    Delivery,
-    greatest_so_far,
-    lane_of,
-    place_of,
-    resent_of_lane,
-    resent_of_piece,
-    resolve,
-)
+from engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
 
 LANES = 60
 WHOLE = 40
@@ -105,14 +96,6 @@ def test_a_border_is_no_more_than_two_batches_at_each_end() -> None:
     assert resent_of_piece(piece[:8])[1] == [one._replace(start=None if one.place[0] == 0 else 0) for one in piece[:8]]
 
 
-def test_the_greatest_time_so_far_is_that_of_all_places_before() -> None:
-    draw = random.Random(1)
-    times = [(place_of("f", 0, 0, at // 2), draw.randrange(99)) for at in range(200)]
-    expected = {place: max(es for other, es in times if other <= place) for place, _ in times}
-    draw.shuffle(times)
-    assert greatest_so_far(times) == expected
-
-
 @pytest.mark.parametrize(
     ("where", "lane"),
     [
@@ -127,36 +110,3 @@ def test_a_lane_is_a_partition_or_all_files(
     where: tuple[str, str | None, int | None], lane: tuple[str, int, str]
 ) -> None:
     assert lane_of(*where) == lane
-
-
-def change(line: int, number: str, content: int, es: int = 5, at: int = 0, **more: object) -> Change:
-    placed = {"channel": "t", "kafka_partition": 1, "kafka_offset": line, "commit_us": es * 1000, "tx_order": at}
-    batch = Batch(number, es, content) if at == 0 else None
-    position = f"0003-{es:012X}-{1:08X}-{line:016X}-{at:08X}"
-    text = b'{"value":"{}"}' if at == 0 else None
-    fields = {"op": "insert", "after": b"{}", "position": position, "event_id": number} | placed | more
-    return Change(file="f", line=line, text=text, batch=batch, **fields)  # type: ignore[arg-type]
-
-
-def test_a_message_that_was_sent_before_is_one_control_event() -> None:
-    events: list[Event] = [change(1, "1", 7), change(1, "1", 7, at=1), change(2, "2", 7), change(2, "2", 7, at=1)]
-    first, second, resent = resolve([*events, change(3, "3", 8)])[:3]
-    assert [first.kind, second.kind, resent.kind] == ["change", "change", "control"]
-    assert (resent.control_kind, resent.control, resent.event_id, resent.line) == ("redelivery", b"{}", "2", 2)
-    assert (resent.op, resent.after, resent.position, resent.tx_order) == (None, None, None, None)
-
-
-def test_a_position_has_the_greatest_time_so_far_and_keeps_its_epoch() -> None:
-    events: list[Event] = [
-        change(1, "1", 1, es=9),
-        change(2, "2", 2),
-        change(2, "2", 2, at=1),
-        change(3, "3", 3, es=11),
-    ]
-    read = change(4, "4", 4, es=1, op="read")
-    read.position = None
-    resolved = resolve([*events, read])
-    times = [event.position and event.position.split("-")[:2] for event in resolved]
-    assert times == [["0003", f"{es:012X}"] for es in (9, 9, 9, 11)] + [None]
-    assert [event.position and event.position[-8:] for event in resolved[1:3]] == ["00000000", "00000001"]
-    assert {event.batch for event in resolved} == {None}

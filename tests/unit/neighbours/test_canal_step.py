@@ -9,13 +9,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.decode.event import Message
-from engine.decode.event_batch import event_batch
+from engine.decode.event_batch import SCHEMA, event_batch
 from engine.decode.source_decoder import decode_messages
-from engine.decode.spark import events_of
+from engine.decode.spark import events_of, made_of_frame
 from engine.frames import local_frame
 from engine.neighbours import canal_step
-from engine.neighbours.canal_resent import resolve
 from engine.spec.model import EpochSpec, SourceSpec
+from tests.unit.neighbours.canal_rule import resolve
 from tests.unit.neighbours.test_canal_resent import drawn_lane
 
 SOURCE = SourceSpec("canal-json", "/data/*", epochs=(EpochSpec(path="f/0"),))
@@ -50,6 +50,10 @@ def frame(spark: SparkSession, messages: list[Message]) -> DataFrame:
     return local_frame(spark, rows, "file string, line bigint, text string, after_gap boolean").repartition(3)
 
 
+def sent(lines: DataFrame) -> DataFrame:
+    return made_of_frame(lines, canal_step.sent_batches, canal_step.SENT)
+
+
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["line"], row["tx_order"] or 0, row["op"] or ""))
 
@@ -61,8 +65,10 @@ def rows_of(events: DataFrame) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("piece", [1, 3, canal_step.PIECE])
 def test_the_step_gives_what_the_rule_gives(spark: SparkSession, piece: int) -> None:
     messages = drawn(piece)
-    expected = in_order(event_batch(resolve(decode_messages(messages, SOURCE, {}))).to_pylist())
-    found = rows_of(canal_step.resolved(events_of(frame(spark, messages), SOURCE, {}), piece))
+    expected = in_order(event_batch(resolve(messages, decode_messages(messages, SOURCE, {}))).to_pylist())
+    lines = frame(spark, messages)
+    events = made_of_frame(lines, events_of(SOURCE, {}), SCHEMA)
+    found = rows_of(canal_step.resolved(events, sent(lines), piece))
     assert found == expected
     assert sum(row["control_kind"] == "redelivery" for row in found) > LANES
     assert len({row["position"][:4] for row in found if row["position"]}) > 1
@@ -80,7 +86,7 @@ def test_three_batches_of_each_lane_are_enough(spark: SparkSession) -> None:
     )
 
     def enough(lines: DataFrame, new: DataFrame) -> bool:
-        return canal_step.are_enough(lines, lambda: canal_step.lanes_of(new))
+        return canal_step.are_enough(sent(lines), lambda: canal_step.lanes_of(sent(new)))
 
     assert (enough(two, two), enough(three, three), enough(three, two)) == (False, True, True)
     assert not enough(both, both)

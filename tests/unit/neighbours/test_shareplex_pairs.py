@@ -10,9 +10,9 @@ import pytest
 from engine.decode.event import Event, Message
 from engine.decode.formats.shareplex import UPDATE_AFTER
 from engine.decode.source_decoder import decode_messages
-from engine.neighbours.shareplex_pairs import resolve
 from engine.spec.model import EpochSpec
 from tests.unit.decode.formats.test_shareplex import DECLARED, SOURCE, loaded, operation
+from tests.unit.neighbours.shareplex_rule import resolve
 
 BEFORE, AFTER = "UPDATE BEFORE", "UPDATE AFTER"
 

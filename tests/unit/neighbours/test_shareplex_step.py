@@ -11,15 +11,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from engine.decode.event import Message
-from engine.decode.event_batch import COLUMNS, event_batch
+from engine.decode.event_batch import SCHEMA, event_batch
 from engine.decode.formats.coordinates import Coordinates
 from engine.decode.source_decoder import decode_messages
-from engine.decode.spark import events_of
+from engine.decode.spark import events_of, made_of_frame
 from engine.frames import local_frame
-from engine.neighbours.shareplex_pairs import resolve
-from engine.neighbours.shareplex_step import by_coordinates, resolved
+from engine.neighbours.shareplex_step import SIGNS, by_coordinates, is_at_coordinates, resolved, signs_of
 from engine.spec.model import EpochSpec, SourceSpec
 from tests.unit.decode.formats.test_shareplex import DECLARED, SOURCE, operation
+from tests.unit.neighbours.shareplex_rule import resolve
 
 EPOCHS = (EpochSpec(until=datetime(2017, 1, 1, tzinfo=UTC)),)
 SEED = 5
@@ -42,9 +42,11 @@ def drawn(draw: random.Random, is_lacking: bool) -> Iterator[tuple[str, int, str
 def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceSpec) -> tuple[list[Any], list[Any]]:
     """The events by the step and by the rule, as rows that can be compared."""
     texts = [{"file": file, "line": line, "text": text} for file, line, text in lines]
-    frame = events_of(local_frame(spark, texts, "file string, line bigint, text string"), source, DECLARED)
+    records = local_frame(spark, texts, "file string, line bigint, text string")
+    frame = made_of_frame(records, events_of(source, DECLARED), SCHEMA)
+    signs = made_of_frame(records, signs_of(source, DECLARED), SIGNS)
     times = ("commit_ts", "ingest_ts")
-    counted = resolved(frame, source).withColumns({name: F.unix_micros(name) for name in times})
+    counted = resolved(frame, signs, source).withColumns({name: F.unix_micros(name) for name in times})
     by_step = [row.asDict(recursive=True) for row in counted.collect()]
     events = [Message(file, line, text.encode()) for file, line, text in sorted(lines)]
     batch = event_batch(resolve(decode_messages(events, source, DECLARED), source))
@@ -52,7 +54,7 @@ def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceS
         at = batch.schema.get_field_index(name)
         batch = batch.set_column(at, name, batch.column(at).cast("int64"))
     by_rule = batch.to_pylist()
-    assert [*by_step[0]] == [*(name for name, _, _ in COLUMNS), "announced"]
+    assert [*by_step[0]] == SCHEMA.names
     return sorted(by_step, key=repr), sorted(by_rule, key=repr)
 
 
@@ -63,6 +65,26 @@ def test_the_step_gives_what_the_rule_gives(spark: SparkSession, is_lacking: boo
     by_step, by_rule = both(spark, list(drawn(random.Random(SEED), is_lacking)), source)
     assert by_step == by_rule
     assert any(row["before_json"] is not None for row in by_rule)
+
+
+@pytest.mark.parametrize("order", ["auto", "scn"])
+def test_the_look_at_records_finds_what_their_events_show(order: Any) -> None:
+    source = replace(SOURCE, order=order, epochs=EPOCHS)
+    odd = ("{", "null", "{}", operation("ins", None, scn=None), operation("ins", {"id": "1"}, scn="x"))
+    lines = [text for lacking in (True, False) for _, _, text in drawn(random.Random(SEED), lacking)]
+    lines += [*odd, operation("ins", {"id": "1"}, scn=None), operation("ins", {"id": "1"}, table="S.OTHER", scn=None)]
+    seen = set()
+    for line, text in enumerate(lines):
+        messages = [Message("/data/shareplex/a.jsonl", line, text.encode())]
+        events = decode_messages(messages, source, DECLARED)
+        expected = {
+            "has_halves": any(event.control_kind in ("update_before", "update_after") for event in events),
+            "lacks_scn": any(map(is_at_coordinates, events)),
+        }
+        assert [row for batch in signs_of(source, DECLARED)([messages]) for row in batch.to_pylist()] == [expected]
+        seen.add(tuple(expected.values()))
+    assert {(True, False), (False, False)} & seen
+    assert order == "scn" or (False, True) in seen
 
 
 def test_usual_events_stay_as_they_are(spark: SparkSession) -> None:

@@ -12,8 +12,9 @@ from engine.decode.formats.statements import truncated_table
 from engine.decode.mysql_types import typed
 from engine.decode.shape import Encoding
 from engine.decode.source_decoder import decode_messages
-from engine.neighbours.canal_resent import resolve
+from engine.neighbours.canal_step import sent_batches
 from engine.spec.model import SourceSpec
+from tests.unit.neighbours.canal_rule import resolve
 
 SOURCE = SourceSpec("canal-json", "/data/canal/*")
 TYPES = {"id": "int(11)", "a": "varchar(9)"}
@@ -31,12 +32,27 @@ def framed(text: Any, offset: int = 7, **more: Any) -> str:
     return json.dumps({"topic": "t", "partition": 2, "offset": offset, "value": text} | more)
 
 
+def messages_of(*texts: str | bytes, file: str = "f.jsonl") -> list[Message]:
+    lines = [text.encode() if isinstance(text, str) else text for text in texts]
+    return [Message(f"file:/data/canal/{file}", number, line) for number, line in enumerate(lines, 1)]
+
+
 def read(
     *texts: str | bytes, source: SourceSpec = SOURCE, file: str = "f.jsonl", **keys: tuple[str, ...]
 ) -> list[Event]:
-    lines = [text.encode() if isinstance(text, str) else text for text in texts]
-    messages = [Message(f"file:/data/canal/{file}", number, line) for number, line in enumerate(lines, 1)]
-    return decode_messages(messages, source, {f"shop.{table}": columns for table, columns in keys.items()})
+    declared = {f"shop.{table}": columns for table, columns in keys.items()}
+    return decode_messages(messages_of(*texts, file=file), source, declared)
+
+
+def read_together(*texts: str) -> list[Event]:
+    """As the messages around each show it."""
+    messages = messages_of(*texts)
+    return resolve(messages, decode_messages(messages, SOURCE, {}))
+
+
+def looked_at(*texts: str) -> list[dict[str, Any]]:
+    """What is looked at of each message to find what was sent before."""
+    return [row for batch in sent_batches([messages_of(*texts)]) for row in batch.to_pylist()]
 
 
 def loaded(text: bytes | None) -> Any:
@@ -134,7 +150,7 @@ def test_an_event_says_when_and_where_it_was_and_what_its_columns_are() -> None:
     assert (bare.row_schema, bare.schema_hash, bare.key_schema, bare.tx_id) == (None, None, None, None)
 
 
-def test_the_first_event_of_a_message_alone_has_its_text_and_its_batch() -> None:
+def test_the_first_event_of_a_message_alone_has_its_text() -> None:
     events = read(
         message(data=[{"id": str(n), "a": "x"} for n in range(3)]),
         message("UPDATE", ROW, [{"id": "2"}]),
@@ -146,7 +162,6 @@ def test_the_first_event_of_a_message_alone_has_its_text_and_its_batch() -> None
         (3, None),
     ]
     assert [event.text is not None for event in events] == [True, False, False, True, False, True]
-    assert [event.batch is not None for event in events] == [True, False, False, True, False, True]
 
 
 def test_each_row_is_a_change_and_an_update_of_the_key_two() -> None:
@@ -249,7 +264,7 @@ def test_a_position_without_a_whole_place_in_a_topic_is_that_in_the_file() -> No
 
 
 def test_the_content_of_a_message_is_all_but_its_batch_and_its_time_of_sending() -> None:
-    first, second, other, text, broken, resent = read(
+    rows = looked_at(
         message(data=ROW),
         message(data=ROW, id=2, ts=5),
         message(data=ROW, es=1_700_000_000_001),
@@ -257,16 +272,14 @@ def test_the_content_of_a_message_is_all_but_its_batch_and_its_time_of_sending()
         message(data="x"),
         message(data="x", id=3, ts=9),
     )
-    batches = [event.batch for event in (first, second, other, text, broken, resent)]
-    assert [batch and (batch.id, batch.es) for batch in batches] == [(n, None) for n in ("1", "2", "1", "1", "1", "3")]
-    contents = [batch and batch.content for batch in batches]
+    assert [(row["id"], row["es"]) for row in rows] == [(number, None) for number in "121113"]
+    contents = [row["content"] for row in rows]
     assert contents[0] == contents[1]
     assert contents[4] == contents[5]
     assert len(set(contents)) == 4
-    assert [event.batch for event in read(message(data=ROW, id=None), "{", " null")] == [None] * 3
-    (timed,) = read(framed(message(data=ROW, id=None)))
-    assert timed.batch is not None
-    assert (timed.batch.id, timed.batch.es) == (None, 1_700_000_000_000)
+    assert looked_at(message(data=ROW, id=None), "{", " null") == []
+    (timed,) = looked_at(framed(message(data=ROW, id=None)))
+    assert (timed["id"], timed["es"]) == (None, 1_700_000_000_000)
 
 
 SENT = [
@@ -282,14 +295,14 @@ def sent(batch: int, value: str, **more: Any) -> str:
 @pytest.mark.parametrize("is_framed", [True, False])
 def test_a_batch_that_comes_again_at_the_beginning_of_the_next_is_a_redelivery(is_framed: bool) -> None:
     texts = [sent(*one) for one in SENT]
-    events = resolve(read(*[framed(text, n) for n, text in enumerate(texts)] if is_framed else texts))
+    events = read_together(*[framed(text, n) for n, text in enumerate(texts)] if is_framed else texts)
     assert [event.line for event in events if event.control_kind == "redelivery"] == [5, 6, 12, 13, 16, 17]
     assert len(events) == len(SENT)
 
 
 def test_a_message_of_a_partition_is_there_once_however_often_it_is_delivered() -> None:
     texts = [framed(sent(*one), n) for n, one in enumerate([(1, "A"), (1, "B"), (2, "A"), (2, "B"), (2, "C")])]
-    events = resolve(read(*[texts[n] for n in (0, 1, 0, 2, 1, 4, 2, 3, 3)]))
+    events = read_together(*[texts[n] for n in (0, 1, 0, 2, 1, 4, 2, 3, 3)])
     assert [event.kafka_offset for event in events if event.control_kind == "redelivery"] == [2, 2, 3, 3]
     assert {event.kafka_offset for event in events if event.kind == "change"} == {0, 1, 4}
 
@@ -304,7 +317,7 @@ def test_a_batch_after_files_that_were_not_read_is_not_judged_by_what_is_left_of
         Message(file, line, sent(batch, value).encode(), after_gap=file in gaps)
         for line, (file, batch, value) in enumerate(delivered, 1)
     ]
-    events = resolve(decode_messages(messages, SOURCE, {}))
+    events = resolve(messages, decode_messages(messages, SOURCE, {}))
     assert [event.line for event in events if event.control_kind == "redelivery"] == lines
 
 
@@ -317,8 +330,27 @@ def test_partitions_are_ordered_by_time_and_one_partition_by_offset(is_numbered:
         )
         for n, (partition, offset, es) in enumerate(placed)
     ]
-    events = sorted(resolve(read(*texts)), key=lambda event: event.position or "")
+    events = sorted(read_together(*texts), key=lambda event: event.position or "")
     assert [(event.kafka_partition, event.kafka_offset) for event in events] == [(1, 1), (0, 1), (0, 2), (0, 3)]
+
+
+def test_a_message_that_was_sent_before_is_one_control_event() -> None:
+    rows = [[{"id": "1", "a": "x"}, {"id": "2", "a": "y"}], [{"id": "3", "a": "z"}]]
+    texts = [framed(message(data=data, id=n), n) for n, data in enumerate((rows[0], rows[0], rows[1]), 1)]
+    first, second, resent = read_together(*texts)[:3]
+    assert [first.kind, second.kind, resent.kind] == ["change", "change", "control"]
+    assert (resent.control_kind, resent.event_id, resent.line) == ("redelivery", "2", 2)
+    assert loaded(resent.control) == loaded(message(data=rows[0], id=2).encode())
+    assert (resent.op, resent.after, resent.position, resent.tx_order) == (None, None, None, None)
+
+
+def test_a_position_has_the_greatest_time_so_far() -> None:
+    two = [{"id": "1", "a": "x"}, {"id": "2", "a": "y"}]
+    sent_at = [(9, "INSERT", ROW), (2, "INSERT", two), (11, "INSERT", ROW), (1, "INIT", ROW)]
+    texts = [framed(message(kind, data, es=es, id=n), n) for n, (es, kind, data) in enumerate(sent_at)]
+    positions = [event.position for event in read_together(*texts)]
+    assert [place and place.split("-")[1] for place in positions] == [f"{es:012X}" for es in (9, 9, 9, 11)] + [None]
+    assert [place and place[-8:] for place in positions[1:3]] == ["00000000", "00000001"]
 
 
 @pytest.mark.parametrize("text", ["serial", "SERIAL", "bigint(20) unsigned"])
