@@ -33,8 +33,8 @@ _REST: Final = 2**31 - 1
 _OWN: Final = int(SECOND_EPOCH, 16) + 1
 """So many epochs of the format's own are in each declared one."""
 SIGNS: Final = pa.schema([("has_halves", pa.bool_()), ("lacks_scn", pa.bool_())])
-"""Whether some events are halves of updates; whether a change lacks an SCN and has its position by coordinates, which is
-looked for only where SCNs can order the source."""
+"""Whether some events are halves of updates; and whether a change lacks an SCN and has its position by coordinates,
+which is looked for only where SCNs can order the source."""
 
 
 def resolved(events: DataFrame, signs: DataFrame, source: SourceSpec) -> DataFrame:
