@@ -36,7 +36,8 @@ from engine.inputs import magic
 MARKER_BYTES: Final = 16
 _HEAD_BYTES: Final = 1 << 16
 _LONGEST_HEADER: Final = 1 << 24
-_LONGEST_BLOCK_HEAD: Final = 20  # two numbers
+_AROUND_BYTES: Final = MARKER_BYTES + 20
+"""Of a marker and what begins the block after it, which is two numbers."""
 _CHUNK: Final = 1 << 20
 _LARGE: Final = 64 << 20
 """From so many bytes on, the records of a block are read one by one: all at once, they would take too much memory."""
@@ -110,8 +111,7 @@ def read_records(file: BinaryIO, header: Header, start: int = 0, end: int | None
     for block in _blocks(file, header, start, end):
         if not block.records:
             continue
-        file.seek(block.start)
-        packed = file.read(block.size)
+        packed = _read_at(file, block.start, block.size)
         try:
             data = unpack(packed)
         except MemoryError:
@@ -196,18 +196,24 @@ def _blocks(file: BinaryIO, header: Header, start: int, end: int | None) -> Iter
     """The blocks whose markers before them begin in a range."""
     length = file.seek(0, io.SEEK_END)
     marker_at = _next_marker(file, header.marker, max(start, header.size - MARKER_BYTES))
+    around = b"" if marker_at is None else _read_at(file, marker_at, _AROUND_BYTES)
     while marker_at is not None and (end is None or marker_at < end) and marker_at + MARKER_BYTES < length:
-        block = _block(file, marker_at + MARKER_BYTES, length)
-        file.seek(block.end)
-        if file.read(MARKER_BYTES) != header.marker:
+        block = _block(around[MARKER_BYTES:], marker_at + MARKER_BYTES, length)
+        around = _read_at(file, block.end, _AROUND_BYTES)
+        if not around.startswith(header.marker):
             raise AvroFileError("a block does not end with the marker of its file")
         yield block
         marker_at = block.end
 
 
-def _block(file: BinaryIO, at: int, length: int) -> _Block:
+def _read_at(file: BinaryIO, at: int, size: int) -> bytes:
     file.seek(at)
-    head = io.BytesIO(file.read(_LONGEST_BLOCK_HEAD))
+    return file.read(size)
+
+
+def _block(data: bytes, at: int, length: int) -> _Block:
+    """The block that begins at a place of a file. `data`: from there on."""
+    head = io.BytesIO(data)
     try:
         records, size = _long(head), _long(head)
     except EOFError as error:

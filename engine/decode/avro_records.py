@@ -69,11 +69,8 @@ def _row(written: Any, named: Named, *, reads_off: bool) -> tuple[Make, dict[str
         for field in fields
         if only_type(field["type"]) not in _NULL
     }
-    makers = [(name, made[0]) for name, made in columns.items()]
-    return (
-        lambda record: None if record is None else {name: make(record.get(name)) for name, make in makers},
-        {name: (stored, encoding) for name, (_, stored, encoding) in columns.items()},
-    )
+    makers = {name: made[0] for name, made in columns.items()}
+    return _of_fields(makers), {name: (stored, encoding) for name, (_, stored, encoding) in columns.items()}
 
 
 def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
@@ -89,8 +86,25 @@ def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
             makers[name], columns = _row(of, named, reads_off=False)
         else:
             makers[name] = as_it_is
-    listed = list(makers.items())
-    return lambda record: {name: make(record.get(name)) for name, make in listed}, columns
+    return _of_fields(makers), columns
+
+
+def _of_fields(makers: Mapping[str, Make]) -> Make:
+    """Makes an object of a record, of these fields in their order. Most values stay as they are."""
+    names = tuple(makers)
+    others = [(name, make) for name, make in makers.items() if make is not _same]
+
+    def make_object(record: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if record is None:
+            return None
+        made = dict(zip(names, map(record.get, names), strict=True))
+        for name, make in others:
+            value = made[name]
+            if value is not None:
+                made[name] = make(value)
+        return made
+
+    return make_object
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
@@ -263,6 +277,8 @@ def _time_of_event(count: int | None, unit: str) -> str | None:
 
 def as_it_is(value: Any) -> Any:
     """A value of any type as it is encoded: bytes as base64, NaN and the infinities as text, values of unions bare."""
+    if value is None or type(value) is str:
+        return value
     if isinstance(value, float):
         return text.floating(value)
     if isinstance(value, bytes):

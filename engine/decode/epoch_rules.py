@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
+
 from engine.decode.event import CHANGE, Event, Reject, copied
-from engine.decode.json_value import MISFIT, parse
+from engine.decode.json_value import MISFIT, parse, raw_fields
 from engine.decode.position_text import SECOND_EPOCH
 from engine.formats import kind_of
 from engine.names import OP_READ
@@ -23,8 +25,8 @@ from engine.spec.model import EpochSpec
 
 _WIDTH: Final = len(SECOND_EPOCH)
 _OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by itself, inside each declared one
-_PLACES: Final = (("value", "payload", "source"), ("value", "source"), ("payload", "source"), ("source",))
 _SERVER: Final = ("server_id", "gtid")
+_SERVER_OF_DATASTREAM: Final = ("datastream_master_server_id", "gtid")
 _EPOCH_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SourceBlock = Callable[[bytes], Mapping[str, Any]]
 UNKNOWN: Final = (
@@ -99,24 +101,28 @@ class _Rule:
 def source_block_of(text: bytes) -> Mapping[str, Any]:
     """What a message of JSON says about its source: Debezium's source block, or Datastream's metadata by the same
     names; nothing where it has neither."""
+    record = _fields(text)
+    value = _fields(record.get("value"))
+    found: dict[str, Any] = {}
+    for around in (_fields(value.get("payload")), value, _fields(record.get("payload")), record):
+        _add(found, _fields(around.get("source")), _SERVER)
+    _add(found, _fields(record.get("source_metadata")), _SERVER_OF_DATASTREAM)
+    return found
+
+
+def _fields(text: bytes | msgspec.Raw | None) -> dict[str, msgspec.Raw]:
+    """The fields of an object, none of another value: row images are large, and not looked into."""
     try:
-        record = parse(text)
+        return {} if text is None else raw_fields(text)
     except MISFIT:
         return {}
-    if not isinstance(record, dict):
-        return {}
-    found: dict[str, Any] = {}
-    for place in _PLACES:
-        block: Any = record
-        for name in place:
-            block = block.get(name) if isinstance(block, dict) else None
-        if isinstance(block, dict):
-            found = {name: block[name] for name in _SERVER if block.get(name) is not None} | found
-    metadata = record.get("source_metadata")
-    if isinstance(metadata, dict):
-        found.setdefault("server_id", metadata.get("datastream_master_server_id"))
-        found.setdefault("gtid", metadata.get("gtid"))
-    return found
+
+
+def _add(found: dict[str, Any], block: Mapping[str, msgspec.Raw], names: Sequence[str]) -> None:
+    """Add the server and the GTID of a block that were not found before. `names`: of both, in the block."""
+    for name, own in zip(_SERVER, names, strict=True):
+        if found.get(name) is None and own in block:
+            found[name] = parse(bytes(block[own]))
 
 
 def _server_of(block: Mapping[str, Any]) -> dict[str, Any]:

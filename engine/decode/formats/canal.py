@@ -123,12 +123,13 @@ class CanalDecoder:
             event = Change(
                 file=message.file, line=message.line, text=None if events else message.text,
                 connector=CONNECTOR, source=CONNECTOR, table=table, op=row_op, origin=origin,
-                before=before, after=after, old_key=old_key, new_key=new_key,
-                row_schema=schema.text, schema_hash=schema.hash, key_schema=own_keys.schema,
+                before=before, after=after,
                 position=None if is_read else self._position(message, canal, at),
-                commit_us=commit_us, ingest_us=ingest_us, event_id=event_id, tx_id=canal.gtid or None, tx_order=at,
-                channel=canal.topic, kafka_partition=canal.partition, kafka_offset=canal.offset,
+                commit_us=commit_us, ingest_us=ingest_us, event_id=event_id, tx_id=canal.gtid or None,
             )  # fmt: skip
+            event.tx_order, event.old_key, event.new_key = at, old_key, new_key
+            event.row_schema, event.schema_hash, event.key_schema = schema.text, schema.hash, own_keys.schema
+            event.channel, event.kafka_partition, event.kafka_offset = canal.topic, canal.partition, canal.offset
             events.append(event)
         return events
 

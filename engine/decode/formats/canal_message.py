@@ -161,10 +161,10 @@ def _unusual(text: bytes) -> CanalMessage:
     except MISFIT:
         raise BrokenMessageError(broken_reason(text, MISFIT_REASON)) from None
     message, is_misfit = CanalMessage(), False
-    for field in msgspec.structs.fields(CanalMessage):
-        if field.encode_name in fields:
+    for name, encoded, read in _FIELDS:
+        if encoded in fields:
             try:
-                setattr(message, field.name, _READERS[field.name](bytes(fields[field.encode_name])))
+                setattr(message, name, read(bytes(fields[encoded])))
             except (*MISFIT, ValueError):
                 is_misfit = True
     if is_misfit:
@@ -215,3 +215,6 @@ _READERS: Final[dict[str, Any]] = {
     "partition": msgspec.json.Decoder(Int | None).decode,
     "offset": msgspec.json.Decoder(Long | None).decode,
 }
+_FIELDS: Final = [
+    (field.name, field.encode_name, _READERS[field.name]) for field in msgspec.structs.fields(CanalMessage)
+]

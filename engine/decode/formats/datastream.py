@@ -121,14 +121,14 @@ class DatastreamDecoder:
             origin=names.ORIGIN_SNAPSHOT if op == names.OP_READ else names.ORIGIN_STREAM,
             before=payload if is_delete else None,
             after=None if is_delete else payload,
-            row_schema=schema,
-            schema_hash=None if schema is None else _schema_hash(schema),
             position=place,
             commit_us=ingest_us if source_us is None else source_us,
             ingest_us=ingest_us,
             event_id=record.uuid,
             tx_id=as_text(metadata.tx_id),
         )
+        if schema is not None:
+            change.row_schema, change.schema_hash = schema, _schema_hash(schema)
         reason = _reject_reason(change, payload, database, change_type) or _position_problem(change, is_untimed)
         if reason is not None:
             return rejected(message, reason, change.table)

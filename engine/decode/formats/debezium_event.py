@@ -126,7 +126,7 @@ class EventBuilder:
         """The change that the record is if it is one."""
         line, op, connector = record.line, value.op or "", origin.connector or ANY
         key_schema, key = self._key(line.key)
-        change = Change(  # with more than 15 arguments, Python makes a dictionary first
+        change = Change(
             file=message.file,
             line=message.line,
             text=message.text,

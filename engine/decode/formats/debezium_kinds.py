@@ -54,6 +54,9 @@ _AROUND: Final = frozenset(("schema", "payload", "value"))
 _OF_RECORDS: Final = frozenset(("key", "schema", "topic", "destination", "partition", "offset"))
 _MARKER_ID: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(?:open|close)")
 _BEGINS_AS_SIGNAL: Final = re.compile(rb'\{\s*"[^"]*"\s*:\s*["n]')
+_WORDS_OF_MARKS: Final = re.compile(rb"\\|-open|-close")
+"""What the id of a mark ends with, or anything that is written with escapes."""
+_WORDS_OF_SIGNALS: Final = re.compile(rb"\\|-open|" + b"|".join(re.escape(word.encode()) for word in sorted(SIGNALS)))
 _WITH_AFTER: Final = frozenset(("c", "u", "r"))
 _LONGEST_OP: Final = 20
 
@@ -140,6 +143,9 @@ def signal(op: str, row: bytes | None, is_declared: bool) -> tuple[str, str | No
     own in them: of its rows, and of those with other column names, only marks with Debezium's own ids are signals.
     """
     if row is None or not _BEGINS_AS_SIGNAL.match(row):
+        return None
+    words = _WORDS_OF_MARKS if is_declared else _WORDS_OF_SIGNALS
+    if words.search(row) is None:
         return None
     fields = object_of(row)
     if len(fields) != len(_SIGNAL_COLUMNS):

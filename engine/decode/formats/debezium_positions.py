@@ -201,12 +201,16 @@ def _file_number(name: str | None) -> int | None:
 
 def by_scn(source: Source, spec: SourceSpec) -> bool:
     """Whether SCNs alone order an event of Oracle."""
-    if spec.order == BY_SCN:
+    if spec.order == BY_SCN or _has_others_commits(source.version):
         return True
-    major = None if source.version is None else _MAJOR.match(source.version)
-    return (major is not None and int(major[1]) < COMMIT_SCNS_SINCE) or (
-        bool(spec.by_scn) and source_name(source) in spec.by_scn
-    )
+    return bool(spec.by_scn) and source_name(source) in spec.by_scn
+
+
+@lru_cache(maxsize=1_000)
+def _has_others_commits(version: str | None) -> bool:
+    """Whether a version of the connector writes commit SCNs of earlier transactions."""
+    major = None if version is None else _MAJOR.match(version)
+    return major is not None and int(major[1]) < COMMIT_SCNS_SINCE
 
 
 def _oracle(source: Source, spec: SourceSpec) -> str | None:

@@ -135,11 +135,9 @@ class SharePlexDecoder:
             commit_us=nanos // 1_000,
             tx_id=meta.trans,
             tx_order=meta.sequence(),
-            channel=operation.topic,
-            kafka_partition=operation.partition,
-            kafka_offset=operation.offset,
-            announced=_announced(meta),
         )
+        change.channel, change.kafka_partition = operation.topic, operation.partition
+        change.kafka_offset, change.announced = operation.offset, _announced(meta)
         if op != names.OP_UPDATE or data is None:
             return [change]
         keys = self._keys.get(table or "", ())

@@ -150,18 +150,14 @@ class SpannerDecoder:
                 key=keys if schema.text is None else None,
                 before=before,
                 after=after,
-                row_schema=schema.text,
-                key_schema=schema.text,
-                schema_hash=schema.hash,
                 position=f"{place}-{at:08X}",
                 commit_us=nanos // 1_000,
                 tx_id=record.server_transaction_id,
                 tx_order=sequence,
-                channel=token or line.topic or token,
-                kafka_partition=line.partition,
-                kafka_offset=line.offset,
-                announced=announced,
             )
+            event.row_schema, event.schema_hash, event.key_schema = schema.text, schema.hash, schema.text
+            event.channel = token or line.topic or token
+            event.kafka_partition, event.kafka_offset, event.announced = line.partition, line.offset, announced
             events.append(event)
             text = None
         return events

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from engine.decode.json_value import plain_text
 from engine.decode.types.converter import Converter, each
-from engine.decode.types.numbers import LONG, bigint, count_of
+from engine.decode.types.numbers import LONG, count_of, long_of
 from engine.decode.types.times import MICROS_DIGITS, unit_of
 
 _CLOCK: Final = re.compile(r"(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
@@ -69,12 +69,11 @@ def clock(kind: str, digits: int | None, is_mysql: bool) -> Converter:
         unit = "micros"
 
     def one(value: Any) -> str | None:
-        text = plain_text(value)
-        if ":" in text:
+        if type(value) is not int and ":" in (text := plain_text(value)):
             return text if kind == "time" else clock_or_text(text)
-        count = bigint(text)
+        count = long_of(value)
         found = None if count is None else clock_of(count, unit)
-        return text if found is None and kind == "time_text" else found
+        return plain_text(value) if found is None and kind == "time_text" else found
 
     return each(one)
 

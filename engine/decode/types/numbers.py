@@ -40,6 +40,11 @@ def bigint(text: str) -> int | None:
     return _bounded(int(match[1])) if match else None
 
 
+def long_of(value: Any) -> int | None:
+    """A whole number of 64 bits, or its digits as `bigint` reads them."""
+    return _bounded(value) if type(value) is int else bigint(plain_text(value))
+
+
 def whole_number(text: str) -> int | None:
     """A number of 64 bits, also written as a fraction (10.0) or with a power of ten (1e3)."""
     match = _WHOLE.fullmatch(text) or _WHOLE_FRACTION.fullmatch(text)

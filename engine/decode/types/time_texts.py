@@ -16,7 +16,7 @@ from pyspark.sql import types as T
 
 from engine.decode.json_value import plain_text
 from engine.decode.types.converter import Converter
-from engine.decode.types.numbers import bigint
+from engine.decode.types.numbers import long_of
 from engine.decode.types.times import (
     A_DAY,
     FIRST,
@@ -175,10 +175,11 @@ def moment_or_count(kind: T.DataType, digits: int | None, is_instant: bool, cloc
     instant_of = in_zone(zone) if zone is not None and not is_instant else None
 
     def one(value: Any) -> int | None:
-        text = plain_text(value)
-        if ":" in text or (len(text) == 10 and text[4] == text[7] == "-"):
-            return texts.one(text)  # type: ignore[no-any-return]
-        count = bigint(text)
+        if type(value) is not int:
+            text = plain_text(value)
+            if ":" in text or (len(text) == 10 and text[4] == text[7] == "-"):
+                return texts.one(text)  # type: ignore[no-any-return]
+        count = long_of(value)
         moment = None if count is None else moment_of(count, unit)
         return moment if moment is None or instant_of is None else instant_of(moment)
 
