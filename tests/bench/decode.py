@@ -110,10 +110,9 @@ def cpu_seconds() -> float:
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):  # a process has ended since
             stats[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
-    own = {os.getpid()}
-    for pid in sorted(stats):  # a process has a greater number than the one that started it
-        if int(stats[pid][1]) in own:
-            own.add(pid)
+    own, found = {os.getpid()}, {os.getpid()}
+    while found := {pid for pid, fields in stats.items() if int(fields[1]) in found} - own:
+        own |= found
     return sum(int(field) for pid in own for field in stats[pid][11:15]) / TICKS
 
 
