@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import types as T
 
 from engine.decode.arrow_json import (
@@ -56,7 +55,6 @@ _STORED: Final[dict[pa.DataType, tuple[T.DataType, EncodingKind]]] = {
     pa.date32(): (T.DateType(), "date"),
 }
 _IN_ARRAYS: Final = (pa.bool_(), pa.int32(), pa.int64(), pa.float64(), pa.string())
-_BLANK: Final = r"^[ \t\r]*$"
 _AS_TEXT: Final = (T.StringType(), Encoding("text"))
 
 
@@ -98,27 +96,17 @@ class MessageTexts:
 
 
 def text_batches(
-    names: Sequence[str], has_malformed: bool, made: pa.Schema, batches: Iterable[pa.RecordBatch]
+    names: Sequence[str], kept: Sequence[str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The records in the column `record` as JSON texts; a line that could not be read stays as it is.
-
-    `names`: the columns of a record, after which such a line is, with `has_malformed`. `made`: the columns that take
-    the place of `record`: the text, whether there is one (of a blank line there is none), and what describes the row.
-    """
-    texts_of: ArrowTexts | None = None
+    """The records in the column `record` as JSON texts: the columns of `kept`, then text and row_schema. `names`: the
+    columns of a record."""
+    made: ArrowTexts | None = None
     for batch in batches:
         arrays = batch.column("record").flatten()
-        columns = arrays[: len(names)]
-        texts_of = texts_of or ArrowTexts(dict(zip(names, (array.type for array in columns), strict=True)))
-        texts, has_text = texts_of.array(columns), pa.array([True] * len(batch), pa.bool_())
-        if has_malformed:
-            lines = arrays[len(names)].cast(pa.binary()).cast(pa.large_binary())
-            blank = pc.match_substring_regex(lines, _BLANK)
-            texts, has_text = pc.coalesce(lines, texts), pc.fill_null(pc.invert(blank), True)
-        kept = [name for name in batch.schema.names if name != "record"]
-        row_schemas = pa.array([texts_of.row_schema] * len(batch), pa.string())
-        arrays = [*map(batch.column, kept), texts.cast(pa.binary()).view(pa.string()), has_text, row_schemas]
-        yield pa.RecordBatch.from_arrays(arrays, names=[*kept, *made.names])
+        made = made or ArrowTexts(dict(zip(names, (array.type for array in arrays), strict=True)))
+        texts = made.array(arrays).cast(pa.binary()).view(pa.string())
+        schemas = pa.array([made.row_schema] * len(batch), pa.string())
+        yield pa.RecordBatch.from_arrays([*map(batch.column, kept), texts, schemas], [*kept, "text", "row_schema"])
 
 
 def message_columns(names: Sequence[str], binary: Iterable[str], texts: Iterable[str]) -> dict[str, str]:

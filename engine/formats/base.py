@@ -118,7 +118,8 @@ class Format:
 
     Decoding: `fans_out`: one message can hold several changes. `reads_whole`: what a message means can depend on the
     messages before it in its file. `resends`: files that come later can show that a change is none, because its message
-    was sent again. `joins_lines`: two lines can be one change. `can_turn_to_coordinates`: from one change without a
+    was sent again. `joins_lines`: two lines can be one change. `is_complete`: `module:function` that says of a record's
+    text that it is no such half and has a position in the log. `can_turn_to_coordinates`: from one change without a
     position on, the place of delivery orders the whole source. `can_turn_to_scns`: a record can show that SCNs alone
     order its source. `halves_key_changes`: one record becomes both halves of a key change. `pairs_key_changes`: a key
     change is two events at one place. `splits_declared_keys`: an update that changes a key which only the spec names
@@ -156,6 +157,7 @@ class Format:
     reads_whole: bool = False
     resends: bool = False
     joins_lines: bool = False
+    is_complete: str | None = None
     can_turn_to_coordinates: bool = False
     can_turn_to_scns: bool = False
     halves_key_changes: bool = False

@@ -29,6 +29,7 @@ FORMATS: Final = (
         fans_out=True,
         reads_whole=True,
         joins_lines=True,
+        is_complete="engine.decode.formats.shareplex:is_complete",
         can_turn_to_coordinates=True,
         halves_key_changes=True,
     ),

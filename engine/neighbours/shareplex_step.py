@@ -19,10 +19,11 @@ from engine.decode.decoder import Declared
 from engine.decode.event import CHANGE, Announced, Event, Message
 from engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
 from engine.decode.formats.coordinates import folder_of
-from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE, is_complete
+from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
 from engine.decode.position_text import SECOND_EPOCH
 from engine.decode.source_decoder import SourceDecoder
 from engine.decode.spark import Make
+from engine.formats import format_of, loaded
 from engine.neighbours.shareplex_pairs import paired
 from engine.spec.model import SourceSpec
 
@@ -137,9 +138,10 @@ def _values(column: pa.ChunkedArray, field: str, kind: pa.DataType) -> list[Any]
 
 
 def _signs(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
-    decoder = SourceDecoder(source, declared)
+    decoder, place = SourceDecoder(source, declared), format_of(source.format).is_complete
+    is_complete = None if place is None else loaded(place)
     for messages in lists:
-        events = decoder.decode([message for message in messages if not is_complete(message.text)])
+        events = decoder.decode([each for each in messages if is_complete is None or not is_complete(each.text)])
         has_halves = any(event.control_kind in (UPDATE_BEFORE, UPDATE_AFTER) for event in events)
         lacks_scn = any(is_at_coordinates(event) for event in events)
         yield pa.RecordBatch.from_arrays([pa.array([has_halves]), pa.array([lacks_scn])], schema=SIGNS)

@@ -1,14 +1,13 @@
 """The rows of an Iceberg table's data files, which Spark reads, as JSON text."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial, reduce
 from typing import Final
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.decode.typed_records import ArrowTexts
+from engine.decode.typed_records import text_batches
 from engine.inputs.counting import CountedFile
 from engine.inputs.lines import numbered
 from engine.inputs.pending import PendingFile
@@ -41,14 +40,4 @@ def with_texts(spark: SparkSession, part: TablePart) -> DataFrame:
     rows = part.rows(spark)
     text = [T.StructField(name, T.StringType()) for name in ("text", "row_schema")]
     schema = T.StructType([*rows.select(*_KEPT).schema, *text])
-    return rows.select(*_KEPT, "record").mapInArrow(partial(_texts, part.columns.names), schema)
-
-
-def _texts(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    made = None
-    for batch in batches:
-        arrays = batch.column("record").flatten()
-        made = made or ArrowTexts(dict(zip(names, (array.type for array in arrays), strict=True)))
-        texts = made.array(arrays).cast(pa.binary()).view(pa.string())
-        schemas = pa.array([made.row_schema] * len(batch), pa.string())
-        yield pa.RecordBatch.from_arrays([*map(batch.column, _KEPT), texts, schemas], [*_KEPT, "text", "row_schema"])
+    return rows.select(*_KEPT, "record").mapInArrow(partial(text_batches, part.columns.names, _KEPT), schema)

@@ -50,7 +50,8 @@ from engine.decode.formats.debezium_cells import cell_values
 from engine.decode.formats.debezium_documents import plain_document, plain_key
 from engine.decode.formats.debezium_envelope import WRONG_TYPE, Source, Transaction
 from engine.decode.formats.json_fields import whole_number
-from engine.decode.formats.tso import number_of_transactions, position_of
+from engine.decode.formats.tso import position_of
+from engine.decode.formats.vitess_gtids import number_of_transactions
 from engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
 from engine.spec.model import SourceSpec
 

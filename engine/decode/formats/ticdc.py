@@ -72,10 +72,10 @@ def _is_watermark(event: Event) -> bool:
 
 
 def _of_ticdc(event: Event) -> Event:
-    """Without what Canal's messages have and TiCDC's do not: `id` is always 0, and a message is in no batch."""
+    """Without what Canal's messages have and TiCDC's do not: `id` is always 0."""
     if event.connector is not None:
         event.connector = event.source = CONNECTOR
-    event.event_id = event.tx_order = event.batch = None
+    event.event_id = event.tx_order = None
     return event
 
 
