@@ -92,6 +92,8 @@ def _event(written: Any, named: Named) -> tuple[Make, dict[str, Typed]]:
 def _of_fields(makers: Mapping[str, Make]) -> Make:
     """Makes an object of a record, of these fields in their order. Most values stay as they are."""
     names = tuple(makers)
+    if not names:  # the value is no record
+        return lambda _: {}
     others = [(name, make) for name, make in makers.items() if make is not _same]
 
     def make_object(record: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -46,8 +46,10 @@ class RowDetails:
         """
         if op == names.OP_TRUNCATE or (image is None and not is_only_key):
             return None
-        is_complete = is_whole or (self._shape.omits_nulls and not is_only_key)
-        carried = self._names if is_complete else () if image is None or is_only_key else self._carried(image)
+        if image is None or is_only_key:
+            carried: Collection[str] = ()
+        else:
+            carried = self._names if is_whole else self._carried(image)
         found = [name for name in self._names if name in carried or name in self._keys]
         if UNAVAILABLE in fates.values():
             found = [name for name in found if fates.get(name) != UNAVAILABLE]

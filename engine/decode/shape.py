@@ -114,8 +114,7 @@ class TableShape:
 
     `dropped` names columns whose values must not be stored anywhere. `closed` says that the events at hand carry no
     field beyond these, so that nobody needs to look for one. `silent_nulls` names columns in which a null says nothing.
-    `images` says that a delete's image is what the row was before. `omits_nulls` says that a column is null where a row
-    lacks it.
+    `images` says that a delete's image is what the row was before.
     """
 
     keys: tuple[str, ...]
@@ -124,7 +123,6 @@ class TableShape:
     closed: bool = False
     silent_nulls: frozenset[str] = frozenset()
     images: bool = True
-    omits_nulls: bool = False
 
     @property
     def other_spellings(self) -> dict[str, str]:

@@ -17,7 +17,6 @@ from engine.decode.connect import Typed
 from engine.decode.declared import corrected_encoding, schemaless_encoding, stored_type
 from engine.decode.shape import ColumnShape, Encoding, TableShape
 from engine.errors import SchemaEvolutionError, SpecError
-from engine.formats import format_of
 from engine.names import TAKEN_NAMES
 from engine.schema.evolve import widest
 from engine.spec.columns import ColumnType, parse_column_type
@@ -85,8 +84,7 @@ def _shape(table: _Table, keys: tuple[str, ...], names: Collection[str]) -> Tabl
     spellings = {spelling for name in names for spelling in table.seen.spellings(name)}
     is_closed = has_all_fields and set(table.seen.fields) <= {*names, *spellings, *excluded, *dropped}
     if rows is None:
-        omits_nulls = format_of(table.spec.source.format).omits_nulls and table.spec.source.nulls == "omitted"
-        return TableShape(keys, columns, dropped, is_closed, omits_nulls=omits_nulls)
+        return TableShape(keys, columns, dropped, is_closed)
     silent = frozenset(name for name in names if rows.ignores_null(name))
     is_listed = rows.columns.mode == "columns"
     return TableShape(keys, columns, dropped | excluded, is_closed or is_listed, silent, images=False)

@@ -123,9 +123,8 @@ class Format:
     position on, the place of delivery orders the whole source. `can_turn_to_scns`: a record can show that SCNs alone
     order its source. `halves_key_changes`: one record becomes both halves of a key change. `pairs_key_changes`: a key
     change is two events at one place. `splits_declared_keys`: an update that changes a key which only the spec names
-    becomes two changes. `omits_nulls`: unless the spec says otherwise (`source.nulls`), a column that a row lacks is
-    null. `omits_columns`: what an image lacks is not known, so that it is no whole row. `is_unordered`: what stands at
-    one position need not stand together, nor in one file.
+    becomes two changes. `omits_columns`: what an image lacks is not known, so that it is no whole row. `is_unordered`:
+    what stands at one position need not stand together, nor in one file.
 
     Completeness: `vouchers`: kinds of control events that say that all changes up to their time are sent, and what
     people call them.
@@ -163,7 +162,6 @@ class Format:
     halves_key_changes: bool = False
     pairs_key_changes: bool = False
     splits_declared_keys: bool = False
-    omits_nulls: bool = False
     omits_columns: bool = False
     is_unordered: bool = False
     vouchers: Mapping[str, str] = field(default_factory=dict)

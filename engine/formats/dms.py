@@ -33,6 +33,5 @@ FORMATS: Final = (
         values="natural",
         counts_clocks=True,
         splits_declared_keys=True,
-        omits_nulls=True,
     ),
 )

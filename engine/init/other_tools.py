@@ -3,11 +3,7 @@
 To add a decoder for one of them, delete its lines here: this table is all that knows of them.
 
 https://github.com/cloudevents/spec/blob/main/cloudevents/formats/json-format.md
-https://maxwells-daemon.io/dataformat/
-https://docs.oracle.com/en/middleware/goldengate/big-data/ (JSON formatter)
-https://docs.aws.amazon.com/dms/latest/userguide/CHAP_Target.Kafka.html, CHAP_Target.S3.html
-https://docs.pingcap.com/tidb/stable/ticdc-canal-json, ticdc-simple-protocol, ticdc-open-protocol
-https://debezium.io/documentation/reference/stable/transformations/event-flattening.html
+https://docs.pingcap.com/tidb/stable/ticdc-simple-protocol, ticdc-open-protocol
 https://www.mongodb.com/docs/manual/reference/change-events/
 https://docs.airbyte.com/understanding-airbyte/airbyte-protocol
 https://fivetran.com/docs/core-concepts/system-columns-and-tables
@@ -65,27 +61,14 @@ def has(*places: str, **values: str) -> Mark:
 
 TOOLS: Final = (
     Tool("CloudEvents", (has("specversion", "id", "source", "type"),)),
-    Tool(
-        "changes of Maxwell",
-        (has("database", "table", "ts", type="insert|update|delete|bootstrap-.*|(table|database)-.*"),),
-    ),
     Tool("changes of Confluent's Oracle CDC connector", (has("op_type", "op_ts", "scn", "row_id"),)),
-    Tool("changes of Oracle GoldenGate", (has("op_ts", "current_ts", op_type="[IUDT]"),)),
-    Tool("messages of AWS DMS", (has(**{"metadata.record-type": "data|control"}),)),
-    Tool("rows of AWS DMS", (has(Op="[IUD]"), has("AR_H_CHANGE_SEQ")), is_rows=True),
     Tool(
         "changes of TiCDC",
         (
-            has("_tidb"),
             has("commitTs", "buildTs", "type"),
             has("buildTs", type="WATERMARK|BOOTSTRAP"),
             has("ts", "scm", "tbl", "t"),
         ),
-    ),
-    Tool(
-        "flattened events of Debezium (ExtractNewRecordState)",
-        (has(__deleted="true|false"), has(__op="[crudt]"), has("__source_ts_ms"), has("__lsn"), has("__ts_ms")),
-        is_rows=True,
     ),
     Tool("events of MongoDB's change streams", (has("operationType", "clusterTime"), has("operationType", "ns.db"))),
     Tool(

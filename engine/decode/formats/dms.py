@@ -111,6 +111,7 @@ class DmsDecoder:
 
     def __init__(self, source: SourceSpec, declared: Declared) -> None:
         self._keys = {table: keys for table, keys in declared.items() if keys}
+        self._omits_nulls = source.nulls == "omitted"
         self._has_log_order = source.order != "coordinates"
         self._coordinates = Coordinates(source, f"{EPOCH}-{_BY_DELIVERY}")
 
@@ -135,7 +136,7 @@ class DmsDecoder:
     def _change(self, message: Message, record: Record, op: str, data: bytes | None) -> Change:
         is_read, is_delete, sent = op == names.OP_READ, op == names.OP_DELETE, record.micros("timestamp")
         before = data if is_delete else self._before(record, data) if op == names.OP_UPDATE and data else None
-        return Change(
+        change = Change(
             file=message.file,
             line=message.line,
             text=message.text,
@@ -156,6 +157,8 @@ class DmsDecoder:
             kafka_partition=record.partition,
             kafka_offset=record.offset,
         )
+        change.is_whole = self._omits_nulls
+        return change
 
     def _before(self, record: Record, data: bytes) -> bytes | None:
         """What is known of the row before an update: all of it, or its key. None where the key is the same."""
