@@ -224,7 +224,7 @@ def envelope_reason(value: Value[Any], change: Change) -> str | None:
     if change.connector is None:
         return "source.connector is missing"
     if change.connector not in CONNECTORS:
-        return f'connector "{change.connector}" is not read: {", ".join(sorted(CONNECTORS))} are'
+        return f'connector "{change.connector}" is not read: {", ".join(sorted(CONNECTORS, key=str.lower))} are'
     return "source.table is missing" if change.table is None else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.decode.event import Event
+from engine.decode.formats.debezium_positions import CONNECTORS
 from engine.decode.schemas import key_columns, row_columns
 from tests.unit.decode.formats.debezium_events import decoded, outcome
 
@@ -116,7 +117,9 @@ UNPLACED = {
     line(VITESS | {"vgtid": '{"shard": 1}'}): "a streamed change without a position",
     line(YUGABYTEDB | {"lsn": None, "sequence": None}): "a streamed change without a position",
     line(YUGABYTEDB | {"lsn": "abc"}): "a field of the envelope has a type that Debezium does not give it",
-    line(DB2 | {"connector": "cockroachdb"}): 'connector "cockroachdb" is not supported',
+    line(DB2 | {"connector": "cockroachdb"}): (
+        f'connector "cockroachdb" is not read: {", ".join(sorted(CONNECTORS, key=str.lower))} are'
+    ),
 }
 
 

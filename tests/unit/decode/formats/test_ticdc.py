@@ -45,7 +45,7 @@ def test_a_change_is_at_its_tso() -> None:
     assert (event.op, event.table, event.position) == ("insert", "test.tp_int", f"{PLACE}-1")
     assert (event.commit_us, event.ingest_us) == (MILLIS * 1_000, 1_639_633_142_960_000)
     assert (event.connector, event.source, event.tx_id) == ("ticdc", "ticdc", str(TSO))
-    assert (event.event_id, event.tx_order, event.batch) == (None, None, None)
+    assert (event.event_id, event.tx_order) == (None, None)
     assert (loaded(event.after), event.key_schema) == (BEFORE, '{"keys":["id"]}')
 
 
