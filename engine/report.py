@@ -53,7 +53,8 @@ class SourceReport:
 
 @dataclass(frozen=True)
 class TableReport:
-    """What a run did to one table. `outcomes` has one entry a kind of outcome; their sum is `changes`."""
+    """What a run did to one table. `outcomes` has one entry a kind of outcome; their sum is `changes`. `warning`: what
+    of the spec the taken changes call into question."""
 
     table: str
     status: str
@@ -70,6 +71,7 @@ class TableReport:
     error: str | None = None
     exit_code: int = 0
     checks: tuple[CheckReport, ...] | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True)

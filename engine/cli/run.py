@@ -90,6 +90,8 @@ def print_report(report: "RunReport") -> None:
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
+        if found.warning:
+            out.print(Text(f"{found.table}: {found.warning}", style="yellow"), soft_wrap=True)
     results = [(found.table, result) for found in report.tables for result in found.checks or ()]
     failed = [pair for pair in results if pair[1].status == "failed"]
     if failed:

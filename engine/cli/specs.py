@@ -3,7 +3,7 @@
 import typer
 
 from engine.cli.options import JsonOption, ProjectOption, SpecArguments, open_project
-from engine.cli.output import console, grid, print_json, write_line
+from engine.cli.output import console, grid, note, print_json, write_line
 from engine.errors import SpecError
 
 
@@ -16,6 +16,7 @@ def add_commands(app: typer.Typer) -> None:
 def validate(specs: SpecArguments = None, project: ProjectOption = None, json: JsonOption = False) -> None:
     """Check specs without reading data."""
     from engine.spec import load_specs
+    from engine.spec.rows import time_warning
 
     try:
         found = load_specs(specs, open_project(project))
@@ -28,11 +29,16 @@ def validate(specs: SpecArguments = None, project: ProjectOption = None, json: J
         ]
         print_json({"valid": False, "message": error.message, "violations": listed})
         raise typer.Exit(error.exit_code) from error
+    warnings = {spec.table: time_warning(spec) for spec in found}
     if json:
-        print_json({"valid": True, "specs": [{"file": spec.file, "table": spec.table} for spec in found]})
+        listed = [{"file": spec.file, "table": spec.table, "warning": warnings[spec.table]} for spec in found]
+        print_json({"valid": True, "specs": listed})
         return
     cells = [(str(s.file), s.table, s.source.format, s.target.latest, s.target.history) for s in found]
     console().print(grid(("spec", "table", "format", "latest", "history"), cells))
+    for table, warning in warnings.items():
+        if warning is not None:
+            note(f"{table}: {warning}")
     write_line("1 spec is valid" if len(found) == 1 else f"{len(found)} specs are valid")
 
 

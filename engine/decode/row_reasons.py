@@ -8,7 +8,7 @@ from typing import Any, Final
 from engine.decode.image_columns import Object, Readers
 from engine.decode.row_details import Fates
 from engine.decode.shape import ColumnShape, TableShape
-from engine.decode.types.reader import UNFIT
+from engine.decode.types.reader import UNFIT, ColumnReader
 
 BROKEN: Final = "the row is not a JSON object"
 TOO_FINE_HINT: Final = " (of a key no digit may be lost: columns of the spec can declare it as string)"
@@ -40,7 +40,9 @@ class RowReasons:
         """
         image, key = image or _NO_FIELDS, key or _NO_FIELDS
         of_keys = [
-            _key_problem(c, image, key) for c in self._key_columns if c.name in lacking and not _is_unfit(c, fates)
+            _key_problem(c, image, key, readers)
+            for c in self._key_columns
+            if c.name in lacking and not _is_unfit(c, fates)
         ]
         of_values = [self._misfit(c, image[c.name], readers) for c in self._columns if _is_unfit(c, fates)]
         return "; ".join([*of_keys, *of_values]) or None
@@ -57,20 +59,21 @@ class RowReasons:
                 if column.name in self._keys:
                     yield f'key column "{column.name}" is null'
             elif reader.convert(value) is None and (column.name in self._keys or reader.fate(value) == UNFIT):
-                yield f'column "{column.name}": {unlike(column)}'
+                yield f'column "{column.name}": {unlike(column, value, reader)}'
 
     def _misfit(self, column: ColumnShape, value: Any, readers: Readers) -> str:
         """That a value is not one of the column's type, and which setting would read it, where one would."""
-        reader, problem = readers[column.name], f'column "{column.name}": {unlike(column)}'
+        reader = readers[column.name]
+        problem = f'column "{column.name}": {unlike(column, value, reader)}'
         if column.name in self._keys and reader.is_too_fine(value):
             return problem + TOO_FINE_HINT
-        is_text = isinstance(value, str)  # a number without quotes is read with every setting
-        return problem + WRITTEN_OUT_HINT if is_text and reader.is_written_out(value) else problem
+        return problem + WRITTEN_OUT_HINT if reader.is_written_out(value) else problem
 
 
-def unlike(column: ColumnShape) -> str:
-    """That a value is not one of the column's type."""
-    problem = f"the value does not fit {column.value_type.simpleString()}"
+def unlike(column: ColumnShape, value: Any, reader: ColumnReader) -> str:
+    """That a value is not one of the column's type, and of a number what it needs."""
+    problem, need = f"the value does not fit {column.value_type.simpleString()}", reader.need(value)
+    problem += f" ({need})" if need else ""
     return problem + GUESSED_HINT if column.guessed else problem
 
 
@@ -78,8 +81,9 @@ def _is_unfit(column: ColumnShape, fates: Fates) -> bool:
     return fates.get(column.name) == UNFIT
 
 
-def _key_problem(column: ColumnShape, image: Object, key: Object) -> str:
+def _key_problem(column: ColumnShape, image: Object, key: Object, readers: Readers) -> str:
     name = column.name
-    if image.get(name) is not None or key.get(name) is not None:
-        return f'key column "{name}": {unlike(column)}'
+    value = key.get(name) if image.get(name) is None else image[name]
+    if value is not None:
+        return f'key column "{name}": {unlike(column, value, readers[name])}'
     return f'key column "{name}" is {"null" if name in image or name in key else "missing"}'

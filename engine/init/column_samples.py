@@ -32,6 +32,7 @@ ROUTER_COLUMN: Final = "__dbz__physicalTableIdentifier"
 """What Debezium's ByLogicalTableRouter adds to keys; no row has it."""
 _INSTANT: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:[\d.]+(Z|[+-]\d{2}(:?\d{2})?)?")
 _NANOS: Final = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}\.\d{6}0*[1-9]")
+_TIMES: Final = frozenset({"instant", "local", "date"})
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -90,6 +91,10 @@ class Values:
         """What the values may count since 1970, be they numbers or texts of them."""
         return next(iter(self.units)) if len(self.units) == 1 else None
 
+    def may_be_time(self) -> bool:
+        """Whether the values are times, or numbers that may count one."""
+        return self.unit() is not None or (bool(self.shapes) and self.shapes <= _TIMES)
+
     def type(self) -> T.DataType:
         """The type that a run infers from these values."""
         return type_of_kinds(self.kinds)[0]
@@ -106,7 +111,7 @@ class Values:
         """What the values may mean beyond their type."""
         if len(self.digits) == 1 and (places := next(iter(self.digits))) in UNITS:
             return f"{UNITS[places]} since 1970? then timestamp({places}), or timestamp_ntz({places})"
-        if self.shapes and self.shapes <= {"instant", "local", "date"}:
+        if self.shapes and self.shapes <= _TIMES:
             zoned = {"instant": "timestamp", "local": "timestamp_ntz", "date": "date"}
             several = "times? then timestamp, with the source's time_zone for those without a zone"
             return f"times? then {zoned[next(iter(self.shapes))]}" if len(self.shapes) == 1 else several
@@ -125,7 +130,7 @@ class Values:
             return False
         if self.kinds and self.kinds <= {WHOLE, LONG}:
             return True
-        return bool(self.shapes) and self.shapes <= {"instant", "local", "date", "integer", "wide", "endless"}
+        return bool(self.shapes) and self.shapes <= _TIMES | {"integer", "wide", "endless"}
 
 
 def _is_unsigned(text: str) -> bool:

@@ -133,7 +133,12 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], targe
         lines.append(f"# These are {table.tool}, taken as plain rows: delete_when has to say which ones are deletes.")
     key_line, key = _key(table)
     is_open = table.format == ROWS and not is_written_by_dms(table)
-    decisions = {"header": table.headers, "sequence_by": is_open, "keys": key is None}
+    decisions = {
+        "header": table.headers,
+        "sequence_by": is_open,
+        "time_by": is_open and _lacks_time(table),
+        "keys": key is None,
+    }
     questions = [name for name, is_needed in decisions.items() if is_needed]
     guesses = table.columns.guesses() if _has_connect_values(table) else {}
     lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table, guesses)]
@@ -190,6 +195,11 @@ def _source(table: FoundTable, path: str) -> list[str]:
         ordering = [name for name in table.columns.order_candidates() if name not in seconds]
         lines.append(f"  sequence_by: {_decide('the column, or columns, that order the changes of a key', ordering)}")
         lines += _time_unit(table, ordering[:CANDIDATES_SHOWN])
+        if _lacks_time(table):
+            times = [
+                name for name, values in table.columns.values.items() if values.may_be_time() and name not in seconds
+            ]
+            lines.append(f"  time_by: {_decide('the column with the time of a change, or delete this line', times)}")
         lines.append("  # delete_when: op = 'D' # which rows say that a row is gone")
     return lines
 
@@ -219,6 +229,12 @@ def _header(table: FoundTable) -> str:
     if len(names) > 1:
         shown = "{" + ", ".join(f"{_scalar(pattern)}: {columns}" for pattern, columns in names.items()) + "}"
     return f"# decide: the names of the columns, in their order, like {shown}"
+
+
+def _lacks_time(table: FoundTable) -> bool:
+    """Whether rows can be ordered only by numbers that count no time, so that they would date versions to 1970."""
+    ordering = table.columns.order_candidates() if table.format == ROWS else []
+    return bool(ordering) and not any(table.columns.values[name].may_be_time() for name in ordering)
 
 
 def _time_unit(table: FoundTable, ordering: Sequence[str]) -> list[str]:

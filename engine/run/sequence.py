@@ -294,6 +294,7 @@ def table_report(work: Folding, taking: Taking, status: str, results: Sequence[C
         batch=work.target.batch,
         changes=work.changes,
         rejected=taking.rejected,
+        warning=taking.warning,
         late=work.late,
         withdrawn=work.withdrawn,
         outcomes=dict(work.outcomes),

@@ -37,6 +37,7 @@ from engine.run.texts import texts_again, texts_of
 from engine.run.withdrawals import withdrawals
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.rows import time_warning
 from engine.steps.keyless import keyless_changes, refuse_new_columns
 from engine.steps.shards import SHARDS, sharded, with_source
 from engine.table.changes import ensure_changes, known_keys, known_row
@@ -90,11 +91,12 @@ def take_control(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
 
 @dataclass(frozen=True)
 class Taking:
-    """What one table took of a delivery."""
+    """What one table took of a delivery. `warning`: as in `TableReport`."""
 
     batch: int
     changes: int
     rejected: int
+    warning: str | None = None
 
 
 @dataclass(frozen=True)
@@ -253,7 +255,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         branch.publish()
     finally:
         branch.drop()
-    return Taking(batch, appended, missing)
+    return Taking(batch, appended, missing, time_warning(spec, max_commit_us(delivery, spec)))
 
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:
@@ -285,11 +287,17 @@ def change_columns(
 def change_summary(delivery: Delivery, spec: TableSpec, batch: int, before: Mapping[str, str]) -> dict[str, str]:
     """The marker of a commit to `changes`: the batch, how columns are masked and read, and the greatest commit time so
     far. `before`: the marker of the newest one there is."""
-    own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == CHANGE and row["table"] == spec.table]
-    greatest = max((us for us in [commit_us_of(before), *own] if us is not None), default=None)
+    known = [commit_us_of(before), max_commit_us(delivery, spec)]
+    greatest = max((us for us in known if us is not None), default=None)
     marker = {names.SUMMARY_BATCH: str(batch)} | decoded_marker(spec) | order_marker(delivery.source)
     marker |= {names.SUMMARY_REREAD: before[names.SUMMARY_REREAD]} if names.SUMMARY_REREAD in before else {}
     return marker | ({} if greatest is None else {names.SUMMARY_MAX_COMMIT: str(greatest)})
+
+
+def max_commit_us(delivery: Delivery, spec: TableSpec) -> int | None:
+    """The greatest commit time among a table's changes in a delivery, in microseconds; None where there is none."""
+    own = [row["max_commit_us"] for row in delivery.classes if row["kind"] == CHANGE and row["table"] == spec.table]
+    return max((us for us in own if us is not None), default=None)
 
 
 def order_marker(source: SourceSpec) -> dict[str, str]:

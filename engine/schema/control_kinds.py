@@ -13,6 +13,7 @@ QUERY: Final = "query"
 MESSAGE: Final = "message"  # a logical one, which somebody wrote into the log
 NULL_MESSAGE: Final = "null_message"
 NOTIFICATION: Final = "notification"
+IGNORED: Final = "ignored"  # a row that the spec leaves out
 UPDATE_BEFORE: Final = "update_before"  # the row before an update, as an operation of its own
 CHECKPOINT: Final = "checkpoint"
 COMMAND: Final = "command"

@@ -138,6 +138,9 @@ class SourceFace(_Section):
     truncate_when: Condition | None = Field(
         default=None, description="Format rows: which rows say that all rows are gone."
     )
+    ignore_when: Condition | None = Field(
+        default=None, description="Format rows: which rows are no changes, such as the rows before updates."
+    )
     ignore_nulls: NullColumns = Field(
         default=None, description="Format rows: columns in which a null says nothing. true: all of them."
     )

@@ -136,7 +136,7 @@ def registry_values(face: RegistryFace) -> RegistrySpec:
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
     declared = {name: column.type for name, column in (table.columns or {}).items()}
-    conditions = condition_columns(face.delete_when, face.truncate_when, face.snapshot_when)
+    conditions = condition_columns(face.delete_when, face.truncate_when, face.ignore_when, face.snapshot_when)
     places = dict.fromkeys([*(face.sequence_by or ()), *([face.time_by] if face.time_by else []), *conditions])
     digits = {name: second_digits(declared[name]) for name in places if name in declared}
     return RowsSpec(
@@ -144,6 +144,7 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
         sequence_by=tuple((name, sequence_kind(name, declared.get(name))) for name in face.sequence_by or ()),
         delete_when=face.delete_when,
         truncate_when=face.truncate_when,
+        ignore_when=face.ignore_when,
         ignore_nulls=face.ignore_nulls,
         columns=face.columns,
         ties=face.ties,
@@ -156,6 +157,7 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
         null_value=face.null_value,
         digits=tuple((name, number) for name, number in digits.items() if number is not None),
         kinds=tuple((name, sequence_kind(name, declared[name])) for name in conditions if name in declared),
+        has_time_unit="time_unit" in face.model_fields_set,
     )
 
 

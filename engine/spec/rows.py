@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.formats import FORMATS
 from engine.formats.rows import ROWS
@@ -12,6 +12,9 @@ from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.model import TrackSpec
 from engine.spec.predicates import Predicate, columns_of
 from engine.spec.wording import Place
+
+if TYPE_CHECKING:
+    from engine.spec.model import TableSpec
 
 SequenceKind = Literal["any", "number", "time", "text", "bytes"]
 Ties = Literal["delete", "upsert", "order"]
@@ -21,13 +24,18 @@ Headers = tuple[tuple[str, tuple[str, ...]], ...]
 TimeUnit = Literal["seconds", "milliseconds", "microseconds", "nanoseconds"]
 
 SETTINGS: Final = (
-    "sequence_by", "delete_when", "truncate_when", "ignore_nulls", "columns", "ties", "time_by", "time_unit",
-    "file_type", "delimiter", "snapshot_when", "header", "null_value",
+    "sequence_by", "delete_when", "truncate_when", "ignore_when", "ignore_nulls", "columns", "ties", "time_by",
+    "time_unit", "file_type", "delimiter", "snapshot_when", "header", "null_value",
 )  # fmt: skip
-CONDITIONS: Final = ("delete_when", "truncate_when", "snapshot_when")
 FILE, LINE = "_file", "_pos"
 COORDINATES: Final[Mapping[str, SequenceKind]] = {FILE: "text", LINE: "number"}
 """Columns that every row has: the name of its file below the source's folder, and its number in the file."""
+YEAR_2000: Final = 946_684_800_000_000
+"""In microseconds since 1970. Numbers that count an earlier time are most likely no times."""
+_DATED_BY_NUMBER: Final = (
+    "Versions are dated by what the numbers of source.sequence_by count, in microseconds since 1970. Name the column"
+    " with the time of a change under source.time_by, or say under source.time_unit what the numbers count."
+)
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _OF_CSV: Final = ("delimiter", "header", "null_value")
 _KINDS: Final[Mapping[str, SequenceKind]] = {
@@ -45,12 +53,14 @@ class RowsSpec:
     `header`: the columns of CSV files that do not name them; the first pattern that a file's name has counts.
     `null_value`: the text that means null in a CSV file, without quotes.
     `kinds`: of the values of columns in conditions whose types are declared. Their types say both in fingerprints.
+    `has_time_unit`: whether the spec names `time_unit`, which changes nothing where it names the default.
     """
 
     table: str
     sequence_by: tuple[tuple[str, SequenceKind], ...]
     delete_when: Predicate | None = None
     truncate_when: Predicate | None = None
+    ignore_when: Predicate | None = None
     ignore_nulls: TrackSpec | None = None
     columns: TrackSpec = field(default_factory=TrackSpec)
     ties: Ties = "delete"
@@ -63,24 +73,37 @@ class RowsSpec:
     null_value: str = ""
     digits: tuple[tuple[str, int], ...] = field(default=(), repr=False)
     kinds: tuple[tuple[str, SequenceKind], ...] = field(default=(), repr=False)
+    has_time_unit: bool = field(default=False, repr=False)
+
+    @property
+    def conditions(self) -> dict[str, Predicate | None]:
+        """What the conditions say, by their settings."""
+        return {
+            "delete_when": self.delete_when,
+            "truncate_when": self.truncate_when,
+            "ignore_when": self.ignore_when,
+            "snapshot_when": self.snapshot_when,
+        }
 
     @property
     def looked_at(self) -> list[str]:
         """The columns that say where a row stands, when it was, and what it does."""
         found = [name for name, _ in self.sequence_by] + ([self.time_by] if self.time_by else [])
-        return list(dict.fromkeys([*found, *condition_columns(*self._conditions)]))
-
-    @property
-    def _conditions(self) -> tuple[Predicate | None, ...]:
-        return self.delete_when, self.truncate_when, self.snapshot_when
+        return list(dict.fromkeys([*found, *condition_columns(*self.conditions.values())]))
 
     @property
     def named(self) -> Iterator[tuple[str, str]]:
         """The columns that conditions and choices of columns name, each behind its setting."""
-        for setting, condition in zip(CONDITIONS, self._conditions, strict=True):
+        for setting, condition in self.conditions.items():
             yield from ((setting, name) for name in condition_columns(condition) if name not in COORDINATES)
         yield from (("ignore_nulls", name) for name in (self.ignore_nulls.columns if self.ignore_nulls else ()))
         yield from (("columns", name) for name in self.columns.columns)
+
+    @property
+    def may_count_no_time(self) -> bool:
+        """Whether numbers of the sequence can date changes though the spec does not say that they count a time."""
+        is_timed = any(kind == "time" for _, kind in self.sequence_by)
+        return self.time_by is None and not self.has_time_unit and not is_timed
 
     def takes(self, column: str) -> bool:
         """Whether a column of the rows is one of the table."""
@@ -114,6 +137,21 @@ def second_digits(column_type: str) -> int | None:
     """How many digits of a second a declared type of times tells; None of another type, or where it tells none."""
     encoding = parse_column_type(column_type).source_encoding
     return encoding.precision if encoding.kind in _TIMES else None
+
+
+def time_warning(spec: TableSpec, max_commit_us: int | None = None) -> str | None:
+    """Why the times of versions are in question where numbers date them; None where they are not.
+
+    `max_commit_us`: the latest time among changes, in microseconds since 1970; without it the spec alone shows what
+    orders them.
+    """
+    rows = spec.source.rows
+    if rows is None or not rows.may_count_no_time:
+        return None
+    if max_commit_us is not None:
+        return f"All its changes are dated before 2000. {_DATED_BY_NUMBER}" if max_commit_us < YEAR_2000 else None
+    has_numbers_only = all(kind == "number" for _, kind in rows.sequence_by)
+    return f"Only numbers order its changes. {_DATED_BY_NUMBER}" if has_numbers_only else None
 
 
 def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
@@ -152,6 +190,10 @@ def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tup
         yield ("source", "sequence_by"), message, "name a column that orders the rows."
     if source.get("sequence_by") is None:
         yield ("source", "sequence_by"), "is required: rows do not say their order", "name the column that orders them."
+    if "time_by" in source and source["time_by"] is None:
+        message = "has no value: the numbers of sequence_by seem to count no time"
+        hint = "name the column with the time of a change, or delete the line: then these numbers date versions."
+        yield ("source", "time_by"), message, hint
     if ("path" in source) == ("table" in source):
         yield ("source", "path"), "exactly one of source.path and source.table is required", None
     if not spec.get("keys"):

@@ -91,7 +91,7 @@ def test_each_bad_record_is_kept_with_its_place_and_why(mixed: Mixed) -> None:
         2: (None, "not JSON"),
         3: (THINGS, 'key column "id" is null'),
         4: (THINGS, 'unknown op "x"'),
-        5: (THINGS, 'column "n": the value does not fit int'),
+        5: (THINGS, 'column "n": the value does not fit int (it needs bigint)'),
         8: (None, "not JSON"),
     }
     assert {found["file"] for found in rejects.values()} == {f"file:{mixed.file}"}

@@ -67,7 +67,7 @@ def test_a_replay_after_the_spec_is_mended_gives_the_tables_of_the_right_spec_fr
             each.write(name, lines)
             each.taken(each.spec(columns=columns, rejects=1.0))
     mended = shop.spec(columns=WIDER, rejects=1.0)
-    misfit = 'column "n": the value does not fit int'
+    misfit = 'column "n": the value does not fit int (it needs bigint)'
     groups = [(g.table, g.reason, g.count, g.first_line) for g in grouped(found(shop, mended))]
     assert groups == [(None, "not JSON", 1, 3), (THINGS, misfit, 2, 2), (THINGS, 'unknown op "x"', 1, 5)]
     assert isinstance(grouped(found(shop, mended))[0], RejectGroup)

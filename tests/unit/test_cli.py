@@ -51,7 +51,7 @@ def test_valid_specs_are_listed_for_a_program(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "specs" / "customers.yaml"
     file.write_text(SPEC)
     code, out, _ = run("validate", "--json")
-    expected = {"valid": True, "specs": [{"file": str(file), "table": "inventory.customers"}]}
+    expected = {"valid": True, "specs": [{"file": str(file), "table": "inventory.customers", "warning": None}]}
     assert (code, json.loads(out)) == (0, expected)
 
 

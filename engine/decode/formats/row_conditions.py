@@ -1,4 +1,4 @@
-"""Conditions of a spec over the columns of a row (`delete_when`, `truncate_when`), on values that are text.
+"""Conditions of a spec over the columns of a row (`delete_when` and its like), on values that are text.
 
 A condition is compiled once, to a function of a row that gives True, False, or None: what SQL calls unknown.
 """

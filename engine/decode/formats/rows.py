@@ -1,8 +1,11 @@
 """Plain rows: each record is a row of one table. The spec says what orders the rows, which of them delete, and which
 columns count.
 
-A row that deletes nothing says how its row looks now: all of it, or, where columns are absent, a part. The order is
-that of `sequence_by`, column by column: numbers as numbers, times as instants, bytes as bytes, all else as text.
+A row that deletes nothing says how its row looks now: all of it, or, where columns are absent, a part. A row that
+`ignore_when` names is a control event, and so is a line that is `null`: a topic's message without a value.
+
+The order is that of `sequence_by`, column by column: numbers as numbers, times as instants, bytes as bytes, all else as
+text.
 Columns whose type the spec declares are ordered as that type; bytes also where the file says so. Others are ordered as
 each value looks: numbers before times before text. Objects and lists have no order. A number in a column that is
 declared as a time counts what the digits of the type say.
@@ -29,7 +32,7 @@ import msgspec
 
 from engine import names
 from engine.decode.decoder import Declared
-from engine.decode.event import Change, Event, Message, rejected
+from engine.decode.event import Change, Control, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
 from engine.decode.formats.coordinates import folder_of, name_below
 from engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
@@ -45,6 +48,7 @@ from engine.decode.formats.row_values import (
     unix_nanos,
 )
 from engine.decode.json_value import (
+    BLANKS,
     MISFIT,
     NOT_JSON,
     Number,
@@ -58,6 +62,7 @@ from engine.decode.natural import binary_encoding
 from engine.decode.position_text import joined
 from engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
 from engine.decode.types.zones import source_zone
+from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 from engine.spec.predicates import Predicate
 from engine.spec.rows import COORDINATES, FILE, LINE, SequenceKind
@@ -72,6 +77,7 @@ _WANTED: Final = {
 }  # fmt: skip
 _BINARIES: Final = {"hex": hex_bytes, "base64_url": base64_url_value}
 _PER_MICRO: Final = 1_000
+_NULL: Final = b"null"
 
 
 class FileSchema(NamedTuple):
@@ -99,8 +105,9 @@ class RowsDecoder:
         self._places = _PLACES[rows.time_unit]
         self._folder = folder_of(source)
         times = ColumnTimes(self._zone, self._digits, dict(rows.kinds))
-        self._deletes, self._truncates, self._reads = (
-            _condition(each, times) for each in (rows.delete_when, rows.truncate_when, rows.snapshot_when)
+        self._deletes, self._truncates, self._ignores, self._reads = (
+            _condition(each, times)
+            for each in (rows.delete_when, rows.truncate_when, rows.ignore_when, rows.snapshot_when)
         )
         self._has_coordinates = any(name in COORDINATES for name in rows.looked_at)
         self._read = row_reader([name for name in rows.looked_at if name not in COORDINATES])
@@ -114,10 +121,12 @@ class RowsDecoder:
             return rejected(message, message.problem, self._table)
         texts = self._read(message.text)
         if texts is None:
-            return rejected(message, broken_reason(message.text, NOT_JSON), self._table)
+            return self._of_broken(message)
         if self._has_coordinates:
             texts = {**texts, FILE: name_below(self._folder, message.file), LINE: str(message.line)}
         schema = file_schema(message.row_schema)
+        if self._ignores is not None and self._ignores(texts, schema.times):
+            return self._control(message, control_kinds.IGNORED)
         if self._reads is not None and self._reads(texts, schema.times):
             return self._read_of_snapshot(message, texts, schema)
         places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
@@ -153,6 +162,24 @@ class RowsDecoder:
             schema_hash=schema.hash,
             position=position,
             commit_us=commit_us,
+        )
+
+    def _of_broken(self, message: Message) -> Event:
+        """A topic's null message, which has no columns; else the reject of a record that is no row."""
+        if message.row_schema is None and message.text.strip(BLANKS) == _NULL:
+            return self._control(message, control_kinds.NULL_MESSAGE)
+        return rejected(message, broken_reason(message.text, NOT_JSON), self._table)
+
+    def _control(self, message: Message, kind: str) -> Control:
+        return Control(
+            file=message.file,
+            line=message.line,
+            text=message.text,
+            connector=CONNECTOR,
+            source=self._source,
+            table=self._table,
+            control_kind=kind,
+            control=message.text,
         )
 
     # --- what a row does --------------------------------------------------------------------------------------------

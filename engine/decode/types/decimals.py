@@ -200,6 +200,11 @@ def is_too_long(text: str, scale: int) -> bool:
         return _NUMBER.fullmatch(text) is not None
     if fitting(MOST_DIGITS, scale)(number) is not None or not number:
         return False
-    digits = number.normalize(_EXACT)
-    before, after = max(digits.adjusted() + 1, 0), max(-digits.as_tuple().exponent, 0)  # type: ignore[operator]
+    before, after = digits_of(number)
     return before > MOST_DIGITS - scale or before + after > MOST_DIGITS
+
+
+def digits_of(number: Decimal) -> tuple[int, int]:
+    """How many digits a number other than 0 has before its point, and after it."""
+    digits = number.normalize(_EXACT)
+    return max(digits.adjusted() + 1, 0), max(-digits.as_tuple().exponent, 0)  # type: ignore[operator]

@@ -7,6 +7,7 @@ import hashlib
 import re
 import uuid
 from collections.abc import Callable, Iterable
+from decimal import Decimal
 from typing import Any, Final
 
 from pyspark.sql import types as T
@@ -15,7 +16,7 @@ from engine.decode.json_value import plain_text
 from engine.decode.shape import ColumnShape, Encoding
 from engine.decode.types import decimals
 from engine.decode.types.encodings import CALENDAR, COUNTS, DECIMALS
-from engine.decode.types.numbers import bigint
+from engine.decode.types.numbers import LONG, bigint
 from engine.decode.types.times import MICROS_DIGITS
 
 PLACEHOLDER: Final = "__debezium_unavailable_value"
@@ -44,7 +45,12 @@ _COUNT: Final = re.compile("[+-]?[0-9]+")
 _COUNTING: Final = frozenset({"days", "moment", "instant", *COUNTS})
 BEYOND_MICROS: Final = re.compile(r":[0-9]{2}\.[0-9]{6}[0-9]*[1-9]")
 """Digits of a second that no time stores."""
-WRITTEN_OUT: Final = re.compile(r"[+-]?[0-9]+\.[0-9]+")
+_WRITTEN_OUT: Final = re.compile(r"[+-]?[0-9]+\.[0-9]+")
+_CARRYING_NUMBERS: Final = frozenset(
+    {"integer", "unsigned", "floating", "text", "any_text", "decimal_text", "decimal_number"}
+    | {"written_text", "written_integer", "written_floating"}
+)
+"""Encodings that carry a number as its digits."""
 
 
 # --- values that the source left out --------------------------------------------------------------------------------
@@ -103,6 +109,56 @@ def is_unrepresentable_time(value: Any, column: ColumnShape) -> bool:
         return False
     text = plain_text(value)
     return bool(OUT_OF_CALENDAR.fullmatch(text) or (kinds & _COUNTING and _COUNT.fullmatch(text)))
+
+
+# --- numbers that a wider column would hold --------------------------------------------------------------------------
+
+
+def is_written_out(value: Any) -> bool:
+    """Whether a value is the text of a number with a point: no base64."""
+    return isinstance(value, str) and _WRITTEN_OUT.fullmatch(value) is not None
+
+
+def need(value: Any, kind: T.DataType, encoding: Encoding) -> str | None:
+    """What a number needs that a column of this type has not; None of every other value and type."""
+    text = _number_text(value, encoding)
+    number = None if text is None else decimals.exact_number(text)
+    if not number:
+        return None
+    if isinstance(kind, T.DecimalType):
+        return _more_digits(number, kind)
+    return _wider_type(number) if isinstance(kind, T.IntegerType | T.LongType) else None
+
+
+def _number_text(value: Any, encoding: Encoding) -> str | None:
+    """The digits of a number, however the encoding carries it; None where it carries none."""
+    if encoding.kind in _CARRYING_NUMBERS or not isinstance(value, str | dict) or is_written_out(value):
+        return plain_text(value)
+    return _reader_of_digits(encoding)(value) if encoding.kind in DECIMALS else None
+
+
+def _more_digits(number: Decimal, kind: T.DecimalType) -> str | None:
+    before, after = decimals.digits_of(number)
+    parts = (("before", before, kind.precision - kind.scale), ("after", after, kind.scale))
+    lacking = [
+        f"it needs {_counted(needed)} {side} the point; {kind.simpleString()} holds {held}"
+        for side, needed, held in parts
+        if needed > held
+    ]
+    return "; ".join(lacking) or None
+
+
+def _counted(digits: int) -> str:
+    return "1 digit" if digits == 1 else f"{digits} digits"
+
+
+def _wider_type(number: Decimal) -> str:
+    before, after = decimals.digits_of(number)
+    if after:
+        return f"it needs {_counted(after)} after the point"
+    if LONG[0] <= number <= LONG[1]:
+        return "it needs bigint"
+    return f"it needs decimal({before},0)" if before <= decimals.MOST_DIGITS else "it needs string"
 
 
 # --- times that lose digits -----------------------------------------------------------------------------------------

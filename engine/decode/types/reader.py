@@ -30,12 +30,13 @@ def column_reader(
     """
     encoding = _encoding_of(column, schema_hash)
     clock = Clock(source_zone(time_zone), is_mysql)
+    is_schemaless = all(number != schema_hash or number is None for number, _ in column.encodings)
     converter = encodings.converter(encoding, column.value_type, clock, column.guessed)
     if is_key and misfits.can_lose_digits(column):
         converter = _without_lost_digits(converter, encoding)
     if misfits.can_be_unavailable(column):
         converter = _without_unavailable(converter)
-    return ColumnReader(column, converter)
+    return ColumnReader(column, converter, encoding, is_schemaless)
 
 
 def _encoding_of(column: ColumnShape, schema_hash: int | None) -> Encoding:
@@ -78,15 +79,18 @@ class ColumnReader:
     column, and leaves None as it is.
     """
 
-    __slots__ = ("_can_be_unavailable", "_can_lose_digits", "_column", "_is_base64", "convert", "convert_all")
+    __slots__ = (
+        "_can_be_unavailable", "_can_lose_digits", "_column", "_encoding", "_is_schemaless", "convert", "convert_all",
+    )  # fmt: skip
 
-    def __init__(self, column: ColumnShape, converter: Converter) -> None:
+    def __init__(self, column: ColumnShape, converter: Converter, encoding: Encoding, is_schemaless: bool) -> None:
         self.convert: Convert = converter.one
         self.convert_all: ConvertAll = converter.all
         self._column = column
         self._can_be_unavailable = misfits.can_be_unavailable(column)
         self._can_lose_digits = misfits.can_lose_digits(column)
-        self._is_base64 = any(encoding.kind == "decimal_base64" for _, encoding in column.encodings)
+        self._encoding = encoding
+        self._is_schemaless = is_schemaless
 
     def fate(self, value: Any) -> Fate:
         """Why `convert` gives None for a value."""
@@ -102,6 +106,11 @@ class ColumnReader:
         """Whether a time is written with digits after the microsecond, which no key may lose."""
         return self._can_lose_digits and misfits.BEYOND_MICROS.search(plain_text(value)) is not None
 
+    def need(self, value: Any) -> str | None:
+        """What a number that does not fit needs, and the column's type has not; None where that is not known."""
+        return misfits.need(value, self._column.value_type, self._encoding)
+
     def is_written_out(self, value: Any) -> bool:
-        """Whether a decimal is written as digits, where the column has them as bytes."""
-        return self._is_base64 and misfits.WRITTEN_OUT.fullmatch(plain_text(value)) is not None
+        """Whether a decimal is written as digits that fit, where events without a schema have them as bytes."""
+        is_base64 = self._is_schemaless and self._encoding.kind == "decimal_base64"
+        return is_base64 and misfits.is_written_out(value) and self.need(value) is None

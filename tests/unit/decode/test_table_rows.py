@@ -248,8 +248,8 @@ def test_old_and_new_keys_are_decoded_as_keys() -> None:
 UNFIT = 'column "a": the value does not fit int'
 REASONS: list[tuple[dict[str, Any], str | None]] = [
     (insert({**FULL, "a": "secret"}), UNFIT),
-    (insert({**FULL, "a": 3_000_000_000}), UNFIT),
-    (insert({**FULL, "a": 1.5}), UNFIT),
+    (insert({**FULL, "a": 3_000_000_000}), f"{UNFIT} (it needs bigint)"),
+    (insert({**FULL, "a": 1.5}), f"{UNFIT} (it needs 1 digit after the point)"),
     (insert({**FULL, "id": None}, key={"id": None}), 'key column "id" is null'),
     (insert({"a": 1}, key={"id": None}), 'key column "id" is null'),
     (insert({"a": 1}, key={"other": 1}), 'key column "id" is missing'),
@@ -290,7 +290,7 @@ def test_reasons_say_which_setting_would_read_the_value() -> None:
     hints = [
         " (of a key no digit may be lost: columns of the spec can declare it as string)",
         " (its digits are written out: source.decimals: string in the spec reads them)",
-        "",
+        " (it needs 3 digits after the point; decimal(7,2) holds 2)",
     ]
     guessed = " (no type is declared for it, and its first values were of this one: columns can say another)"
     found = [row["reason"] for row in decoded(events, TableShape(("id",), columns))]

@@ -430,6 +430,22 @@ def test_what_numbers_that_order_rows_seem_to_count_is_a_comment(
     assert [line for line in text.splitlines() if "time_unit" in line] == ([remark] if unit else [])
 
 
+def test_the_time_of_a_change_is_asked_for_where_numbers_that_count_no_time_order_rows(
+    place: Place, tmp_path: Path
+) -> None:
+    rows = [{"id": n, "name": "a", "version": n, "born": born} for n, born in ((1, "2024-01-01"), (2, None))]
+    text = written(tmp_path, place("orders.jsonl", *rows))["events.orders.yaml"]
+    assert "  time_by: # decide: the column with the time of a change, or delete this line; candidates: [born]" in text
+    with pytest.raises(SpecError) as refused:
+        load_specs(None, load_project(tmp_path))
+    assert {violation.path for violation in refused.value.violations} == {
+        "$.source.sequence_by", "$.source.time_by", "$.keys",
+    }  # fmt: skip
+    for timed in ({"seq": 1_700_000_000_000}, {"seq": "2024-01-01T00:00:00Z"}, {"seq": 7, "updated": "2024-01-01"}):
+        text = written(tmp_path, place("others.jsonl", {"id": 1, **timed}), force=True)["events.others.yaml"]
+        assert "time_by" not in text, timed
+
+
 def test_nothing_is_overwritten_and_the_project_is_written_once(place: Place, tmp_path: Path) -> None:
     file = place("a.jsonl", event("c", after={"id": 1}))
     written(tmp_path, file)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from engine.spec import fold_fingerprint
+from engine.spec import decode_fingerprints, fold_fingerprint
 from engine.spec.model import TrackSpec
 from engine.spec.predicates import All, Compare, IsNull, Not, OneOf, PredicateError, Some, columns_of, parse_predicate
+from engine.spec.rows import YEAR_2000, time_warning
 from tests.unit.spec.cases import source, spec, violations
 
 FEED = {"format": "rows", "path": "in/*.csv", "sequence_by": ["day", "n"]}
@@ -58,6 +59,9 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         for at, mask in (("sequence_by", "sha256"), ("sequence_by", "drop"), ("time_by", "sha256"))
     ],
     ({"source": feed(delete_when="op = "), "keys": ["id"]}, "$.source.delete_when", "is not a condition"),
+    ({"source": feed(ignore_when="kind is"), "keys": ["id"]}, "$.source.ignore_when", "is not a condition"),
+    ({"source": source(ignore_when="a")}, "$.source.ignore_when", "is a setting of the format rows"),
+    ({"source": feed(time_by=None), "keys": ["id"]}, "$.source.time_by", "has no value"),
     ({"source": feed(sequence_by=[]), "keys": ["id"]}, "$.source.sequence_by", "names no column"),
     ({"source": feed(sequence_by=["n", "n"]), "keys": ["id"]}, "$.source.sequence_by", "names a column twice"),
     ({"source": feed(ties="latest"), "keys": ["id"]}, "$.source.ties", "is not known"),
@@ -98,11 +102,57 @@ def test_what_orders_and_deletes_shapes_the_fold_and_how_files_are_written_does_
             "plain": {},
             "tab": {"delimiter": "\t"},
             "deletes": {"delete_when": "op = 'D'"},
+            "ignores": {"ignore_when": "op = 'D'"},
             "ties": {"ties": "order"},
         }.items()
     }
     assert told["plain"] == told["tab"]
-    assert len(set(told.values())) == 3
+    assert len(set(told.values())) == 4
+
+
+def test_another_condition_for_rows_that_are_no_changes_needs_the_inputs_again() -> None:
+    plain, ignoring, other = (
+        decode_fingerprints(spec(source=feed(**more), keys=["id"]))["source"]
+        for more in ({}, {"ignore_when": "op = 'P'"}, {"ignore_when": "op = 'Q'"})
+    )
+    assert len({plain, ignoring, other}) == 3
+
+
+def test_what_a_condition_names_is_looked_at_and_named_with_its_setting() -> None:
+    rows = spec(source=feed(ignore_when="kind = 'before' AND NOT b"), keys=["id"]).source.rows
+    assert rows is not None
+    assert rows.looked_at == ["day", "n", "kind", "b"]
+    assert list(rows.named) == [("ignore_when", "kind"), ("ignore_when", "b")]
+
+
+NUMBER = {"n": "bigint"}
+DATED: list[tuple[dict[str, Any], int | None, str | None]] = [
+    (NUMBER, None, "Only numbers order its changes."),
+    ({}, None, None),
+    ({"n": "timestamp(3)"}, None, None),
+    (NUMBER, 7, "All its changes are dated before 2000."),
+    ({}, YEAR_2000 - 1, "All its changes are dated before 2000."),
+    (NUMBER, YEAR_2000, None),
+    ({"n": "timestamp(3)"}, 7, None),
+]
+
+
+@pytest.mark.parametrize(("columns", "max_commit_us", "warning"), DATED)
+def test_numbers_that_date_changes_are_warned_of_where_they_count_no_time(
+    columns: dict[str, Any], max_commit_us: int | None, warning: str | None
+) -> None:
+    told = spec(source=feed(sequence_by="n"), keys=["id"], columns=columns)
+    found = time_warning(told, max_commit_us)
+    assert found is None if warning is None else (found or "").startswith(warning)
+    for decided in ({"time_by": "t"}, {"time_unit": "microseconds"}):
+        other = spec(source=feed(sequence_by="n", **decided), keys=["id"], columns=columns)
+        assert time_warning(other, max_commit_us) is None
+
+
+def test_naming_the_default_unit_changes_nothing_that_is_stored() -> None:
+    plain, named = (spec(source=feed(**more), keys=["id"]) for more in ({}, {"time_unit": "microseconds"}))
+    assert fold_fingerprint(plain) == fold_fingerprint(named)
+    assert decode_fingerprints(plain) == decode_fingerprints(named)
 
 
 def test_conditions_are_read_as_sql_reads_them() -> None:

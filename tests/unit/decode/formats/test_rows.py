@@ -322,15 +322,34 @@ def test_a_row_is_the_image_after_a_change_and_of_a_delete_the_one_before() -> N
 
 
 def test_a_row_without_a_place_is_rejected_with_its_reason() -> None:
-    bad: list[Any] = ["{", "7", "null", {"a": 1}, {"n": None}, {"n": "x"}, {"n": "NaN"}, '{"n": 1} {"n": 2}']
+    bad: list[Any] = ["{", "7", "nul", {"a": 1}, {"n": None}, {"n": "x"}, {"n": "NaN"}, '{"n": 1} {"n": 2}']
     bad += ['{"n": 1, "x": "\\ud800"}', '{"n": 1, "x": "\udcff"}', '{"n": NaN}']
     missing, unfit = 'sequence column "n" is null or missing', 'sequence column "n": the value is not a number'
     rejected = found(bad, sequence_by=(("n", "number"),))
     assert [row.reason for row in rejected] == [
-        "not JSON", "not a JSON object", "not a JSON object", missing, missing, unfit, unfit, "not JSON",
+        "not JSON", "not a JSON object", "not JSON", missing, missing, unfit, unfit, "not JSON",
         "not JSON", "not UTF-8 text", "not JSON",
     ]  # fmt: skip
     assert {(row.kind, row.table) for row in rejected} == {("reject", "a.b")}
+
+
+def test_a_null_line_is_the_null_message_of_a_topic_but_not_in_a_file_with_columns() -> None:
+    controls = found(["null", " null\r"])
+    assert [(row.kind, row.control_kind, row.table) for row in controls] == [("control", "null_message", "a.b")] * 2
+    assert [row.kind for row in found(["null"], said=schema(n="string"))] == ["reject"]
+
+
+def test_a_row_that_the_spec_ignores_is_a_control_event_whatever_else_is_wrong_with_it() -> None:
+    types = ("insert", "update_preimage", "update_postimage", "delete")
+    rows: list[Any] = [{"n": 1, "_change_type": kind} for kind in types]
+    when = {"ignore_when": "_change_type = 'update_preimage'", "delete_when": "_change_type = 'delete'"}
+    events = found([*rows, {"_change_type": "update_preimage"}, {"_change_type": "insert"}], **when)
+    assert [row.kind for row in events] == ["change", "control", "change", "change", "control", "reject"]
+    assert [row.op for row in events] == ["update", None, "update", "delete", None, None]
+    assert {(row.control_kind, row.table, row.source) for row in events if row.kind == "control"} == {
+        ("ignored", "a.b", "rows:a.b")
+    }
+    assert ops([{"n": 1, "op": "D"}], ignore_when="op IS NULL", delete_when="op = 'D'") == ["delete"]
 
 
 def test_a_record_with_a_problem_is_rejected_with_it() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
+from engine.decode.json_value import Number
 from engine.decode.shape import ColumnShape, Encoding
 from engine.decode.types import column_reader
 from tests.unit.decode.types.given import LOCAL, ZONED, converted, decimals, micros, reader
@@ -141,3 +142,45 @@ def test_digits_that_are_written_out_are_known_where_bytes_should_stand() -> Non
         True, True, False, False, False
     ]  # fmt: skip
     assert not reader("decimal_text", T.DecimalType(12, 2)).is_written_out("12.34")
+    assert not price.is_written_out("12345678901.34")  # read as text it would not fit, either
+
+
+def test_where_schemas_say_that_a_decimal_is_bytes_no_setting_is_asked_for() -> None:
+    schemas = ((7, Encoding("decimal_base64", 2)), (None, Encoding("decimal_base64", 2)))
+    price = ColumnShape("price", T.DecimalType(12, 2), schemas)
+    with_schema, without = (column_reader(price, number, False, "UTC", is_key=False) for number in (7, None))
+    assert [each.is_written_out("12.34") for each in (with_schema, without)] == [False, True]
+
+
+PRICE = T.DecimalType(12, 2)
+NEEDS: list[tuple[Encoding | str, T.DataType, Any, str | None]] = [
+    ("decimal_text", PRICE, "1234567890123456.7", "it needs 16 digits before the point; decimal(12,2) holds 10"),
+    ("decimal_text", PRICE, "1.005", "it needs 3 digits after the point; decimal(12,2) holds 2"),
+    ("decimal_text", PRICE, "1.500", None),
+    ("decimal_text", PRICE, "12345678901.005",
+     "it needs 11 digits before the point; decimal(12,2) holds 10; it needs 3 digits after the point; decimal(12,2)"
+     " holds 2"),
+    ("decimal_text", PRICE, "x", None),
+    ("decimal_number", PRICE, -(10**11), "it needs 12 digits before the point; decimal(12,2) holds 10"),
+    (DECIMAL, PRICE, base64.b64encode((10**13).to_bytes(6, "big")).decode(),
+     "it needs 12 digits before the point; decimal(12,2) holds 10"),
+    (DECIMAL, PRICE, 10**11, "it needs 12 digits before the point; decimal(12,2) holds 10"),
+    (DECIMAL, PRICE, "12345678901.5", "it needs 11 digits before the point; decimal(12,2) holds 10"),
+    (DECIMAL, PRICE, "no!", None),
+    ("integer", T.IntegerType(), 2**31, "it needs bigint"),
+    ("integer", T.IntegerType(), "3000000000", "it needs bigint"),
+    ("integer", T.LongType(), 2**63, "it needs decimal(19,0)"),
+    ("integer", T.LongType(), 10**38, "it needs string"),
+    ("integer", T.IntegerType(), Number("1.25"), "it needs 2 digits after the point"),
+    ("integer", T.IntegerType(), "y", None),
+    ("integer", T.IntegerType(), True, None),
+    ("date", DATE, "2026-13-01", None),
+    (Encoding("bits", 40), T.IntegerType(), "AAAAAAE=", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("encoding", "kind", "value", "need"), NEEDS)
+def test_of_a_number_that_does_not_fit_is_known_what_it_needs(
+    encoding: Encoding | str, kind: T.DataType, value: Any, need: str | None
+) -> None:
+    assert reader(encoding, kind).need(value) == need
