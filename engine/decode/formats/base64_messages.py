@@ -7,6 +7,8 @@
 Records of Parquet and Avro files with such columns have the second form. `destination` is another name of `topic`.
 A field that ends with `_avro` has the bytes; the field without that ending may repeat them as JSON.
 
+A value alone can be a JSON string. Only JSON has escapes: outside of it a backslash is no base64.
+
 Base64 may lack its padding. A key may have blanks between its digits; a value may not, for a text with blanks is most
 often a sentence, and a short one could be decoded.
 """
@@ -88,7 +90,10 @@ def read_base64(message: Message) -> Base64Message:
     if bare[:1] == b"{":
         return _of_object(text)
     if bare[:1] == b'"':
-        bare = bare.strip(b'"')
+        try:
+            bare = content_of(msgspec.Raw(bare)) or b""
+        except MISFIT:
+            return Base64Message(problem=NO_BASE64_VALUE)
     if bare == _NULL:  # four digits of base64, but a null message
         return Base64Message(is_empty=True)
     value = _from_base64(bare)
@@ -162,10 +167,11 @@ def _from_base64(text: bytes | None) -> bytes | None:
     """The bytes of base64, perhaps with blanks in it and without its padding; None where the text is none."""
     if text is None:
         return None
-    try:
-        return _bytes.decode(b'"%b"' % text)
-    except MISFIT:
-        pass
+    if b"\\" not in text:  # it would be an escape in the JSON string, and base64 has none
+        try:
+            return _bytes.decode(b'"%b"' % text)
+        except MISFIT:
+            pass
     digits = _SPACES.sub(b"", text)
     length = len(digits.rstrip(b"="))
     has_end = len(digits) % 4 == 0 if length < len(digits) else length % 4 != 1
