@@ -48,9 +48,12 @@ def unique(changes, skew):
         return at, not c["new_key"], tx_order(c), c["ingest_ts"], c["commit_ts"] or 0
 
     def stood(same):
+        starts = [c["before"] for c in same if c["before"] is not None]
         offsets = sorted({offset(c)[1] for c in same if c["op"] != "read" and not offset(c)[0]})
         told = [c["present"] for c in same]
-        return same[0] | {"offsets": offsets, "present": None if None in told else set().union(*told)}
+        start = starts[0] if starts and all(each == starts[0] for each in starts) else None
+        whole = {"offsets": offsets, "present": None if None in told else set().union(*told)}
+        return same[0] | whole | {"starts": start}
 
     ordered = sorted(changes, key=lambda c: (identity(c), first(c)))
     return [stood(list(same)) for _, same in groupby(ordered, identity)]
@@ -82,6 +85,65 @@ def follows(change, previous):
     return not is_gone and change["before"] is not None and carried(previous) == change["before"]
 
 
+GONE = "no row"
+MOST_CHAINED = 16
+
+
+def start_of(change):
+    """The state that a change starts from; None where it is not known."""
+    return GONE if change["op"] == "insert" else change["starts"] if change["op"] in ("update", "delete") else None
+
+
+def end_of(change):
+    """The state that a change leaves the row in; None where it does not carry all of it."""
+    return GONE if change["op"] in ("delete", "truncate") else change["row"] if change["present"] is None else None
+
+
+def by_op(change):
+    return ("insert", "update", "truncate", "delete").index(change["op"]), change["content"]
+
+
+def chained(tied):
+    """Changes of which nothing but ops and images tells the order, from the end: nothing starts from the last one, and
+    before each stands one that ends where it starts. What leads on from a row of before comes first, else by op."""
+    if len(tied) > MOST_CHAINED or all(start_of(c) in (None, GONE) for c in tied):
+        return sorted(tied, key=by_op)
+    old, ordered, left = old_lives(tied), [], sorted(tied, key=by_op)
+    while left:
+        start = start_of(ordered[0]) if ordered else None
+        fitting = [c for c in left if start is not None and end_of(c) == start]
+        last = [c for c in left if not any(leads(c, other) for other in left)]
+        chosen = max(fitting or last or left, key=lambda c: (by_op(c) not in old, by_op(c)))
+        left.remove(chosen)
+        ordered.insert(0, chosen)
+    return ordered
+
+
+def leads(change, other):
+    return other is not change and end_of(change) is not None and end_of(change) == start_of(other)
+
+
+def old_lives(tied):
+    """The changes that start from a row which none of them made, and those that lead on from these, row by row."""
+    rows = [c for c in tied if start_of(c) not in (None, GONE)]
+    old = [c for c in rows if not any(leads(other, c) for other in tied)]
+    for change in old:
+        old += [c for c in rows if c not in old and leads(change, c)]
+    return {by_op(c) for c in old}
+
+
+def with_turns(streamed):
+    """Changes at one position that neither the transaction nor the partition orders, numbered in their chain."""
+
+    def place(c):
+        return c["position"], bool(c["op"] == "delete" and c["new_key"])
+
+    tied = [c for c in streamed if c["tx_order"] is None and c.get("kafka_offset") is None]
+    rest = [c | {"turn": 0} for c in streamed if c not in tied]
+    groups = [chained(list(group)) for _, group in groupby(sorted(tied, key=place), place)]
+    return rest + [c | {"turn": turn} for group in groups for turn, c in enumerate(group)]
+
+
 def tx_order(change):
     return change["tx_order"] is None, change["tx_order"] or 0
 
@@ -102,15 +164,17 @@ def carried(change):
 
 
 def in_order(streamed):
-    """Position; then the delete half of a key change; then order in the transaction, or the offset; then content."""
-
-    def order(c):
-        return c["position"], not (c["op"] == "delete" and c["new_key"]), tx_order(c), offset(c), c["content"]
-
+    """Position; then the delete half of a key change; then order in the transaction, or the offset, or the chain of
+    images; then content."""
     ordered = []
-    for change in sorted(settled(streamed), key=order):
+    for change in sorted(with_turns(settled(streamed)), key=order):
         ordered.insert(place_in_transaction(change, ordered), change)
     return ordered
+
+
+def order(c):
+    gives_up = c["op"] == "delete" and c["new_key"]
+    return c["position"], not gives_up, tx_order(c), offset(c), c["turn"], c["content"]
 
 
 def place_in_transaction(change, ordered):

@@ -6,7 +6,7 @@ tells equal rows at one position apart.
 
 from itertools import groupby, pairwise
 
-from tests.oracle import Source, offset, place_of, settled, superseding, time_of, tx_order, window_of
+from tests.oracle import Source, order, place_of, settled, superseding, time_of, window_of, with_turns
 
 ALL = 1 << 40
 
@@ -72,9 +72,7 @@ class Copies:
         """The changes in order; READs that may have missed a delete in their window are left out."""
         own = self.source.own[self.key]
         streamed = [c for c in own if c["op"] != "read"] + self.source.truncates
-        stream = sorted(
-            settled(streamed), key=lambda c: (c["position"], not c["new_key"], tx_order(c), offset(c), c["content"])
-        )
+        stream = sorted(with_turns(settled(streamed)), key=order)
         steps = [((n,), c, None) for n, c in enumerate(stream)]
         reads = sorted((c for c in own if c["op"] == "read"), key=self.together)
         for _, group in groupby(reads, self.together):

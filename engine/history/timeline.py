@@ -13,6 +13,7 @@ from engine.frames import is_from
 from engine.history.rules import Folded, FoldRules
 from engine.names import quoted
 from engine.ordering.chronology import carries_otherwise, chronology, chronology_columns, has_tie, per_key, sortable
+from engine.ordering.ties import Tied, end_of, partition_offset, start_of, transaction_order, with_turns
 from engine.ordering.windows import orders_statements
 
 
@@ -41,8 +42,9 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
 
     Needs: the change schema, then close, low_position, low_ts as `attach_windows` gives them.
     Gives: key, is_base, is_read, is_copy, op, place, position, own_position, rank, tx_order, offset (in its partition,
-        of a change that tells no order in its transaction), content_hash, ingest_ts, ts, commit_ts, tx_id,
-        low_position, low_ts, row, present, rescued, old_key, new_key, before, batch, source.
+        of a change that tells no order in its transaction), turn (null: `order_ties` fills it), content_hash,
+        ingest_ts, ts, commit_ts, tx_id, low_position, low_ts, row, present, rescued, old_key, new_key, before, batch,
+        source.
     Rows: 1:1. A READ stands at its window's close, one without a position where `place_reads` puts it; a stamp from
         the future is replaced by the event's own processing time plus the allowed skew.
     """
@@ -55,12 +57,6 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
     # What is told in part is not told; but a key that is given up is so, whoever takes it: the new one stays.
     old_key = F.col("old_key") if rules.keyless else F.when(is_told("old_key", rules.keys), F.col("old_key"))
-    # What a source numbers anew when it starts again is as little a part of the change as an offset is.
-    is_numbered_anew = is_from(lambda kind: kind.renumbers_transactions)
-    tx_order = F.when(~is_numbered_anew, F.col("tx_order"))
-    number = F.coalesce("kafka_offset", F.when(is_numbered_anew, F.col("tx_order")))
-    is_offset = ~is_read & tx_order.isNull() & number.isNotNull()
-    offset = F.when(is_offset, F.struct("kafka_partition", number.alias("number")))
     # The transaction is asked for where a row's image before shows that another row took its key. Where none is named,
     # all changes of one time can be of the same statement.
     at_once = F.when(is_from(lambda kind: kind.commit_time_is_transaction), F.col("commit_ts").cast("string"))
@@ -74,8 +70,9 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         F.when(is_read, F.col("close")).otherwise(F.col("position")).alias("position"),
         F.col("position").alias("own_position"),
         F.when(gives_up_key, 0).otherwise(1).alias("rank"),
-        tx_order.alias("tx_order"),
-        offset.alias("offset"),
+        transaction_order().alias("tx_order"),
+        partition_offset(is_read).alias("offset"),
+        F.lit(None).cast("int").alias("turn"),
         "content_hash",
         "ingest_ts",
         ts.alias("ts"),
@@ -92,6 +89,25 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "batch",
         "source",
     )
+
+
+def order_ties(rows: DataFrame, rules: FoldRules) -> DataFrame:
+    """Order the changes of a key at one position by their ops and images, where nothing else does.
+
+    Needs: the columns of `change_rows`; all changes of each key.
+    Gives: the same columns; turn is filled for those changes.
+    Rows: 1:1.
+    """
+    op, has_position = F.col("op"), F.col("position").isNotNull()
+    tied = Tied(
+        is_tied=~F.col("is_read") & has_position & F.col("tx_order").isNull() & F.col("offset").isNull(),
+        op=op,
+        content=F.col("content_hash"),
+        starts=start_of(op, F.col("before"), rules.columns),
+        ends=end_of(op, F.col("row"), F.col("present"), rules.columns),
+    )
+    group = [F.xxhash64("key"), F.col("key"), F.col("position"), F.col("rank")]  # numbers sort faster than structs
+    return with_turns(rows.drop("turn"), group, tied).select(*rows.columns)
 
 
 def base_rows(existing: DataFrame, rules: FoldRules) -> DataFrame:
@@ -157,7 +173,7 @@ def mark_late(rows: DataFrame, folded: Folded, rules: FoldRules) -> DataFrame:
         change at 60       in order
         change at 50       late: the same change again, or another one at its position
         change at 30       late
-        changes at 60, 60  late, where offsets alone say which was first: of copies, only all changes tell the first
+        changes at 60, 60  late, where offsets, or ops and images, alone say which was first: only all changes tell
         copies at 60, 60   late, where one carries other columns: all together tell what it carries
         READ placed at 60  in order
         READ placed at 45  late: changes after it are folded already

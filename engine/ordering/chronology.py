@@ -29,9 +29,9 @@ def chronology() -> WindowSpec:
     `place` says where a READ without a position stands among the others; it is null for all where there is none. At one
     position: streamed changes before the READs that borrowed it; the delete half of a key change before
     whatever takes its key; READs by the position they carry, then by time; then the order inside the transaction; where
-    that is not told, the offset in the partition. The content decides what nothing else does, so that the order is a
-    function of the changes alone, whatever files they came in; `ingest_ts` and `batch` only pick which copy of a change
-    stands first.
+    that is not told, the offset in the partition; where there is none, either, the turn that ops and images give
+    (`ties`). The content decides what nothing else does, so that the order is a function of the changes alone, whatever
+    files they came in; `ingest_ts` and `batch` only pick which copy of a change stands first.
     """
     return per_key().orderBy(*chronology_columns())
 
@@ -47,6 +47,7 @@ def chronology_columns() -> list[Column]:
         F.col("read_place").asc_nulls_first(),
         F.col("tx_order").asc_nulls_last(),
         F.col("offset").asc_nulls_last(),
+        F.col("turn").asc_nulls_last(),
         F.col("content_hash").asc_nulls_first(),
         F.col("ingest_ts").asc_nulls_last(),
         F.col("batch").asc_nulls_last(),
@@ -88,7 +89,7 @@ def look_back(rows: DataFrame, first: Sequence[str] = (), before: Sequence[str] 
     return rows.withColumns({**beginning, "_previous": F.lag(previous).over(chronology())})
 
 
-TIED: Final = ("offset", "present")
+TIED: Final = ("tx_order", "offset", "rank", "present")
 """What `has_tie` and `carries_otherwise` ask of the row before."""
 
 
@@ -102,11 +103,14 @@ def identity() -> Column:
 
 
 def has_tie(previous: Column) -> Column:
-    """Whether the change before, as `look_back` gives it with TIED, is another one at the same place, and only offsets
-    say which is which."""
+    """Whether the change before, as `look_back` gives it with TIED, is another one at the same place, and only offsets,
+    or ops and images, say which is which."""
     other = ~previous["identity"].eqNullSafe(identity())
     same = (previous["identity"]["position"] == F.col("position")) & ~F.col("is_base")
-    return F.coalesce(same & other & F.col("offset").isNotNull() & previous["offset"].isNotNull(), F.lit(False))
+    by_offset = F.col("offset").isNotNull() & previous["offset"].isNotNull()
+    is_streamed = ~F.col("is_read") & ~previous["identity"]["is_read"] & (F.col("rank") == previous["rank"])
+    has_none = F.coalesce("tx_order", "offset.number", previous["tx_order"], previous["offset"]["number"]).isNull()
+    return F.coalesce(same & other & (by_offset | (is_streamed & has_none)), F.lit(False))
 
 
 def carries_otherwise(previous: Column) -> Column:

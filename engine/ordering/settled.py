@@ -1,10 +1,10 @@
 """What all copies of a change have in common: where they stand, by offset and by time, and the columns they carry."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
 from engine.ordering.chronology import identity
+from engine.ordering.ties import end_of, start_of
 
 
 def with_copies_settled(rows: DataFrame) -> DataFrame:
@@ -40,12 +40,15 @@ def with_copies_settled(rows: DataFrame) -> DataFrame:
     in_turn = Window.partitionBy("key_hash", "key").orderBy("position", "offset")
     so_far = in_turn.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     is_copy = F.coalesce(F.col("offset") > F.min("offset").over(of_change), F.lit(False))
-    whole = F.when(F.col("present").isNull() & F.col("offset").isNotNull(), F.xxhash64("row")).alias("row")
-    previous = F.lag(F.struct("position", "op", whole, "_is_copy")).over(in_turn)
+    columns = rows.select("row.*").columns
+    ends = F.when(F.col("offset").isNotNull(), end_of(F.col("op"), F.col("row"), F.col("present"), columns))
+    previous = F.lag(F.struct("position", ends.alias("ends"), "_is_copy")).over(in_turn)
     seen = together.withColumn("_is_copy", is_copy).withColumn("_behind", previous)
     # The original of a copy stands before it: the row before is one at its position.
     begins = F.col("_is_copy") & ~(F.col("_behind._is_copy") & (F.col("_behind.position") == F.col("position")))
-    follows = F.last(F.when(begins, _follows(F.col("_behind"))), ignorenulls=True).over(so_far)
+    starts = start_of(F.col("op"), F.col("before"), columns)
+    is_next = F.coalesce(F.col("_behind.ends") == starts, F.lit(False))
+    follows = F.last(F.when(begins, is_next), ignorenulls=True).over(so_far)
     decided = seen.withColumn("_own", F.when(~F.col("_is_copy") | follows, F.col("offset")))
     carried = F.array_sort(F.array_distinct(F.flatten(F.collect_set("present").over(of_change))))
     first = F.when(F.col("is_read"), F.min(F.struct("ts", "ingest_ts", "commit_ts")).over(of_change))
@@ -58,11 +61,3 @@ def with_copies_settled(rows: DataFrame) -> DataFrame:
         "read_place": F.when(F.col("is_read"), F.struct("own_position", ts.alias("ts"))),
     }
     return decided.select(*[settled.get(name, F.col(name)).alias(name) for name in rows.columns])
-
-
-def _follows(previous: Column) -> Column:
-    """Whether a change is for certain one of the row that another left."""
-    op, before = F.col("op"), F.col("before")
-    is_gone = previous["op"].isin(names.OP_DELETE, names.OP_TRUNCATE)
-    is_row = previous["row"] == F.when(before.isNotNull(), F.xxhash64(before))
-    return F.coalesce(F.when(op == names.OP_INSERT, is_gone).otherwise(~is_gone & is_row), F.lit(False))

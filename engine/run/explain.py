@@ -13,7 +13,7 @@ from engine.errors import SpecError
 from engine.frames import checkpointed
 from engine.history import judge
 from engine.history.rules import FoldRules
-from engine.history.timeline import interval, key_of
+from engine.history.timeline import interval, key_of, order_ties
 from engine.json_text import KEEP_NULLS, exact_json
 from engine.names import PLACE, quoted
 from engine.ordering.chronology import chronology, sortable
@@ -30,7 +30,7 @@ from engine.spec.model import ProjectSpec, TableSpec
 
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
-ORDERED_BY = ("rank", "tx_order", "offset", "ingest_ts", "ts", "low_ts", "low_position")
+ORDERED_BY = ("rank", "tx_order", "offset", "turn", "ingest_ts", "ts", "low_ts", "low_position")
 TOLD = (
     "op", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset", "event_id",
     "too_late", "withdrawn_by",
@@ -71,7 +71,8 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     numbered = numbered_changes(with_withdrawals(work.rows.changes, work.withdrawn_places), keys)
     counts = ~F.col("too_late") & F.col("withdrawn_by").isNull()
     folded = numbered.where((F.col("real_batch") <= work.folded.batch) & counts).drop("withdrawn_by")
-    rows = all_rows_of(work, linked(work, folded), keys, known_windows(work), rules).transform(checkpointed)
+    rows = all_rows_of(work, linked(work, folded), keys, known_windows(work), rules)
+    rows = order_ties(rows, rules).transform(checkpointed)
     judged = (
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
     )

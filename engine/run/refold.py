@@ -15,7 +15,7 @@ from engine.history.judge import ABSORBED, OPENED, REDELIVERED
 from engine.history.links import carry_over, linked_keys, owing_inserts
 from engine.history.reconcile import reconcile
 from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows, truncate_rows, undo_key_swaps
+from engine.history.timeline import change_rows, order_ties, truncate_rows, undo_key_swaps
 from engine.names import quoted
 from engine.ordering.windows import attach_windows
 from engine.run.folding import Folding
@@ -105,6 +105,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
     Raises: InvariantViolation: it does not settle.
     """
+    rows = order_ties(rows, rules)
     if rules.swaps and not rules.keyless:
         # Swaps show in what the changes themselves carry: what is handed over can be older than the delete's before
         # image, where a change between them was lost, and would make the row look like another one.

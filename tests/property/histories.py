@@ -87,13 +87,16 @@ class Player:
         self.past: list[dict[int, Row]] = [{}]
         self.place, self.now, self.tx, self.order, self.offset = 16, NOON, 1, 0, 0
         self.by_offset = stride == 1 and number % 4 == 3  # nothing but offsets tells the order in a transaction
+        self.by_image = stride == 1 and number % 4 == 1  # nothing but ops and images does
 
     def play(self) -> Case:
         for step in self.what:
             self.now += step.seconds * SECOND
             # As of a transaction that was written compressed; but a delete that gives up a key which another row took
             # goes before all that stands where that insert does, and what stands there before it has to be elsewhere.
-            self.place += not (self.by_offset and step.same_tx and step.kind not in ("rekey", "swap"))
+            self.place += not (
+                (self.by_offset or self.by_image) and step.same_tx and step.kind not in ("rekey", "swap")
+            )
             if not step.same_tx:
                 self.tx, self.order = self.tx + 1, 0
             getattr(self, step.kind)(step, step.key % self.keys)
@@ -209,7 +212,7 @@ class Player:
             "commit_ts": stamped,
             "ingest_ts": stamped + step.lag * SECOND,
             "tx_id": str(self.tx) if streamed else None,
-            "tx_order": self.order if streamed and not self.by_offset else None,
+            "tx_order": self.order if streamed and not (self.by_offset or self.by_image) else None,
             "old_key": self.named(old_key),
             "new_key": self.named(new_key),
             "content": zlib.crc32(repr((op, told)).encode()),
