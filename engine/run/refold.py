@@ -114,6 +114,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
     links = owing_inserts(rows).count() if rules.followed else 0
     if not links:
         return judged
+    rows = rows.transform(checkpointed)  # used in every round
     settled = None
     for _ in range(links + 2):  # each round hands over along one link more, and the last one finds that it is done
         filled = carry_over(rows, judged, rules)
