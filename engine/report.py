@@ -193,7 +193,7 @@ class Explanation:
     """Why each version of a key is what it is. `changes` are all of the key's, in the order of the source."""
 
     table: str
-    key: Mapping[str, str]
+    key: Mapping[str, str | None]
     folded_batch: int
     versions: tuple[ExplainedVersion, ...]
     changes: tuple[ExplainedChange, ...]

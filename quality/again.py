@@ -69,9 +69,15 @@ def of_keys(tables: Tables, gaps: Sequence[Gap]) -> Tables:
         tables,
         changes=tables.changes.where(among(rows, names, "key.")).join(F.broadcast(keys), "key", "left_semi"),
         of_all_keys=tables.changes,
-        history=tables.history.where(among(rows, names)).join(F.broadcast(flat), list(names), "left_semi"),
-        latest=tables.latest.where(among(rows, names)).join(F.broadcast(flat), list(names), "left_semi"),
+        history=of_these(tables.history.where(among(rows, names)), flat),
+        latest=of_these(tables.latest.where(among(rows, names)), flat),
     )
+
+
+def of_these(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows of some keys, which are columns. Rows: filters."""
+    same = [rows[quoted(name)].eqNullSafe(keys[quoted(name)]) for name in keys.columns]
+    return rows.join(F.broadcast(keys), same, "left_semi")
 
 
 def keeps_its_value_in_json(kind: T.DataType) -> bool:
@@ -93,8 +99,10 @@ def parsed_keys(changes: DataFrame, gaps: Sequence[Gap]) -> DataFrame:
 
 def among(rows: Sequence[object], names: Sequence[str], prefix: str = "") -> Column:
     """True for rows whose first key column is one of these: files and row groups without them are not read."""
-    first = names[0]
-    return F.col(f"{prefix}{quoted(first)}").isin([row[first] for row in rows])  # type: ignore[index]  # a Spark row
+    column = F.col(f"{prefix}{quoted(names[0])}")
+    values = [row[names[0]] for row in rows]  # type: ignore[index]  # a Spark row
+    known = column.isin([value for value in values if value is not None])
+    return known | column.isNull() if None in values else known
 
 
 def commit_times(tables: Tables, positions: Collection[str]) -> Mapping[str, datetime]:

@@ -168,8 +168,8 @@ def gives_key() -> Column:
 
 
 def has_before(columns: Columns) -> Column:
-    """True when there is a before image. It has the key: reading that much of it tells."""
-    return F.col("before")[columns.keys[0]].isNotNull() if columns.keys else F.lit(False)
+    """True when there is a before image."""
+    return F.col("before").isNotNull() if columns.keys else F.lit(False)
 
 
 def carries_before(columns: Columns) -> Column:

@@ -79,7 +79,7 @@ def explain(
         print_explanation(found)
 
 
-def _spec_of(table: str, keys: Mapping[str, str], project: "ProjectSpec") -> "TableSpec":
+def _spec_of(table: str, keys: Mapping[str, str | None], project: "ProjectSpec") -> "TableSpec":
     """The spec of the table to explain; what it tells of the key is asked for before Spark starts."""
     from engine.look import find_spec
     from engine.spec import load_specs
@@ -188,7 +188,7 @@ def print_plans(plans: "list[TablePlan]") -> None:
 
 def print_explanation(found: "Explanation") -> None:
     """The versions with what made them, then every change with its outcome."""
-    key = ", ".join(f"{name}={value}" for name, value in found.key.items())
+    key = ", ".join(f"{name}={'null' if value is None else value}" for name, value in found.key.items())
     if not found.changes and not found.versions_in_table:
         write_line(f"no change of {key} was ever taken")
         return

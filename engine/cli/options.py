@@ -1,5 +1,6 @@
 """Options that several commands share, and how their text is read."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +13,8 @@ from engine.moments import moment_in
 
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec
+
+_IS_NULL = re.compile(r"(.*\S)\s+is\s+null\s*", re.IGNORECASE)
 
 ProjectOption = Annotated[
     Path | None,
@@ -56,13 +59,15 @@ def parse_time(text: str) -> datetime:
         raise typer.BadParameter(str(error)) from error
 
 
-def parse_keys(pairs: Iterable[str]) -> dict[str, str]:
-    """`id=42` options as a mapping from column to text."""
-    keys: dict[str, str] = {}
+def parse_keys(pairs: Iterable[str]) -> dict[str, str | None]:
+    """`id=42` and `id IS NULL` options as a mapping from column to text; None: the key's value is null."""
+    keys: dict[str, str | None] = {}
     for pair in pairs:
-        column, equals, value = pair.partition("=")
-        if not equals or not column:
-            raise typer.BadParameter(f"{pair!r} is no key; write --key column=value")
+        column, equals, text = pair.partition("=")
+        is_null = None if equals else _IS_NULL.fullmatch(pair)
+        column, value = (is_null[1], None) if is_null else (column, text)
+        if not column or not (equals or is_null):
+            raise typer.BadParameter(f"{pair!r} is no key; write --key column=value, or --key 'column IS NULL'")
         if column in keys:
             raise typer.BadParameter(f"the key column {column!r} is given twice")
         keys[column] = value

@@ -19,9 +19,10 @@ _NO_FIELDS: Final[Object] = {}
 
 
 class RowReasons:
-    """What is wrong with the rows of one table."""
+    """What is wrong with the rows of one table. `has_null_keys`: a null in a key column is a value of it."""
 
-    def __init__(self, shape: TableShape) -> None:
+    def __init__(self, shape: TableShape, has_null_keys: bool = False) -> None:
+        self._has_null_keys = has_null_keys
         self._columns = shape.columns
         self._keys = frozenset(shape.keys)
         self._key_columns = shape.key_columns if shape.keys else ()
@@ -40,12 +41,23 @@ class RowReasons:
         """
         image, key = image or _NO_FIELDS, key or _NO_FIELDS
         of_keys = [
-            _key_problem(c, image, key, readers)
+            problem
             for c in self._key_columns
             if c.name in lacking and not _is_unfit(c, fates)
+            if (problem := self._key_problem(c, image, key, readers)) is not None
         ]
         of_values = [self._misfit(c, image[c.name], readers) for c in self._columns if _is_unfit(c, fates)]
         return "; ".join([*of_keys, *of_values]) or None
+
+    def _key_problem(self, column: ColumnShape, image: Object, key: Object, readers: Readers) -> str | None:
+        """Why a key column has no stored value; None where a null is one."""
+        name = column.name
+        value = key.get(name) if image.get(name) is None else image[name]
+        if value is not None:
+            return f'key column "{name}": {unlike(column, value, readers[name])}'
+        if name not in image and name not in key:
+            return f'key column "{name}" is missing'
+        return None if self._has_null_keys else f'key column "{name}" is null'
 
     def of_other_half(self, image: Object | None, readers: Readers) -> str | None:
         """What is wrong with the other half of a key change: neither half is stored then, or the row would be gone."""
@@ -79,11 +91,3 @@ def unlike(column: ColumnShape, value: Any, reader: ColumnReader) -> str:
 
 def _is_unfit(column: ColumnShape, fates: Fates) -> bool:
     return fates.get(column.name) == UNFIT
-
-
-def _key_problem(column: ColumnShape, image: Object, key: Object, readers: Readers) -> str:
-    name = column.name
-    value = key.get(name) if image.get(name) is None else image[name]
-    if value is not None:
-        return f'key column "{name}": {unlike(column, value, readers[name])}'
-    return f'key column "{name}" is {"null" if name in image or name in key else "missing"}'

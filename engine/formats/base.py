@@ -124,7 +124,8 @@ class Format:
     order its source. `halves_key_changes`: one record becomes both halves of a key change. `pairs_key_changes`: a key
     change is two events at one place. `splits_declared_keys`: an update that changes a key which only the spec names
     becomes two changes. `omits_columns`: what an image lacks is not known, so that it is no whole row. `is_unordered`:
-    what stands at one position need not stand together, nor in one file.
+    what stands at one position need not stand together, nor in one file. `has_null_keys`: a null is a value of a key
+    column, as any other.
 
     Completeness: `vouchers`: kinds of control events that say that all changes up to their time are sent, and what
     people call them.
@@ -164,4 +165,5 @@ class Format:
     splits_declared_keys: bool = False
     omits_columns: bool = False
     is_unordered: bool = False
+    has_null_keys: bool = False
     vouchers: Mapping[str, str] = field(default_factory=dict)

@@ -53,5 +53,6 @@ FORMATS: Final = (
             "dataflow-spanner", not_carried=_NOT_CARRIED | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS}
         ),
         "microseconds",
+        has_null_keys=True,
     ),
 )

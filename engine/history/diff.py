@@ -43,11 +43,13 @@ def open_diff(judged: DataFrame, batch: int) -> DataFrame:
     )
 
 
-def full_diff(judged: DataFrame, existing: DataFrame, identity: Sequence[str], batch: int) -> DataFrame:
+def full_diff(
+    judged: DataFrame, existing: DataFrame, identity: Sequence[str], batch: int, with_nulls: bool = False
+) -> DataFrame:
     """What versions folded from nothing ask of the table, compared with all rows their keys have.
 
     Needs: judged: what `reconcile` gives without `existing`; existing: all history rows of the same keys;
-        identity: the columns that a row of the tables is known by.
+        identity: the columns that a row of the tables is known by; with_nulls: a null is a value of them.
     Gives: history's columns, then _change (insert, update, delete), _was_open.
     Rows: one a version that is new, differs or is gone.
 
@@ -58,7 +60,7 @@ def full_diff(judged: DataFrame, existing: DataFrame, identity: Sequence[str], b
                          R [7, 9)         delete: a READ that a late change superseded
     """
     wanted = version_rows(judged, batch).drop(names.ACTION)
-    same = same_version(identity, "w", "e")
+    same = same_version(identity, "w", "e", with_nulls)
     both = wanted.alias("w").join(existing.alias("e"), on=same, how="full_outer")  # one row a version
     is_wanted, is_there = side("w", names.VALID_FROM).isNotNull(), side("e", names.VALID_FROM).isNotNull()
     compared = [name for name in wanted.columns if name != names.BATCH]
@@ -78,15 +80,15 @@ def picked(name: str, is_wanted: Column) -> Column:
     return F.when(is_wanted, side("w", name)).otherwise(side("e", name))
 
 
-def same_version(keys: Sequence[str], left: str, right: str) -> Column:
+def same_version(keys: Sequence[str], left: str, right: str, with_nulls: bool) -> Column:
     """True for the same version in two sets of history rows, by their aliases: of one key, opened by one change."""
-    return same_key(keys, left, right) & same_opening(left, right)
+    return same_key(keys, left, right, with_nulls) & same_opening(left, right)
 
 
-def same_key(keys: Sequence[str], left: str, right: str) -> Column:
-    """True for rows of one key. Where the whole row is the key, nulls are values of it, too."""
+def same_key(keys: Sequence[str], left: str, right: str, with_nulls: bool) -> Column:
+    """True for rows of one key. `with_nulls`: a null is a value of a key, too."""
     pairs = [(side(left, name), side(right, name)) for name in keys]
-    return reduce(and_, [one.eqNullSafe(other) if names.COPY in keys else one == other for one, other in pairs])
+    return reduce(and_, [one.eqNullSafe(other) if with_nulls else one == other for one, other in pairs])
 
 
 def same_opening(left: str, right: str) -> Column:

@@ -155,9 +155,9 @@ def first_rows(table: "Table", order: Iterable[str], limit: int | None) -> "pa.T
     return in_order(table.scan(limit=None if few else limit).to_arrow(), order).slice(0, limit)
 
 
-def matching(table: "Table", keys: Mapping[str, str]) -> "BooleanExpression":
-    """The filter for these key values, given as text and read by each column's type."""
-    from pyiceberg.expressions import AlwaysTrue, And, EqualTo
+def matching(table: "Table", keys: Mapping[str, str | None]) -> "BooleanExpression":
+    """The filter for these key values, given as text and read by each column's type; None: null."""
+    from pyiceberg.expressions import AlwaysTrue, And, EqualTo, IsNull
 
     columns = {field.name: field.field_type for field in table.schema().fields}
     condition: BooleanExpression = AlwaysTrue()
@@ -168,7 +168,8 @@ def matching(table: "Table", keys: Mapping[str, str]) -> "BooleanExpression":
                 f"Cannot look up {name}: {_dotted(table)} has no such column.",
                 hint=f"Did you mean {near[0]}?" if near else f"It has: {', '.join(columns)}.",
             )
-        condition = And(condition, EqualTo(name, key_value(name, text, columns[name])))
+        same = IsNull(name) if text is None else EqualTo(name, key_value(name, text, columns[name]))
+        condition = And(condition, same)
     return condition
 
 

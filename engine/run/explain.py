@@ -37,10 +37,10 @@ TOLD = (
 )  # fmt: skip
 
 
-def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Mapping[str, str]) -> Explanation:
+def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Mapping[str, str | None]) -> Explanation:
     """Tell what made each version of one key, and what was not applied and why. Writes nothing.
 
-    `key`: a value, as text, for each key column.
+    `key`: a value, as text, for each key column; None: null.
 
     Raises: SpecError: the table was never folded, or not with these settings; `key` is not one key of it.
     """

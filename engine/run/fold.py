@@ -17,7 +17,7 @@ from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
-from engine.run.folding import Folding, refuse_moved
+from engine.run.folding import Folding, refuse_moved, same_keys
 from engine.run.keyless import fold_images
 from engine.run.links import keys_in_two_batches, linked
 from engine.run.marker import SUMMARY_FOLDED, SUMMARY_GENERATION, marker_of
@@ -177,7 +177,7 @@ def open_versions(work: Folding, timeline: DataFrame, truncate: str | None) -> D
     flat = timeline.select(*[F.col("key")[name].alias(name) for name in work.keys]).distinct()
     if work.changes <= BROADCAST_CHANGES:
         flat = F.broadcast(flat)
-    same = [history[quoted(name)] == flat[quoted(name)] for name in work.keys]
+    same = same_keys(work, history, flat)
     touched = history.join(flat, on=same, how="left_semi")
     if truncate is None:
         return touched
@@ -225,7 +225,7 @@ def write_history(work: Folding, difference: Difference) -> Branch:
             source = diff.where((F.col(names.CHANGE) != INSERT) & (F.col(names.WAS_OPEN) == was_open))
             view = temporary_view(source)
             branch.execute(
-                history_merge(branch.identifier, view, work.identity, columns, rows, work.keyless, branch.layout)
+                history_merge(branch.identifier, view, work.identity, columns, rows, work.has_null_keys, branch.layout)
             )
             work.spark.catalog.dropTempView(view)
     is_added = F.col(names.CHANGE) != DELETE if branch.layout.recorded else F.col(names.CHANGE) == INSERT
@@ -280,7 +280,7 @@ def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
     if asked is not None:
         moved = moved.unionByName(keys_without_version(work, asked, opened), allowMissingColumns=True)
     view = temporary_view(moved)
-    branch.execute(latest_merge(branch.identifier, view, work.identity, columns, work.keyless))
+    branch.execute(latest_merge(branch.identifier, view, work.identity, columns, work.has_null_keys))
     work.spark.catalog.dropTempView(view)
     return branch
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -16,6 +16,7 @@ from engine.errors import CommitConflictError, InvariantViolation, SpecError
 from engine.formats import format_of
 from engine.frames import local_frame
 from engine.history.rules import Folded
+from engine.names import quoted
 from engine.run.decoding import decoded_otherwise
 from engine.run.effort import SMALL_ROWS
 from engine.run.marker import marker_of, newest_batch, refuse_other_changes
@@ -78,6 +79,11 @@ class Folding:
     def layout(self) -> Layout:
         """How history's rows lie in its table, with the moment of this fold."""
         return replace(layout_of(self.spec), at=self.began)
+
+    @property
+    def has_null_keys(self) -> bool:
+        """Whether a null is a value of a key: of a whole row that is the key, and where the format says so."""
+        return self.keyless or format_of(self.spec.source.format).has_null_keys
 
     @property
     def keyless(self) -> bool:
@@ -327,6 +333,12 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, g
             "restore the settings, or run `siltstone rebuild`: it folds the tables again from"
             f" {spec.target.changes} with the new ones",
         )
+
+
+def same_keys(work: Folding, table: DataFrame, keys: DataFrame) -> list[Column]:
+    """The conditions under which a row of a table is of one of the keys, which are columns."""
+    pairs = [(table[quoted(name)], keys[quoted(name)]) for name in work.keys]
+    return [one.eqNullSafe(other) if work.has_null_keys else one == other for one, other in pairs]
 
 
 def check_reading(spark: SparkSession, catalog: str, spec: TableSpec) -> None:

@@ -21,9 +21,10 @@ _WITH_YEAR: Final = re.compile(r"\s*[+-]?[0-9]{4}")
 
 @dataclass(frozen=True)
 class Part:
-    """Values and ranges by key column, as text. Both ends of a range belong to it; None leaves it open there."""
+    """Values and ranges by key column, as text. A value of None is null; both ends of a range belong to it, and None
+    leaves it open there."""
 
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str | None] = field(default_factory=dict)
     ranges: Mapping[str, Bounds] = field(default_factory=dict)
 
     def condition(self, spark: SparkSession, key: T.StructType) -> Callable[[Callable[[str], Column]], Column]:
@@ -57,8 +58,8 @@ class Part:
             )
 
 
-def key_value(spark: SparkSession, key: T.StructType, name: str, text: str) -> Any:
-    """A key column's value given as text; binary as base64.
+def key_value(spark: SparkSession, key: T.StructType, name: str, text: str | None) -> Any:
+    """A key column's value given as text; binary as base64; None: null.
 
     Raises: SpecError: there is no such key column, or the text is no value of its type.
     """
@@ -67,6 +68,8 @@ def key_value(spark: SparkSession, key: T.StructType, name: str, text: str) -> A
         hint = f"did you mean {near[0]}?" if near else f"the key has: {', '.join(key.names)}"
         raise SpecError(f"Cannot look up {name}: it is no key column.", hint)
     kind = key[name].dataType
+    if text is None:
+        return F.lit(None).cast(kind)
     value: Any
     if isinstance(kind, T.BinaryType):
         try:

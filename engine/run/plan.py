@@ -287,7 +287,7 @@ def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
     keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
     there = versions_of(work, work.rows.history, keys).alias("h")
     gone = refolded.where(F.col(names.CHANGE) == DELETE).alias("g")
-    kept = there.join(gone, on=same_version(work.identity, "h", "g"), how="left_anti")
+    kept = there.join(gone, on=same_version(work.identity, "h", "g", work.has_null_keys), how="left_anti")
     newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias(names.NEWEST))
     opened = refolded.where(is_new).join(newest, on=list(work.identity), how="inner")  # newest: one row a key
     return opened.where(F.col(names.POSITION) < F.col(names.NEWEST)).count()
@@ -298,8 +298,8 @@ def history_statements(work: Folding) -> tuple[str, ...]:
     history, layout = identifier(work.catalog, work.spec.target.history), work.layout
     columns = history_schema(work.stored).names
     return (
-        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.keyless, layout),
-        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.keyless, layout),
+        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.has_null_keys, layout),
+        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.has_null_keys, layout),
         history_insert(history, "versions", columns, layout),
     )
 
@@ -309,4 +309,4 @@ def latest_statement(work: Folding) -> str:
     latest, columns = identifier(work.catalog, work.spec.target.latest), latest_schema(work.stored).names
     if latest_reached(work)[1] != work.generation:
         return latest_overwrite(latest, "open_versions", columns)
-    return latest_merge(latest, "open_versions", work.identity, columns, work.keyless)
+    return latest_merge(latest, "open_versions", work.identity, columns, work.has_null_keys)

@@ -301,6 +301,6 @@ def folded_rows(work: Folding, judged: DataFrame) -> DataFrame:
 def replace_keys(work: Folding, branch: Branch, keys: DataFrame, rows: DataFrame) -> None:
     """Put these rows in the place of all that the branch has of the keys."""
     view = temporary_view(keys.select(*[F.col("key")[name].alias(name) for name in work.keys]))
-    branch.execute(keys_delete(branch.identifier, view, work.keys, work.keyless, branch.layout))
+    branch.execute(keys_delete(branch.identifier, view, work.keys, work.has_null_keys, branch.layout))
     work.spark.catalog.dropTempView(view)
     branch.append(rows)

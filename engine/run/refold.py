@@ -16,9 +16,8 @@ from engine.history.links import carry_over, linked_keys, owing_inserts
 from engine.history.reconcile import reconcile
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, order_ties, truncate_rows, undo_key_swaps
-from engine.names import quoted
 from engine.ordering.windows import attach_windows
-from engine.run.folding import Folding
+from engine.run.folding import Folding, same_keys
 from engine.table.withdrawn import withdrawn_of
 
 
@@ -62,7 +61,8 @@ def difference_to(work: Folding, judged: DataFrame, keys: DataFrame) -> DataFram
     Gives: what `full_diff` gives. Computed.
     """
     existing = versions_of(work, work.rows.history, keys)
-    return full_diff(judged, existing, work.identity, work.target.batch).transform(checkpointed)
+    found = full_diff(judged, existing, work.identity, work.target.batch, work.has_null_keys)
+    return found.transform(checkpointed)
 
 
 def tally_changes(work: Folding, diff: DataFrame) -> Counter[tuple[str, bool]]:
@@ -181,6 +181,4 @@ def tally_withdrawn(work: Folding) -> None:
 def versions_of(work: Folding, table: DataFrame, keys: DataFrame) -> DataFrame:
     """All rows that a table has of the keys. `table`: `history` or `latest`."""
     flat = keys.select(*[F.col("key")[name].alias(name) for name in work.keys])
-    pairs = [(table[quoted(name)], flat[quoted(name)]) for name in work.keys]
-    same = [one.eqNullSafe(other) if work.keyless else one == other for one, other in pairs]
-    return table.join(F.broadcast(flat), on=same, how="left_semi")
+    return table.join(F.broadcast(flat), on=same_keys(work, table, flat), how="left_semi")

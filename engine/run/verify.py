@@ -169,7 +169,7 @@ def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFr
     gone = rows.where(F.col(names.CHANGE) != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
     is_open = side("h", names.VALID_TO).isNull()
     written = F.when(side("g", names.WAS_OPEN), is_open).otherwise(~is_open & same_opening("h", "g"))
-    same = same_key(work.identity, "h", "g") & written
+    same = same_key(work.identity, "h", "g", work.has_null_keys) & written
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
     return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).transform(checkpointed)
 

@@ -177,6 +177,7 @@ def test_times_are_utc_unless_they_say_otherwise(text: str, moment: datetime) ->
 
 def test_a_key_keeps_equals_signs_in_its_value() -> None:
     assert parse_keys(["a=b=c", "d="]) == {"a": "b=c", "d": ""}
+    assert parse_keys(["a IS NULL", "b c is null ", "d=is null"]) == {"a": None, "b c": None, "d": "is null"}
     with pytest.raises(typer.BadParameter):
         parse_keys(["=1"])
 

@@ -272,6 +272,25 @@ def test_reasons_name_the_columns_and_never_a_value() -> None:
     assert rows[-2]["row"] == {"id": 1, "a": 7, "b": "7"}
 
 
+def test_a_null_in_a_key_is_a_value_of_it_where_the_format_says_so() -> None:
+    columns = {"a": (INT, WHOLE), "b": (TEXT, TEXTS), "v": (INT, WHOLE)}
+    events = [
+        insert({"a": None, "b": "x", "v": 1}),
+        event("delete", {"a": None, "b": None, "v": 1}),
+        insert({"v": 1}, key={"a": None, "b": None}),
+        insert({"a": 1, "v": 1}),
+        insert({"a": "no", "b": None, "v": 1}),
+    ]
+    rows = decoded(events, shape(columns, keys=("a", "b")), form="spanner-json")
+    assert [(row["reason"], row["key"]) for row in rows] == [
+        (None, {"a": None, "b": "x"}),
+        (None, {"a": None, "b": None}),
+        (None, {"a": None, "b": None}),
+        ('key column "b" is missing', {"a": 1, "b": None}),
+        ('column "a": the value does not fit int', {"a": None, "b": None}),
+    ]
+
+
 def test_reasons_say_which_setting_would_read_the_value() -> None:
     at = (T.TimestampType(), Encoding("zoned_text"))
     columns = (

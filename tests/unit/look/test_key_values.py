@@ -1,11 +1,20 @@
 """Keys given on the command line, as values of their columns."""
 
+from types import SimpleNamespace
+
 import pytest
+from pyiceberg.expressions import And, EqualTo, IsNull
 from pyiceberg.expressions.literals import literal
-from pyiceberg.types import IcebergType, TimestampType, TimestamptzType
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType, LongType, NestedField, StringType, TimestampType, TimestamptzType
 
 from engine.errors import SpecError
-from engine.look.reading import key_value
+from engine.look.reading import key_value, matching
+
+
+def test_a_key_of_null_is_looked_up_as_a_null() -> None:
+    table = SimpleNamespace(schema=lambda: Schema(NestedField(1, "a", LongType()), NestedField(2, "b", StringType())))
+    assert matching(table, {"a": None, "b": "x"}) == And(IsNull("a"), EqualTo("b", "x"))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
