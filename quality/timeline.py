@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.names import quoted
+from engine.ordering.ties import Tied, end_of, partition_offset, start_of, transaction_order, with_turns
 
 KINDS = ("version", "latest", "change", "read")
 READ_SCHEMA = "struct<position: string, low_ts: timestamp>"
@@ -21,7 +22,7 @@ READ_SCHEMA = "struct<position: string, low_ts: timestamp>"
 class Columns:
     """The columns of one table: the key's; the others that all its tables share; those that images are compared on.
 
-    `masked`: those of which images hold no value of the source.
+    `masked`: those of which images hold no value of the source. `image`: all of an image, keys among them.
     """
 
     keys: tuple[str, ...]
@@ -29,6 +30,7 @@ class Columns:
     compared: dict[str, T.DataType]
     keyless: bool = False
     masked: frozenset[str] = frozenset()
+    image: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, changes: T.StructType, history: T.StructType, latest: T.StructType) -> "Columns":
@@ -41,7 +43,8 @@ class Columns:
         values = tuple(name for name in row.names if name in shared)
         keyless = names.COPY in history.names
         known_by = (*keys.names, names.COPY) if keyless else tuple(keys.names)
-        return cls(known_by, values, {name: row[name].dataType for name in values}, keyless)
+        kinds = {name: row[name].dataType for name in values}
+        return cls(known_by, values, kinds, keyless, image=tuple(row.names))
 
     def comparing(self, compared: frozenset[str], masked: frozenset[str] = frozenset()) -> "Columns":
         """The same columns, with images compared on these only, and some of them masked."""
@@ -114,7 +117,11 @@ def change_facts(columns: Columns) -> list[Column]:
     """What the checks ask of a change: of its before image, where that is whole, only a hash."""
     image = [F.col("before")[name] for name in columns.compared]
     return [
-        *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id", "tx_order")],
+        *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id")],
+        transaction_order().alias("tx_order"),
+        partition_offset(~is_streamed()).alias("offset"),
+        start_of(F.col("op"), F.col("before"), columns.image).alias("starts"),
+        end_of(F.col("op"), F.col("row"), F.col("present"), columns.image).alias("ends"),
         F.when(carries_before(columns), hashed(image)).alias("before_hash"),
         F.col("old_key").isNotNull().alias("takes_key"),
         gives_key().alias("gives_key"),
@@ -138,7 +145,7 @@ def change_rows(changes: DataFrame, look: Look) -> DataFrame:
     """
     is_told = F.lit(look.trusts_deletes) | (F.col("op") != names.OP_DELETE)
     change = F.struct(
-        *("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_order"),
+        *("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_order", "offset", "starts", "ends"),
         F.when(is_told, F.col("before_hash")).alias("before_hash"),
         (F.col("tx_id") if look.swaps or look.closely else no_text()).alias("tx_id"),
         *("takes_key", "gives_key"),
@@ -286,8 +293,8 @@ def in_order(rows: DataFrame) -> DataFrame:
     """Tell each change the state it met: a version that begins at its own position is what it left behind.
 
     Changes at one position stand as the fold has them: halves that give their key up, then by their order inside the
-    transaction; deletes first where nothing tells. Only the first of them met a version; what the next ones met is what
-    that one left, and no version says it.
+    transaction, by the first offset of each, or in the chain of their ops and images (`engine.ordering.ties`). Only the
+    first of them met a version; what the next ones met is what that one left, and no version says it.
 
     Needs: key_hash, key, version, change, read, place.
     Gives: the same, then state (the last version before; null where that is not what was met), changes_before,
@@ -295,12 +302,24 @@ def in_order(rows: DataFrame) -> DataFrame:
         beside it), read_from and read_low_ts (since when READs vouch for the key).
     Rows: 1:1.
     """
+    place = [F.col(name) for name in ("key_hash", "key", "place")]
+    is_streamed = F.col("change.position").isNotNull()
+    tied = Tied(
+        is_tied=is_streamed & F.col("change.tx_order").isNull() & F.col("change.offset").isNull(),
+        op=F.col("change.op"),
+        content=F.col("change.content_hash"),
+        starts=F.col("change.starts"),
+        ends=F.col("change.ends"),
+    )
+    copies = Window.partitionBy(*place, *[F.col(f"change.{name}") for name in ("op", "content_hash", "tx_order")])
+    first_offset = F.min("change.offset").over(copies)
+    ordered = with_turns(rows, [*place, F.col("change.gives_key")], tied).withColumn("first_offset", first_offset)
     at_place = [
         F.col("version").isNotNull(),
         F.col("change.gives_key").desc_nulls_last(),
         F.col("change.tx_order").asc_nulls_last(),
-        (F.col("change.op") != names.OP_DELETE).asc_nulls_first(),
-        F.col("change.op").asc_nulls_first(),
+        F.col("first_offset").asc_nulls_last(),
+        F.col("turn").asc_nulls_last(),
         F.col("change.content_hash").asc_nulls_first(),
         *version_order(),
     ]
@@ -317,7 +336,7 @@ def in_order(rows: DataFrame) -> DataFrame:
     streamed_ts = F.coalesce(
         "change.commit_ts", F.when(F.col("version.op") != names.OP_READ, F.col("version.valid_from"))
     )
-    return rows.select(
+    return ordered.select(
         *rows.columns,
         F.when(first.eqNullSafe(same_change()), F.last("version", ignorenulls=True).over(before)).alias("state"),
         F.count("change").over(before).alias("changes_before"),

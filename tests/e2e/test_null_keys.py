@@ -29,7 +29,8 @@ def record(at: int, kind: str, a: str | None, b: str | None, old: int | None, ne
     data = {
         "commit_timestamp": f"2024-01-02T03:04:{at:02}Z", "record_sequence": "00000000", "table_name": "items",
         "server_transaction_id": f"t{at}", "is_last_record_in_transaction_in_partition": True, "mod_type": kind,
-        "value_capture_type": "NEW_ROW_AND_OLD_VALUES", "column_types": TYPES, "mods": [{"keys": {"a": a, "b": b}} | values],
+        "value_capture_type": "NEW_ROW_AND_OLD_VALUES", "column_types": TYPES,
+        "mods": [{"keys": {"a": a, "b": b}} | values],
         "number_of_records_in_transaction": 1, "number_of_partitions_in_transaction": 1, "partition_token": "p",
     }  # fmt: skip
     return json.dumps({"data_change_record": data})

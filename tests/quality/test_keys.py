@@ -59,6 +59,10 @@ def chains() -> dict[str, list[Row]]:
     chain("only the key", row(1), change(11, "delete", "only the key", {}, before={}))
     chain("one place", row(1), *at_once("one place", ("update", 1, 2), ("update", 2, 3), ("delete", 3, None)))
     chain("one place, twice", row(1), *at_once("one place, twice", ("update", 1, 2), ("update", 2, 3)) * 2)
+    chain("no order", row(1), *unordered("no order", ("update", 1, 2), ("update", 2, 3), ("delete", 3, None)))
+    chain("replaced", row(1), *unordered("replaced", ("delete", 1, None), ("insert", None, 2)))
+    chain("lost before no order", row(0), *unordered("lost before no order", ("update", 1, 2), ("update", 2, 3)))
+    chain("by offset, twice", row(2), *by_offset("by offset, twice", ("update", 2, 3), ("update", 3, 1)))
     chain("lost before one place", row(0), *at_once("lost before one place", ("update", 1, 2), ("update", 2, 3)))
     chain("late", row(1), updated(14, "late", row(2), row(3)), updated(12, "late", row(1), row(2), batch=2))
     return cases
@@ -78,6 +82,17 @@ def at_once(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
         )
         for n, (op, old, new) in enumerate(steps, 1)
     ]
+
+
+def unordered(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
+    """The same, but nothing except ops and images tells their order; in the opposite order of arrival."""
+    return [step | {"tx_order": None} for step in reversed(at_once(key, *steps))]
+
+
+def by_offset(key: str, *steps: tuple[str, int | None, int | None]) -> list[Row]:
+    """The same, in the order of their offsets, and delivered again."""
+    numbered = [(n, step | {"tx_order": None}) for n, step in enumerate(at_once(key, *steps), 1)]
+    return [step | {"kafka_partition": 0, "kafka_offset": n + first} for first in (0, 10) for n, step in numbered]
 
 
 def swapped() -> list[Row]:
@@ -185,6 +200,7 @@ def test_a_chain_is_broken_where_the_before_image_is_not_the_version_before(foun
         "other document",
         "twice",
         "lost before one place",
+        "lost before no order",
     }
 
 
