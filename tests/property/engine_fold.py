@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
 from engine.frames import local_frame
 from engine.history.links import links_by_position, with_links
 from engine.history.rules import FoldRules
@@ -74,7 +73,7 @@ def encoded(number: int, change: Row, key: tuple[int, int]) -> dict[str, Any]:
     values = dict.fromkeys(CHANGES.names) | {name: change[name] for name in change if name in CHANGES.names}
     source = str(change.get("source", number))
     linked_by_position = ("", "partial")[number % 2]
-    headers = change.get("headers", linked_by_position if source.startswith(names.POSTGRESQL) else "whole")
+    headers = change.get("headers", linked_by_position if source.startswith("postgresql:") else "whole")
     return values | {
         "batch": 1,
         "source": source,
