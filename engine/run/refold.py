@@ -105,7 +105,7 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
 
     Raises: InvariantViolation: it does not settle.
     """
-    rows = order_ties(rows, rules)
+    rows = order_ties(rows, rules).transform(checkpointed)  # used in every round; planned once
     if rules.swaps and not rules.keyless:
         # Swaps show in what the changes themselves carry: what is handed over can be older than the delete's before
         # image, where a change between them was lost, and would make the row look like another one.
@@ -114,7 +114,6 @@ def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:
     links = owing_inserts(rows).count() if rules.followed else 0
     if not links:
         return judged
-    rows = rows.transform(checkpointed)  # used in every round
     settled = None
     for _ in range(links + 2):  # each round hands over along one link more, and the last one finds that it is done
         filled = carry_over(rows, judged, rules)
