@@ -196,7 +196,7 @@ class SourceFace(_Section):
         description="SharePlex: by scn, or by where changes stand; auto: by scn if all changes have one."
         " Maxwell and GoldenGate: by position, or by coordinates; auto: by position if all changes have one."
         " Debezium on Oracle: scn orders by the SCN of statements; auto: by commit SCN from connector 2.0 on,"
-        " while none is lower than the SCN of its change.",
+        " while none is lower than the SCN of its change. DMS: auto orders by commit time and position in the log.",
     )
 
     nulls: Annotated[Nulls, *words("omitted", "included")] = Field(

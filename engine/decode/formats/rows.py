@@ -234,7 +234,7 @@ class RowsDecoder:
         return next((micros for micros in counts if micros is not None), None)
 
     def _micros(self, text: str, name: str) -> int | None:
-        nanos = unix_nanos(text, self._zone, self._digits.get(name))
+        nanos = time_in_name(text) if name == FILE else unix_nanos(text, self._zone, self._digits.get(name))
         if nanos is not None:
             return bounded(nanos // _PER_MICRO)
         number = plain_number(text)

@@ -402,6 +402,8 @@ def test_the_time_in_the_name_of_a_file_labels_its_changes() -> None:
         noon + 123_000, noon, None, None, None
     ]  # fmt: skip
     assert [event.reason for event in in_files(files, sequence_by=by_delivery)][2:] == [NO_TIME] * 3
+    named = in_files({"20240101-120000123.csv": [LOADED | {"n": 5}]}, sequence_by=(("n", "any"),), time_by="_file")
+    assert [(event.commit_us, event.position) for event in named] == [(noon + 123_000, "0000-B015-0")]
 
 
 @pytest.mark.parametrize("when", ["Op IS NULL", "_file >= 'LOAD' AND _file < 'LOAE'", "_pos = 1 AND Op IS NULL"])
