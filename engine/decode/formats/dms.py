@@ -19,9 +19,9 @@ there becomes a delete and an insert when its rows are decoded. Messages name no
 
 The first one is of messages with `commit-timestamp` and `stream-position` (IncludeTransactionDetails). The latter is a
 text of which only the source knows the meaning: `00000002/7C0073F8.2.00000002/7C0073F8` of PostgreSQL,
-`mysql-bin-changelog.000024:373` of MySQL. Each run of letters and digits is compared by its length and then by its
-text, without zeros in front, which orders decimal and hexadecimal numbers. Messages without both are ordered by
-coordinates, after all others; `source.order: coordinates` orders all messages so.
+`mysql-bin-changelog.000024:373` of MySQL. Each run of letters and digits is written as its length (2) and its text,
+without zeros in front, which orders decimal and hexadecimal numbers. Messages without both are ordered by coordinates,
+after all others; `source.order: coordinates` orders all messages so.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from engine.decode.formats.json_fields import (
 )
 from engine.decode.formats.row_images import image_of
 from engine.decode.json_value import BLANKS, MISFIT, NOT_TEXT, broken_reason, is_sound, raw_fields, text_of
-from engine.decode.position_text import EPOCH, hex_digits, joined, text_segment
+from engine.decode.position_text import EPOCH, hex_digits, joined
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -75,6 +75,7 @@ WRONG_COMMIT_TIME: Final = "metadata.commit-timestamp is no time"
 _BY_LOG, _BY_DELIVERY = "0", "1"
 _NULL: Final = b"null"
 _PART: Final = re.compile(r"[0-9A-Za-z]+")
+_LONGEST: Final = 0xFF
 _MOST_OF_OPERATION: Final = 20
 _UNSIGNED: Final = 2**64 - 1
 
@@ -232,7 +233,7 @@ def _reject_reason(record: Record, operation: str | None, op: str | None, data: 
 def log_segment(place: str) -> str:
     """A position in a source's log, so that greater numbers in it sort later."""
     parts = (part.lstrip("0").upper() for part in _PART.findall(place))
-    return text_segment("".join(f"{len(part):08X}{part}" for part in parts))
+    return "".join(f"{min(len(part), _LONGEST):02X}{part}" for part in parts)
 
 
 def _key_schema(record: Record, data: bytes) -> str | None:
