@@ -16,7 +16,7 @@ text that `typed_records` and `avro_files` write, with the columns' types in `ro
 `_file` and `_pos` are columns of every row: the name of its file below the source's folder, and its number in the file.
 In a sequence they are the order of delivery. The time in a name (20240101-123456789.csv) can label a change.
 
-A row that `snapshot_when` holds of is a READ: it has no position, and perhaps no time.
+A row that `snapshot_when` holds of is a READ without a position. Where it has no time, it was read before all changes.
 
 Position: epoch (4) - a segment for each column of `sequence_by` (see `row_values`) - 0 or 1, where the spec says which
 change wins a tie.
@@ -78,6 +78,8 @@ _WANTED: Final = {
 _BINARIES: Final = {"hex": hex_bytes, "base64_url": base64_url_value}
 _PER_MICRO: Final = 1_000
 _NULL: Final = b"null"
+BEFORE_ALL: Final = 0
+"""The time of a READ that has none, 1970: earlier than every change."""
 
 
 class FileSchema(NamedTuple):
@@ -141,11 +143,10 @@ class RowsDecoder:
 
     def _read_of_snapshot(self, message: Message, texts: Texts, schema: FileSchema) -> Change:
         places = [self._place(texts[name], name, kind, schema) for name, kind in self._rows.sequence_by]
-        return self._change(message, names.OP_READ, None, schema, self._commit_us(texts, places))
+        commit_us = self._commit_us(texts, places)
+        return self._change(message, names.OP_READ, None, schema, BEFORE_ALL if commit_us is None else commit_us)
 
-    def _change(
-        self, message: Message, op: str, position: str | None, schema: FileSchema, commit_us: int | None
-    ) -> Change:
+    def _change(self, message: Message, op: str, position: str | None, schema: FileSchema, commit_us: int) -> Change:
         text = message.text
         return Change(
             file=message.file,

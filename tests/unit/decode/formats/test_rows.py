@@ -414,4 +414,4 @@ def test_the_rows_of_a_full_load_are_reads(when: str) -> None:
     assert (read.commit_us, json.loads(read.after or b"")) == (1_704_110_400_000_000, LOADED)
     assert (delete.op, delete.origin) == ("delete", "stream")
     (timeless,) = in_files({"LOAD1.csv": [{"id": 1}]}, sequence_by=BY_PLACE, snapshot_when=when)
-    assert (timeless.op, timeless.commit_us, timeless.reason) == ("read", None, None)
+    assert (timeless.op, timeless.commit_us, timeless.reason) == ("read", 0, None)
