@@ -188,6 +188,12 @@ def _micros(count: int | None, unit: int) -> int | None:
     return micros if micros is not None and _FIRST_TIME <= micros <= _LAST_TIME else None
 
 
+def _pushed(seconds: float | None) -> int | None:
+    """When a row was sent, as microseconds; None where it is no time of the years 1 to 9999."""
+    micros = None if seconds is None else seconds * _SECOND
+    return round(micros) if micros is not None and _FIRST_TIME <= micros <= _LAST_TIME else None
+
+
 def _reject_reason(change: Change, row: Row, op: str | None, place: str | None) -> str | None:
     """Why a message that is no control event is no change either, whatever its images; None where it is one."""
     if not row.type:
@@ -223,7 +229,7 @@ def _event(kind: type[_E], message: Message, record: TopicRecord, row: Row) -> _
         connector=CONNECTOR,
         source=CONNECTOR,
         table=_table(row),
-        ingest_us=None if row.push_ts is None else _micros(round(row.push_ts * _SECOND), 1),
+        ingest_us=_pushed(row.push_ts),
         tx_id=row.gtid or (None if row.xid is None else str(row.xid)),
         tx_order=row.xoffset,
         channel=record.topic,

@@ -190,6 +190,7 @@ def test_a_gtid_names_a_transaction_and_push_ts_is_when_it_was_sent() -> None:
     gtid = "3e11fa47-71ca-11e1-9e33-c80aa9429562:23"
     (event,) = decoded(row(gtid=gtid, push_ts=1659003342.123456))
     assert (event.tx_id, event.ingest_us) == (gtid, 1659003342_123456)
+    assert [one.ingest_us for one in decoded(row(push_ts=1e308), row(push_ts=-1e300))] == [None, None]
 
 
 @pytest.mark.parametrize(("columns", "shown"), [(["id"], False), ([], True), (None, None)])
