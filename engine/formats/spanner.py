@@ -32,6 +32,7 @@ def _format(name: str, container: Container, decoder: str, source: SourceKind, u
         looks_for="data_change_record, or mods with a table_name",
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
         has_bare_tables=True,
+        has_null_keys=True,
         values="written",
         fans_out=True,
     )
@@ -53,6 +54,5 @@ FORMATS: Final = (
             "dataflow-spanner", not_carried=_NOT_CARRIED | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS}
         ),
         "microseconds",
-        has_null_keys=True,
     ),
 )
