@@ -13,6 +13,10 @@ from quality import catalogue
 from quality.timeline import Look, in_order, traders
 
 SINGLE_PRECISION = 1e-5
+# A moment as text: to the second, digits of the second, zone.
+MOMENT: Final = (
+    r"^([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+)
 
 
 OF_CHANGES: Final = frozenset(
@@ -163,14 +167,33 @@ def is_rescued(rescued: str, name: str) -> Column:
 
 
 def same_value(old: Column, new: Column, kind: T.DataType) -> Column:
-    """Two writings of one value: a query rounds single floats and lays out JSON text differently than the log does."""
+    """Two writings of one value: a query rounds single floats, lays out JSON text and writes the fraction of a moment
+    differently than the log does."""
     if isinstance(kind, T.FloatType | T.DoubleType):
         near = F.abs(old - new) <= SINGLE_PRECISION * F.greatest(F.abs(old), F.abs(new))
         return near if isinstance(kind, T.FloatType) else near & (F.col("state.op") == names.OP_READ)
     if isinstance(kind, T.StringType):
         is_json = old.rlike(r"^\s*[\[{]") & new.rlike(r"^\s*[\[{]")
-        return is_json & (F.to_json(F.try_parse_json(old)) == F.to_json(F.try_parse_json(new)))
+        return (is_json & (F.to_json(F.try_parse_json(old)) == F.to_json(F.try_parse_json(new)))) | same_moment(
+            old, new
+        )
     return F.lit(False)
+
+
+def same_moment(old: Column, new: Column) -> Column:
+    """Two texts that write one moment: 23Z and 23.000Z, or in two zones. One without a zone is none of a zone."""
+
+    def digits(text: Column) -> Column:
+        return F.rtrim(F.regexp_extract(text, MOMENT, 2), F.lit("0"))
+
+    def second(text: Column, kind: str) -> Column:
+        return F.regexp_replace(text, MOMENT, "$1$3").try_cast(kind)
+
+    are_moments = old.rlike(MOMENT) & new.rlike(MOMENT) & (digits(old) == digits(new))
+    is_zoned, is_zoned_too = (F.regexp_extract(text, MOMENT, 3) != "" for text in (old, new))
+    zoned = is_zoned & (second(old, "timestamp") == second(new, "timestamp"))
+    local = ~is_zoned & (second(old, "timestamp_ntz") == second(new, "timestamp_ntz"))
+    return are_moments & (is_zoned == is_zoned_too) & (zoned | local)
 
 
 def orphan() -> Column:

@@ -34,7 +34,8 @@ class Columns:
 
     @classmethod
     def of(cls, changes: T.StructType, history: T.StructType, latest: T.StructType) -> "Columns":
-        """Read off the schemas of the three tables; every shared column is compared.
+        """Read off the schemas of the three tables; every shared column is compared, as its type says: a column that is
+        text among the changes, and typed in history, by history's type.
 
         Of a table without a key, a row is known by the whole of it and by its number among equal ones.
         """
@@ -43,7 +44,7 @@ class Columns:
         values = tuple(name for name in row.names if name in shared)
         keyless = names.COPY in history.names
         known_by = (*keys.names, names.COPY) if keyless else tuple(keys.names)
-        kinds = {name: row[name].dataType for name in values}
+        kinds = {name: typed(row[name].dataType, history[name].dataType) for name in values}
         return cls(known_by, values, kinds, keyless, image=tuple(row.names))
 
     def comparing(self, compared: frozenset[str], masked: frozenset[str] = frozenset()) -> "Columns":
@@ -72,6 +73,16 @@ def struct_type(schema: T.StructType, name: str) -> T.StructType:
     if not isinstance(kind, T.StructType):
         raise TypeError(f"Cannot read the changes: column {name} is no struct ({kind.simpleString()}).")
     return kind
+
+
+def typed(one: T.DataType, other: T.DataType) -> T.DataType:
+    """The type to compare values of two columns by: the first, unless that is text and the other says more."""
+    return other if isinstance(one, T.StringType) else one
+
+
+def before_value(name: str, kind: T.DataType) -> Column:
+    """A column's value in the before image, as the type to compare it by; null where it is none of that type."""
+    return F.col("before")[name].try_cast(kind)
 
 
 def version_rows(history: DataFrame, look: Look) -> DataFrame:
@@ -115,7 +126,7 @@ def latest_rows(latest: DataFrame, look: Look) -> DataFrame:
 
 def change_facts(columns: Columns) -> list[Column]:
     """What the checks ask of a change: of its before image, where that is whole, only a hash."""
-    image = [F.col("before")[name] for name in columns.compared]
+    image = [before_value(name, kind) for name, kind in columns.compared.items()]
     return [
         *[F.col(name) for name in ("position", "op", "commit_ts", "ingest_ts", "content_hash", "tx_id")],
         transaction_order().alias("tx_order"),
@@ -133,7 +144,7 @@ def with_images(changes: DataFrame, columns: Columns) -> DataFrame:
 
     Needs: the change schema. Gives: key, origin, the columns of `change_facts`, before, present, rescued. Rows: 1:1.
     """
-    image = F.struct(*[F.col("before")[name].alias(name) for name in columns.compared])
+    image = F.struct(*[before_value(name, kind).alias(name) for name, kind in columns.compared.items()])
     return changes.select("key", "origin", *change_facts(columns), image.alias("before"), "present", "rescued")
 
 
@@ -185,7 +196,7 @@ def carries_before(columns: Columns) -> Column:
     What a mask makes of a fallback looks like any other value.
     """
     plain = {name: kind for name, kind in columns.compared.items() if name not in columns.masked}
-    told = [~is_fallback(F.col("before")[name], kind) for name, kind in plain.items()]
+    told = [~is_fallback(before_value(name, kind), kind) for name, kind in plain.items()]
     whole = F.array_contains(F.array(*told), True) if told else F.lit(False)
     is_update = F.col("op") == names.OP_UPDATE
     return F.col("before").isNotNull() & (is_update | ((F.col("op") == names.OP_DELETE) & whole))

@@ -1,6 +1,8 @@
 """Each case is a key of one table, so that one pass of Spark judges them all."""
 
 import math
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -52,6 +54,15 @@ def chains() -> dict[str, list[Row]]:
     chain("rounded read", row(1, 0.1), updated(LATER, "rounded read", row(1, 0.10000001), row(2)), op="read")
     chain("other layout", row(1, c='{"a": [1, 2]}'), updated(11, "other layout", row(1, c='{"a":[1,2]}'), row(2)))
     chain("other document", row(1, c='{"a": 1}'), updated(11, "other document", row(1, c='{"a": 2}'), row(2)))
+    moments = ("2026-09-21T14:18:23Z", "2026-09-21T14:18:23.000Z", "2026-09-21 16:18:23.0+02:00", "2026-09-21T14:18:23")
+    for written in moments[1:3]:
+        case = f"written {written}"
+        chain(case, row(1, c=moments[0]), updated(11, case, row(1, c=written), row(2)))
+    chain("local", row(1, c=moments[3]), updated(11, "local", row(1, c="2026-09-21 14:18:23.00"), row(2)))
+    chain("of no zone", row(1, c=moments[0]), updated(11, "of no zone", row(1, c=moments[3]), row(2)))
+    nanos = ("2026-09-21T14:18:23.123456789Z", "2026-09-21T14:18:23.123456788Z")
+    chain("other nanosecond", row(1, c=nanos[0]), updated(11, "other nanosecond", row(1, c=nanos[1]), row(2)))
+    chain("other digits", row(1, c="1.0"), updated(11, "other digits", row(1, c="1.00"), row(2)))
     chain("not carried", row(1), op="read", present={"k", "a"})
     cases["not carried"].append(updated(LATER, "not carried", row(1, 7.0, "y"), row(2)))
     chain("read saw it", row(2), updated(LATER, "read saw it", row(1), row(2)), op="read")
@@ -201,7 +212,29 @@ def test_a_chain_is_broken_where_the_before_image_is_not_the_version_before(foun
         "twice",
         "lost before one place",
         "lost before no order",
+        "of no zone",
+        "other nanosecond",
+        "other digits",
     }
+
+
+def test_text_is_compared_as_the_type_that_history_gives_it(spark: SparkSession) -> None:
+    text, typed = (
+        T.StructType.fromDDL("k string, n string, t string"),
+        T.StructType.fromDDL("k string, n decimal(10,2), t timestamp"),
+    )
+    moment, changes = "2026-09-21T14:18:23", []
+    for key, number in (("same", "1.00"), ("other", "1.50")):
+        changes.append(change(10, "insert", key, {"n": "1.0", "t": f"{moment}Z"}))
+        changes.append(updated(11, key, {"n": number, "t": f"{moment}.000Z"}, {"n": "2", "t": f"{moment}Z"}))
+    history, latest = fold(changes, [], Rules(tuple(text.names), ("k",)))
+    as_typed = {"t": datetime.fromisoformat(f"{moment}+00:00")}
+    history, latest = ([row | as_typed | {"n": Decimal(row["n"])} for row in rows] for rows in (history, latest))
+    stage, stored = Stage(spark, text, ("k",)), Stage(spark, typed, ("k",))
+    tables = Tables(stage.changes(changes), stored.history(history), stored.latest(latest), stage.control([]))
+    found = find(tables, spec(columns=None), 0, ["chain_break"])["chain_break"]
+    assert keys(found) == {"other"}
+    assert found.sample[0].message.endswith("differs from the version before it in n")
 
 
 def test_a_broken_chain_names_the_columns_and_the_positions_on_both_sides(found: dict[str, Found]) -> None:
