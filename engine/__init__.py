@@ -9,14 +9,15 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "catch_up": "engine.run",
+    "catch_up": "quality.runs",
     "explain": "engine.run",
     "load_project": "engine.spec",
     "load_spec": "engine.spec",
     "load_specs": "engine.spec",
     "plan": "engine.run",
-    "rebuild": "engine.run",
-    "reread": "engine.run",
+    "rebuild": "quality.runs",
+    "replay": "quality.runs",
+    "reread": "quality.runs",
     "verify": "engine.run",
 }
 

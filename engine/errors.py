@@ -5,6 +5,7 @@
     ├── SourceError                    3  fix the source
     ├── SchemaEvolutionError           4  allow the schema change
     ├── QualityError                   5  look at the failed checks
+    │   └── ForeignWriteError          5  look at what another program wrote, then rebuild or roll it back
     ├── CommitConflictError           75  run again
     │   └── LockedError               75  run again when the other run has ended
     ├── CommitStateUnknownError       70  do not run again: find out whether the commit stands
@@ -107,6 +108,10 @@ class QualityError(SiltstoneError):
     """A check failed, and the spec says that a failed check stops the run."""
 
     exit_code = 5
+
+
+class ForeignWriteError(QualityError):
+    """Another program changed the rows of a table that siltstone writes: going on would hide or overwrite it."""
 
 
 class CommitConflictError(SiltstoneError):

@@ -78,6 +78,8 @@ CONTROL_OF: Final = "control:"  # how the consumer of a source's control events 
 DISMISSALS: Final = "dismissals"
 LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, DISMISSALS)
 
+EVERY_BATCH: Final = -1  # the batches after it are all
+
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
 
 SUMMARY_BATCH: Final = "siltstone.batch"
@@ -89,6 +91,8 @@ SUMMARY_MASKS: Final = "siltstone.masks"
 SUMMARY_DECODED: Final = "siltstone.decoded"  # of `changes`: by which settings
 SUMMARY_BY_SCN: Final = "siltstone.by-scn"  # of `changes`: the sources that were seen to be ordered by SCNs alone
 SUMMARY_REREAD: Final = "siltstone.reread"  # which reading of the inputs the rows come from; absent: the first
+
+SUMMARY_FOREIGN: Final = "siltstone.foreign"  # rows of other programs stay: only some keys were rebuilt over them
 
 # Properties of `history` and `latest`: how far they can be relied on.
 CHECKED_BATCH: Final = "siltstone.checked-batch"

@@ -53,8 +53,11 @@ class SourceReport:
 
 @dataclass(frozen=True)
 class TableReport:
-    """What a run did to one table. `outcomes` has one entry a kind of outcome; their sum is `changes`. `warning`: what
-    of the spec the taken changes call into question."""
+    """What a run did to one table. `outcomes` has one entry a kind of outcome; their sum is `changes`.
+
+    `warning`: what of the spec the new changes call into question. `notes`: what other programs had written to the
+    tables, and what the run did about it.
+    """
 
     table: str
     status: str
@@ -72,6 +75,7 @@ class TableReport:
     exit_code: int = 0
     checks: tuple[CheckReport, ...] | None = None
     warning: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,6 +214,11 @@ class RunReport:
     sources: tuple[SourceReport, ...]
     tables: tuple[TableReport, ...]
     exit_code: int
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether checks looked at any of its tables."""
+        return any(table.checks for table in self.tables)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON takes them."""

@@ -12,11 +12,9 @@ from pyspark.sql import SparkSession
 
 from engine.moments import moment_in
 from engine.report import RunReport
-from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
 from jobs.entry import job_parser, run_job
-from quality.report.write import report_after
-from quality.validate import checks_of_run
+from quality.runs import catch_up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,9 +32,7 @@ def work(
     project: ProjectSpec, specs: Sequence[TableSpec], spark: SparkSession, parsed: argparse.Namespace
 ) -> RunReport:
     """What the job does."""
-    report = catch_up(project, specs, spark, until=parsed.until, wait=parsed.wait, checks=checks_of_run)
-    report_after(project, any(table.checks for table in report.tables))
-    return report
+    return catch_up(project, specs, spark, until=parsed.until, wait=parsed.wait)
 
 
 def _moment(text: str) -> datetime:

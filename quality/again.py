@@ -10,14 +10,14 @@ from pyspark.sql import types as T
 
 from engine.frames import checkpointed, local_frame
 from engine.moments import collectable
-from engine.names import quoted
+from engine.names import EVERY_BATCH, quoted
 from engine.schema.gap import OPEN, Gap
 from engine.spec.model import TableSpec
 from quality.findings import KEY_CHECKS, find
 from quality.gaps import EVENTS, Looked, covered
 from quality.keys import OF_CHANGES
 from quality.reach import reaches_back
-from quality.scope import EVERY_BATCH, Tables
+from quality.scope import Tables
 from quality.timeline import struct_type
 
 EXACT_IN_JSON = (T.IntegralType, T.DecimalType, T.StringType, T.BooleanType, T.DateType, T.BinaryType)

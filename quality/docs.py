@@ -4,6 +4,7 @@ import html
 import json
 import re
 from datetime import datetime
+from operator import and_
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -17,7 +18,8 @@ STYLE: Final = """<style>
 body { font-family: sans-serif; margin: 2em; } table { border-collapse: collapse; margin: .5em 0; }
 td, th { border: 1px solid #ccc; padding: .3em .6em; text-align: left; vertical-align: top; }
 .fa-check-circle::before { content: "\\2713"; color: #080; } .fa-times::before { content: "\\2717"; color: #b00; }
-.fa-exclamation-triangle::before { content: "\\26A0"; color: #b60; } .container-fluid { max-width: 80em; }
+.fa-exclamation-triangle::before { content: "\\26A0"; color: #b60; }
+.fa-info::before { content: "\\2139"; color: #06a; } .container-fluid { max-width: 80em; }
 </style>"""
 # Style sheets, scripts and pictures from elsewhere; the scripts of the page itself do nothing without them.
 OUTSIDE: Final = re.compile(
@@ -25,6 +27,7 @@ OUTSIDE: Final = re.compile(
     r"|url\([\"']?https?:[^)]*\)",
     re.DOTALL | re.IGNORECASE,
 )
+FAILED_STATUS: Final = re.compile(r"(Status:</span> <i class=\"fas fa-times text-danger\"[^>]*></i>) Failed")
 
 
 def docs_folder(root: Path) -> Path:
@@ -64,8 +67,11 @@ def judge(context: Any, suite: Any, batch: Any, run_id: str, checked_at: datetim
     return definition.run(batch_parameters={"dataframe": batch}, run_id=run)
 
 
-def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE) -> Path:
-    """Write the pages of a table's newest result, forget its oldest ones, write the index. Gives the index page."""
+def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SOURCE, informs: bool = False) -> Path:
+    """Write the pages of a table's newest result, forget its oldest ones, write the index. Gives the index page.
+
+    `informs`: the suite's expectations are all of severity info.
+    """
     from great_expectations.data_context.types.resource_identifiers import ExpectationSuiteIdentifier
 
     store = context.validation_results_store
@@ -77,7 +83,8 @@ def build_pages(context: Any, root: Path, suite_name: str, source: str = DATA_SO
     written = [ExpectationSuiteIdentifier(suite_name), *of_table[:1]]
     context.build_data_docs(site_names=[SITE], resource_identifiers=written, build_index=False)
     for path in [page(root, resource) for resource in written]:
-        path.write_text(offline(path.read_text(encoding="utf-8")), encoding="utf-8")
+        text = offline(path.read_text(encoding="utf-8"))
+        path.write_text(informing(text) if informs else text, encoding="utf-8")
     index = docs_folder(root) / "index.html"
     kept = [key for key in keys if key not in of_table[KEEP_RUNS:]]
     index.write_text(index_page([listed(store, key) for key in kept]), encoding="utf-8")
@@ -96,6 +103,11 @@ def offline(text: str) -> str:
     return OUTSIDE.sub("", text).replace("</head>", f"{STYLE}</head>", 1)
 
 
+def informing(text: str) -> str:
+    """A page on which nothing fails: what is not as expected is noted."""
+    return FAILED_STATUS.sub(r"\1 Noted", text).replace("fa-times text-danger", "fa-info").replace("text-danger", "")
+
+
 def listed(store: Any, key: Any) -> tuple[str, str, str, str, str]:
     """One line of the index: table, run, time, result, link."""
     stored = json.loads(store.store_backend.get(key.to_tuple()))
@@ -104,8 +116,13 @@ def listed(store: Any, key: Any) -> tuple[str, str, str, str, str]:
     moment = key.run_id.run_time.isoformat(timespec="seconds")
     details = [(one["result"] or {}).get("details") or {} for one in stored["results"]]
     known = sum(bool(one.get("acknowledged")) for one in details)
-    outcome = f"passed, {known} acknowledged" if known else "passed"
-    return table, str(key.run_id.run_name), moment, outcome if stored["success"] else "failed", f"{link}.html"
+    informs = [one["expectation_config"]["severity"] == "info" for one in stored["results"]]
+    is_bad = [not one["success"] for one in stored["results"]]
+    noted = sum(bool(one.get("noted")) for one in details) + sum(map(and_, is_bad, informs))
+    counts = [f"{number} {word}" for number, word in ((known, "acknowledged"), (noted, "noted")) if number]
+    fails = any(bad and not info for bad, info in zip(is_bad, informs, strict=True))
+    outcome = "failed" if fails else ", ".join(["passed", *counts])
+    return table, str(key.run_id.run_name), moment, outcome, f"{link}.html"
 
 
 def index_page(lines: list[tuple[str, str, str, str, str]]) -> str:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from engine.spec.model import ExpectationSpec, TableSpec
 from quality.docs import build_pages
 from quality.library import great_expectations
-from quality.results import FAILED, PASSED, CheckResult
+from quality.results import FAILED, NOTED, PASSED, CheckResult
 from quality.suite import GX_SEVERITY, exception_of, suite_name
 
 SOURCE: Final = "siltstone_tables"
@@ -28,15 +28,20 @@ def run_expectations(
     `root`: the project's folder; `frames`: the tables as they are to be judged, by what the spec calls them.
     """
     results: dict[str, CheckResult] = {}
-    asked = sorted(spec.quality.expectations, key=lambda one: one.on)
-    for table, group in groupby(asked, lambda one: one.on):
+    asked = sorted(spec.quality.expectations, key=suite_of)
+    for (table, informs), group in groupby(asked, suite_of):
         mine = list(group)
-        name = f"{suite_name(spec.table)}.{table}"
+        name = f"{suite_name(spec.table)}.{table}" + (".info" if informs else "")
         judged = judge_table(context, name, mine, frames[table], run_id, checked_at)
-        build_pages(context, root, name, SOURCE)
+        build_pages(context, root, name, SOURCE, informs)
         for one, result in zip(mine, by_number(judged.results, len(mine)), strict=True):
             results[one.label] = as_result(spec, one, result, run_id, checked_at)
     return [results[one.label] for one in spec.quality.expectations]
+
+
+def suite_of(one: ExpectationSpec) -> tuple[str, bool]:
+    """The suite of an expectation: its table's. Those that inform only have one of their own, which never fails."""
+    return one.on, one.severity == "info"
 
 
 def judge_table(
@@ -69,7 +74,7 @@ def by_number(results: Sequence[Any], expected: int) -> list[Any]:
 
 
 def as_result(spec: TableSpec, one: ExpectationSpec, result: Any, run_id: str, checked_at: datetime) -> CheckResult:
-    """One expectation's result as the ledger keeps it. What could not be evaluated has failed."""
+    """One expectation's result as the ledger keeps it. What could not be evaluated has not passed."""
     told = result.result or {}
     unexpected = told.get("unexpected_count")
     return CheckResult(
@@ -78,7 +83,7 @@ def as_result(spec: TableSpec, one: ExpectationSpec, result: Any, run_id: str, c
         table=spec.table,
         check=one.label,
         severity=one.severity,
-        status=PASSED if result.success else FAILED,
+        status=PASSED if result.success else NOTED if one.severity == "info" else FAILED,
         observed=int(unexpected) if unexpected is not None else int(not result.success),
         message=message(spec, one, result, told),
         hint=None if result.success else HINT,

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from engine.names import EVERY_BATCH
 from engine.schema.control_kinds import LOG_FILE, TRANSACTION_LEDGER, WINDOW_CLOSE, WINDOW_OPEN
 from engine.schema.gap import Gap
 from quality import catalogue
-from quality.scope import EVERY_BATCH, Tables, judged
+from quality.scope import Tables, judged
 
 UNFINISHED = (catalogue.OPEN_WINDOW, catalogue.INCOMPLETE_TRANSACTION)
 

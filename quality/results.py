@@ -7,8 +7,9 @@ from typing import Final, Literal
 
 from engine.spec.model import Severity
 
-Status = Literal["passed", "failed", "acknowledged", "not available"]
+Status = Literal["passed", "noted", "failed", "acknowledged", "not available"]
 PASSED: Final = "passed"
+NOTED: Final = "noted"  # a check of severity info found something: worth knowing, and no failure
 FAILED: Final = "failed"
 ACKNOWLEDGED: Final = "acknowledged"
 NOT_AVAILABLE: Final = "not available"
@@ -95,7 +96,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The checks over everything one table holds: their results, or why they could not run; how a program ends."""
+    """The checks over everything one table holds: their results, what else is wrong with it; how a program ends."""
 
     table: str
     results: tuple[CheckResult, ...] = ()

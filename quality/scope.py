@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.moments import collectable
+from engine.names import EVERY_BATCH
 from quality import catalogue
 from quality.capabilities import not_carried
 from quality.clocks import Moments, known_at
@@ -19,7 +20,6 @@ from quality.timeline import Columns, has_before, is_streamed
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
 BROADCAST_KEYS: Final = 2_000_000  # as many as the fold of a batch sends to where the versions are
-EVERY_BATCH: Final = -1
 LATE_BY: Final = (("minute", 60), ("hour", 3600), ("day", 86400))
 
 

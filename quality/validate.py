@@ -13,11 +13,15 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.errors import QualityError
 from engine.formats import format_of
+from engine.history.rules import Folded
 from engine.moments import moment_of
+from engine.names import EVERY_BATCH
 from engine.report import CheckReport
-from engine.run.folding import check_settings
+from engine.run.folding import check_settings, open_folded
+from engine.run.foreign import refuse_foreign_writes
 from engine.run.marker import marker_of
 from engine.run.reports import failed
+from engine.run.trust import tell_trust
 from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
@@ -36,8 +40,19 @@ from quality.findings import find
 from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
 from quality.library import import_early
 from quality.outcomes import NO_RUN, found_in_outcomes
-from quality.results import ACKNOWLEDGED, FAILED, NOT_AVAILABLE, PASSED, Checked, CheckResult, Found, Status, Sums
-from quality.scope import EVERY_BATCH, Tables
+from quality.results import (
+    ACKNOWLEDGED,
+    FAILED,
+    NOT_AVAILABLE,
+    NOTED,
+    PASSED,
+    Checked,
+    CheckResult,
+    Found,
+    Status,
+    Sums,
+)
+from quality.scope import Tables
 from quality.suite import batch, build_suite, verdicts
 from quality.sums import found_in_sums
 
@@ -47,13 +62,20 @@ Append = Callable[[SparkSession, ProjectSpec, str, Sequence[Mapping[str, Any]]],
 
 
 def check_table(spark: SparkSession, project: ProjectSpec, spec: TableSpec, run_id: str) -> Checked:
-    """Check everything that a table holds, if it was taken and folded as the spec says. Its failure is its own."""
+    """Check everything that a table holds, if it was taken and folded as the spec says, and that no other program
+    changed its rows. Its failure is its own."""
+    results: tuple[CheckResult, ...] = ()
     try:
         check_settings(spark, project, spec)
+        work = open_folded(spark, project, spec)
         results = run_checks(spark, project, spec, run_id, EVERY_BATCH)
+        if work is not None:
+            work.folded = Folded()  # every control event was looked at, too
+            tell_trust(work, reported(results))
+        refuse_foreign_writes(spark, project, spec)
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
         report = failed(spec, error, seconds=0.0)
-        return Checked(spec.table, error=report.error, exit_code=report.exit_code)
+        return Checked(spec.table, results, report.error, report.exit_code)
     is_wrong = any(one.status == FAILED and one.severity == "error" for one in results)
     return Checked(spec.table, results, exit_code=QualityError.exit_code if is_wrong else 0)
 
@@ -145,6 +167,11 @@ def checks_of_run(
     results = run_checks(
         spark, project, spec, run_id, since_batch, history_ref, latest_ref, given, numbers=outcomes_of(sums)
     )
+    return reported(results)
+
+
+def reported(results: Sequence[CheckResult]) -> tuple[CheckReport, ...]:
+    """The results as a run reports them."""
     return tuple(
         CheckReport(one.check, one.severity, one.status, one.observed, one.message, one.hint) for one in results
     )
@@ -247,8 +274,8 @@ def result(
 ) -> CheckResult:
     """One check's result as the ledger keeps it. `is_known`: all that it found is acknowledged."""
     status: Status = NOT_AVAILABLE if found.unavailable else PASSED if passed[check] else FAILED
-    if status == PASSED and is_known:
-        status = ACKNOWLEDGED
+    if status == PASSED and found.observed:
+        status = ACKNOWLEDGED if is_known else NOTED
     return CheckResult(
         run_id=visit.run_id,
         checked_at=visit.at,
@@ -261,7 +288,7 @@ def result(
         position_from=found.position_from,
         position_to=found.position_to,
         keys=tuple(dict.fromkeys(one.key for one in found.sample if one.key is not None))[:KEYS_KEPT],
-        hint=CHECKS[check].hint if status in (FAILED, ACKNOWLEDGED) else None,
+        hint=CHECKS[check].hint if status in (FAILED, ACKNOWLEDGED, NOTED) else None,
     )
 
 

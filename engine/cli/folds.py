@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.cli.checked import print_checked, tell_page
 from engine.cli.options import (
     JsonOption,
     ProjectOption,
@@ -131,31 +132,42 @@ def rebuild(
         bool,
         typer.Option("--reread", help="Read the inputs again first: the way to other settings of decoding."),
     ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option("--accept-changes", help="Take what another program made of the changes for what happened."),
+    ] = False,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Fold the tables again from their changes, aside, and replace them in one commit each.
+    """Fold the tables again from their changes, aside, replace them in one commit each, and check them.
 
     With --reread the changes are decoded anew first, from the files that were taken; these have to be there still.
+    What another program wrote to history and latest is replaced, and named.
     """
     keys, ranges = parse_keys(key or ()), parse_ranges(span or ())
     if reread and (keys or ranges):
         raise SpecError("Cannot read the inputs again for a part of the keys.", "leave out --key and --range")
+    if accept_changes and (keys or ranges):
+        raise SpecError("Cannot accept the changes for a part of the keys.", "leave out --key and --range")
+    if reread and accept_changes:
+        raise SpecError("Cannot both read the inputs again and accept the changes that there are.", "choose one")
     with spark_work(specs, project) as (found_project, found_specs, spark, progress):
         from engine.run import rebuild as run_rebuild
         from engine.run import reread as run_reread
         from engine.run.part import Part
+        from quality.validate import checks_of_run
 
         if reread:
-            report = run_reread(found_project, found_specs, spark, progress, wait)
+            report = run_reread(found_project, found_specs, spark, progress, wait, checks_of_run)
         else:
             part = Part(keys, ranges) if keys or ranges else None
-            report = run_rebuild(found_project, found_specs, spark, progress, part, wait)
+            report = run_rebuild(found_project, found_specs, spark, progress, part, wait, checks_of_run, accept_changes)
     if json:
         print_json(report.to_dict())
     else:
         print_rebuild(report)
+    tell_page(found_project, report.is_checked)
     end_with([report.exit_code])
 
 
@@ -259,7 +271,16 @@ def print_rebuild(report: "RunReport") -> None:
         counts = (found.batch, found.changes, found.versions.get("before"), found.versions.get("written"))
         lines.append((found.table, found.status, *map(number, counts), f"{found.seconds:.1f}"))
     print_styled(columns, lines)
+    print_notes(report)
     print_errors((found.table, found.error) for found in report.tables)
+    print_checked(report)
+
+
+def print_notes(report: "RunReport") -> None:
+    """What other programs had written to the tables, and what the run did about it."""
+    for found in report.tables:
+        for text in found.notes:
+            write_line(f"{found.table}: {text}")
 
 
 def print_errors(errors: "Iterable[tuple[str, str | None]]") -> None:

@@ -70,7 +70,9 @@ def print_gaps(found: "Sequence[Gap]") -> None:
     out = console()
     for gap in found:
         what = f"{gap.check} ({gap.severity})" + (f", {gap.findings:,} places" if gap.findings > 1 else "")
-        head = Text.assemble((gap.gap_id, "bold"), "  ", (gap.status, STYLES[gap.status]), f"  {gap.table}  {what}")
+        informs = gap.status == "open" and gap.severity == "info"
+        style = STYLES["noted" if informs else gap.status]
+        head = Text.assemble((gap.gap_id, "bold"), "  ", (gap.status, style), f"  {gap.table}  {what}")
         out.print(head, soft_wrap=True)
         for name, value in told_of(gap):
             out.print(Text(f"  {name:<12} {value}"), soft_wrap=True)

@@ -25,6 +25,7 @@ STYLES = {
     "blocked": "bold yellow",
     "interrupted": "bold red",
     "passed": "green",
+    "noted": "cyan",
     "open": "bold red",
     "healed": "green",
     "acknowledged": "yellow",

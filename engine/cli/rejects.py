@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine.cli.checked import tell_page
 from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, open_project
 from engine.cli.output import console, grid, note, number, print_json, write_line
 from engine.cli.work import spark_work
@@ -98,6 +99,7 @@ def replay_rejects(
                 write_line(
                     f"{count} rejects of {file} stay: their records were not kept, and the file is gone or has changed."
                 )
+    tell_page(found_project, report.is_checked)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 

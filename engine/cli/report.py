@@ -38,7 +38,7 @@ def report(
         write_line(summary(facts).rstrip("\n"))
     else:
         said = verdict(facts)
-        write_line(f"{said.headline}. {said.detail}")
+        write_line(f"{said.headline}. {said.detail} {said.age}".rstrip())
         write_line(str(file))
     if show:
         webbrowser.open(file.as_uri())

@@ -1,21 +1,19 @@
 """catch-up and check: parse, run, print."""
 
 import uuid
-from collections import Counter
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.cli.folds import end_with, print_errors
+from engine.cli.checked import print_checked, print_checks, tell_page
+from engine.cli.folds import end_with, print_errors, print_notes
 from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
-from engine.cli.output import console, grid, note, number, print_json, print_styled
+from engine.cli.output import console, grid, number, print_json, print_styled
 from engine.cli.work import spark_work
 
 if TYPE_CHECKING:
-    from engine.report import CheckReport, RunReport, SourceReport, TableReport
-    from engine.spec.model import ProjectSpec
-    from quality import Checked, CheckResult
+    from engine.report import RunReport, SourceReport, TableReport
+    from quality import Checked
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -45,7 +43,7 @@ def catch_up(
         print_json(report.to_dict())
     else:
         print_report(report)
-    tell_page(found_project, any(table.checks for table in report.tables))
+    tell_page(found_project, report.is_checked)
     if report.exit_code:
         raise typer.Exit(report.exit_code)
 
@@ -70,15 +68,6 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
     end_with(found.exit_code for found in tables)
 
 
-def tell_page(project: "ProjectSpec", checked: bool) -> None:
-    """Write the report's page where checks ran, and say where it is."""
-    from quality.report.write import report_after
-
-    page = report_after(project, checked)
-    if page is not None:
-        note(f"report: {page}")
-
-
 def print_report(report: "RunReport") -> None:
     """The report of a run for a person: what was read, what became of it, and what went wrong."""
     from rich.text import Text
@@ -87,39 +76,21 @@ def print_report(report: "RunReport") -> None:
     out.print(grid(("source", "read", "taken", "control", "other tables", "rejected"), map(_source, report.sources)))
     columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
     print_styled(columns, map(_table, report.tables))
+    print_notes(report)
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
         if found.warning:
             out.print(Text(f"{found.table}: {found.warning}", style="yellow"), soft_wrap=True)
-    results = [(found.table, result) for found in report.tables for result in found.checks or ()]
-    failed = [pair for pair in results if pair[1].status == "failed"]
-    if failed:
-        print_checks(failed)
-    counts = Counter(result.status for _, result in results)
-    checked = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
-    line = f"run {report.run_id}: {len(report.tables)} tables in {report.seconds:.1f} s, checks: {checked}"
-    out.print(Text(line), soft_wrap=True)
-
-
-def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> None:
-    """The results of checks, and what to do about those that failed."""
-    from rich.text import Text
-
-    found = list(results)
-    cells = ((table, r.check, r.severity, r.status, f"{r.observed:,}", r.message) for table, r in found)
-    print_styled(("table", "check", "severity", "status", "found", "message"), cells)
-    for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
-        console().print(Text(hint), soft_wrap=True)
+    print_checked(report)
 
 
 def _checked(found: "Checked") -> list[dict[str, Any]]:
-    """One table's results for a program; what kept its checks from running stands in their place."""
+    """One table's results for a program, and what else is wrong with it."""
     from dataclasses import asdict
 
-    if found.error is None:
-        return [asdict(result) for result in found.results]
-    return [{"table": found.table, "status": "failed", "error": found.error, "exit_code": found.exit_code}]
+    error = {"table": found.table, "status": "failed", "error": found.error, "exit_code": found.exit_code}
+    return [*(asdict(result) for result in found.results), *([error] if found.error is not None else [])]
 
 
 def _source(source: "SourceReport") -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from engine.cli.checked import print_checks
 from engine.cli.output import console, grid, print_rows, write_line
-from engine.cli.run import print_checks, print_report
+from engine.cli.run import print_report
 from engine.look import as_of, load_table, matching, open_catalog, timeline
 from engine.names import OP, VALID_FROM, VALID_TO
 from engine.render import rows

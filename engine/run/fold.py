@@ -185,9 +185,10 @@ def open_versions(work: Folding, timeline: DataFrame, truncate: str | None) -> D
     return touched.unionByName(history.where(concerned).join(flat, on=same, how="left_anti"))
 
 
-def history_branch(work: Folding) -> Branch:
-    """A branch of `history` whose commits say what it becomes a fold of."""
-    return Branch.start(work.spark, work.catalog, work.spec.target.history, history_marker(work), work.layout)
+def history_branch(work: Folding, sole_writer: bool = False) -> Branch:
+    """A branch of `history` whose commits say what it becomes a fold of. `sole_writer`: as `Branch.start` takes it."""
+    table, marker = work.spec.target.history, history_marker(work)
+    return Branch.start(work.spark, work.catalog, table, marker, work.layout, sole_writer)
 
 
 def continued(work: Folding) -> Branch:
@@ -195,7 +196,7 @@ def continued(work: Folding) -> Branch:
 
     Raises: CommitConflictError: it is not.
     """
-    branch = history_branch(work)
+    branch = history_branch(work, sole_writer=not work.keeps_foreign)
     refuse_moved(branch, marker_of(work.spark, work.catalog, work.spec.target.history)[0] == work.folded)
     return branch
 
@@ -209,6 +210,7 @@ def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
     """What the commits to `latest` say."""
     marker = {names.SUMMARY_BATCH: str(reached.batch), SUMMARY_FOLDED: reached.to_json()}
     marker |= {names.SUMMARY_REREAD: work.reread} if work.reread else {}
+    marker |= {names.SUMMARY_FOREIGN: "true"} if work.keeps_foreign else {}
     return marker | ({SUMMARY_GENERATION: work.generation} if work.generation else {})
 
 
@@ -266,7 +268,8 @@ def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
     drop_stale_branches(work.spark, work.catalog, work.spec.target.latest)
     rows = work.rows.history if history is None else history.read()
     reached = work.folded if history is None else work.target
-    branch = Branch.start(work.spark, work.catalog, work.spec.target.latest, latest_marker(work, reached))
+    marker = latest_marker(work, reached)
+    branch = Branch.start(work.spark, work.catalog, work.spec.target.latest, marker, sole_writer=same_generation)
     if not same_generation:
         branch.replace(latest_rows(work, rows))
         return branch

@@ -48,7 +48,8 @@ class Folding:
 
     `generation` names the rebuild that the tables come from; it is the same on `history` and `latest`, or `latest` is
     to be replaced. `reread` names the reading of the inputs that the changes come from. `taken_away`: the open versions
-    that the fold removes from `history`; None where it removes none.
+    that the fold removes from `history`; None where it removes none. `keeps_foreign`: rows that another program wrote
+    stay in the tables.
     """
 
     spark: SparkSession
@@ -69,6 +70,7 @@ class Folding:
     late: int = 0
     withdrawn: int = 0
     taken_away: DataFrame | None = None
+    keeps_foreign: bool = False
 
     @property
     def has_sources_apart(self) -> bool:
@@ -208,14 +210,17 @@ def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> F
     return Folding(spark, project, spec, keys, row, rows, folded, folded, generation)
 
 
-def begin(spark: SparkSession, catalog: str, table: str, marker: Mapping[str, str], newest: int) -> Branch:
+def begin(
+    spark: SparkSession, catalog: str, table: str, marker: Mapping[str, str], newest: int, sole_writer: bool = False
+) -> Branch:
     """A branch of a table to which batches are appended, behind the newest one that this run knows. Its name tells this
     attempt at the next batch from others: rows of the ledgers bear it, and the commit that makes the batch.
+    `sole_writer`: as `Branch.start` takes it.
 
     Raises: CommitConflictError: there is a newer one. Where no lock keeps runs apart, as between machines, two of them
         would give the same number to different batches, and the second one's would never be folded.
     """
-    branch = Branch.start(spark, catalog, table, marker)
+    branch = Branch.start(spark, catalog, table, marker, sole_writer=sole_writer)
     branch.summary[names.SUMMARY_ATTEMPT] = branch.name
     refuse_moved(branch, newest == int(newest_summary(spark, catalog, table).get(names.SUMMARY_BATCH, "0")))
     return branch

@@ -21,6 +21,7 @@ from engine.run.delivery import Delivery, control_consumer, list_delivery, new_t
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
 from engine.run.folding import Folding, check_settings, refuse_taken_names
+from engine.run.foreign import refuse_foreign_writes
 from engine.run.lock import one_run
 from engine.run.marker import marker_of, newest_batch
 from engine.run.refold import versions_of
@@ -118,6 +119,7 @@ def plan_table(
     try:
         progress(spec.table, "planning")
         check_settings(spark, project, spec)
+        refuse_foreign_writes(spark, project, spec)
         with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
             new = new_changes(project, spec, delivery, spark)
             work = folding_with(project, spec, delivery, spark, new)

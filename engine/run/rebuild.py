@@ -19,6 +19,7 @@ from engine.iceberg import JAVA_ERRORS
 from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
 from engine.run.begun import begun_run
+from engine.run.checking import Branches, Checking, Checks, blocked, nothing_read, run_sums, with_results
 from engine.run.decoding import decoded_otherwise
 from engine.run.effort import light_planning
 from engine.run.fold import (
@@ -38,6 +39,16 @@ from engine.run.folding import (
     open_folding,
     refuse_other_axis,
 )
+from engine.run.foreign import (
+    accept_changes,
+    accepted_notes,
+    foreign_writes,
+    kept_notes,
+    refuse_foreign_changes,
+    refuse_foreign_rows,
+    replaced_notes,
+    settle_tags,
+)
 from engine.run.links import linked
 from engine.run.marker import marker_of, refuse_other_changes
 from engine.run.part import Part
@@ -53,6 +64,7 @@ from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.rows import layout_of
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import fold_rules, known_windows, survey
+from engine.run.take import Taking
 from engine.schema.history import history_schema, latest_schema
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
@@ -69,55 +81,95 @@ def rebuild(
     progress: Progress | None = None,
     part: Part | None = None,
     wait: float = 0.0,
+    checks: Checks | None = None,
+    accept: bool = False,
 ) -> RunReport:
     """Fold the changes of these tables again, aside, and replace what was folded before: one commit a table.
 
     With `part` only the keys in it, and those that key changes link with them, are replaced; the settings must be those
-    of the fold before. Where a batch is published only when its checks pass, what is not published waits for the next
-    run, which checks it. A table that fails does not stop the others.
+    of the fold before, and what another program wrote to other keys still stops the next run. Where a batch is
+    published only when its checks pass, what is not published waits for the next run, which checks it. What other
+    programs wrote to `history` and `latest` is replaced, and the report names it; what they wrote to `changes` stops
+    the rebuild, unless `accept` says that it is what happened. A table that fails does not stop the others.
 
-    Raises: LockedError: another run is at work. SpecError: `part` with more than one table.
+    Raises: LockedError: another run is at work. SpecError: `part` with more than one table, or with `accept`.
     """
-    if part is not None and len(specs) != 1:
-        raise SpecError(f"Cannot rebuild a part of {len(specs)} tables: a key belongs to one.", "name one spec")
+    if part is not None and (len(specs) != 1 or accept):
+        what = "accept changes for a part of the keys" if accept else f"rebuild a part of {len(specs)} tables"
+        raise SpecError(f"Cannot {what}: a key belongs to one table.", "name one spec, and rebuild the whole table")
     set_fold_conf(spark)
-    tell = progress or silent
     with begun_run(spark, project, specs, wait) as begun:
-        tables = tuple(rebuild_table(project, spec, spark, tell, part) for spec in specs)
+        checking = Checking(begun.run_id, progress or silent, checks)
+        tables = tuple(rebuild_table(project, spec, spark, checking, part, accept) for spec in specs)
         return written_down(spark, project, begun, (), tables)
 
 
 def rebuild_table(
-    project: ProjectSpec, spec: TableSpec, spark: SparkSession, progress: Progress, part: Part | None
+    project: ProjectSpec,
+    spec: TableSpec,
+    spark: SparkSession,
+    checking: Checking,
+    part: Part | None = None,
+    accept: bool = False,
 ) -> TableReport:
-    """Rebuild one table. Its failure is its own."""
+    """Rebuild one table, and check all of it. Its failure is its own."""
     began = time.monotonic()
     try:
-        progress(spec.table, "folding again")
-        refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
-        check_decoded(spark, project, spec)
-        if spec.quality.blocks:
-            refuse_other_changes(spark, project, spec)  # how far those were published says nothing of these
-        if part is not None:
-            check_settings(spark, project, spec)
-        elif is_left_behind(spark, project.catalog.name, spec) and not keeps_rows(spark, project, spec):
-            return rebuilt(spec, made_anew(project, spec, spark), began)
-        work = open_folding(spark, project, spec)
-        if work is None or (work.folded == Folded() and (part is not None or spec.quality.blocks)):
-            return TableReport(spec.table, NOTHING_NEW)
-        work.target = to_publish(spec, work.folded, work.target)
-        before = versions_before(work.rows.history)
-        work.generation = uuid.uuid4().hex[:12]
-        drop_stale_branches(spark, work.catalog, spec.target.history)
-        with light_planning(spark, work.is_small(), project.spark.conf):
-            history, latest = fold_again(work) if part is None else fold_part_again(work, part)
-            progress(spec.table, "replacing")
-            history.publish()
-            latest.publish()
+        report = rebuilt(project, spec, spark, checking, part, accept)
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
         return failed(spec, error, time.monotonic() - began)
+    return replace(report, seconds=time.monotonic() - began)
+
+
+def rebuilt(
+    project: ProjectSpec, spec: TableSpec, spark: SparkSession, checking: Checking, part: Part | None, accept: bool
+) -> TableReport:
+    """Fold one table again, publish and check it.
+
+    Raises: ForeignWriteError: another program changed the changes.
+    """
+    checking.progress(spec.table, "folding again")
+    refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
+    check_decoded(spark, project, spec)
+    if spec.quality.blocks:
+        refuse_other_changes(spark, project, spec)  # how far those were published says nothing of these
+    if part is not None:
+        check_settings(spark, project, spec)
+    accepted = accept_changes(spark, project, spec, checking.run_id) if accept else []
+    refuse_foreign_changes(spark, project, spec)
+    found = foreign_writes(spark, project, (spec.target.history, spec.target.latest))
+    settle_tags(spark, project, spec)
+    notes = (*accepted_notes(spec, accepted), *(replaced_notes(found) if part is None else kept_notes(found)))
+    branches: Branches = (None, None)
+    is_left = part is None and is_left_behind(spark, project.catalog.name, spec)
+    if is_left and not keeps_rows(spark, project, spec):
+        work = made_anew(project, spec, spark)
+    else:
+        opened = open_folding(spark, project, spec)
+        if opened is None or (opened.folded == Folded() and (part is not None or spec.quality.blocks)):
+            refuse_foreign_rows(found, spec, "or drop history and latest: the next run folds and checks them")
+            return TableReport(spec.table, NOTHING_NEW)
+        work = opened
+        work.keeps_foreign = part is not None and bool(found)  # which keys another program changed, no commit says
+        branches = folded_aside(work, part)
+    checking.progress(spec.table, "replacing")
+    sums = run_sums(work, Taking(0, 0, 0), nothing_read(spec.source.path))
+    is_blocking = spec.quality.blocks and branches != (None, None)
+    results, broken = checking.publish(work, branches, names.EVERY_BATCH, sums, is_blocking)
+    report = with_results(rebuild_report(work, notes), results)
+    return blocked(report, broken) if broken else report
+
+
+def folded_aside(work: Folding, part: Part | None) -> tuple[Branch, Branch]:
+    """Fold a table again onto branches that replace its rows, all or a part of them."""
+    work.target = to_publish(work.spec, work.folded, work.target)
+    before = versions_before(work.rows.history)
+    work.generation = uuid.uuid4().hex[:12]
+    drop_stale_branches(work.spark, work.catalog, work.spec.target.history)
+    with light_planning(work.spark, work.is_small(), work.project.spark.conf):
+        branches = fold_again(work) if part is None else fold_part_again(work, part)
     work.versions |= before
-    return rebuilt(spec, work, began)
+    return branches
 
 
 def to_publish(spec: TableSpec, folded: Folded, target: Folded) -> Folded:
@@ -125,17 +177,17 @@ def to_publish(spec: TableSpec, folded: Folded, target: Folded) -> Folded:
     return replace(target, batch=folded.batch, control_batch=folded.control_batch) if spec.quality.blocks else target
 
 
-def rebuilt(spec: TableSpec, work: Folding, began: float) -> TableReport:
+def rebuild_report(work: Folding, notes: tuple[str, ...]) -> TableReport:
     """The report of a table that was folded again."""
     return TableReport(
-        table=spec.table,
+        table=work.spec.table,
         status=REBUILT,
         batch=work.target.batch,
         changes=work.changes,
         outcomes=dict(work.outcomes),
         versions=dict(work.versions),
         phases=dict(work.seconds),
-        seconds=time.monotonic() - began,
+        notes=notes,
     )
 
 
@@ -270,7 +322,8 @@ def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
             assert latest is not None
             return history, latest
         drop_stale_branches(work.spark, work.catalog, work.spec.target.latest)
-        latest = Branch.start(work.spark, work.catalog, work.spec.target.latest, latest_marker(work, work.target))
+        name, marker = work.spec.target.latest, latest_marker(work, work.target)
+        latest = Branch.start(work.spark, work.catalog, name, marker, sole_writer=not work.keeps_foreign)
         replace_keys(work, latest, keys, latest_rows(work, rows))
     return history, latest
 

@@ -19,6 +19,7 @@ from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.arrival import arrivals, reached_before, told_before
 from engine.run.begun import begun_run
+from engine.run.checking import Checks, nothing_read
 from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
 from engine.run.evidence import evidence
 from engine.run.folding import (
@@ -33,7 +34,7 @@ from engine.run.order import refuse_commit_scns, refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
 from engine.run.reports import Progress, failed, silent
-from engine.run.sequence import Checks, Run
+from engine.run.sequence import Run
 from engine.run.spans import spans_frame, taken_spans, with_batch
 from engine.run.take import (
     Decoded,
@@ -108,8 +109,7 @@ class Replay(Run):
         try:
             if not owes_fold(self.spark, self.project, spec):
                 return TableReport(spec.table, NOTHING_NEW)
-            nothing = SourceReport(spec.source.path, files=0, read=0, taken={}, control=0, other_tables={}, rejected=0)
-            report = self.folded(self.spark, spec, Taking(0, 0, 0), nothing)
+            report = self.folded(self.spark, spec, Taking(0, 0, 0), nothing_read(spec.source.path))
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         return replace(report, seconds=time.monotonic() - began, source=spec.source.path)
@@ -120,7 +120,7 @@ class Replay(Run):
         if is_left_behind(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
             return super().folded(spark, spec, taking, source)
         if owes_fold(spark, self.project, spec):
-            return rebuild_table(self.project, spec, spark, self.progress, None)
+            return rebuild_table(self.project, spec, spark, self.checking)
         return TableReport(spec.table, NOTHING_NEW)
 
 
@@ -189,7 +189,7 @@ def append_replayed(
     ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version)
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
-    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch)
+    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch, True)
     try:
         dated = with_arrival(spark, project, found.good, spec, taker.newest_batch)
         branch.append(dated.select(*change_columns(found.good, spec, batch, F.col("before_us"))))

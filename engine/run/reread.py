@@ -22,6 +22,7 @@ from engine.names import PLACE
 from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
 from engine.run.arrival import arrivals, reached_before
 from engine.run.begun import begun_run
+from engine.run.checking import Checking, Checks
 from engine.run.delivery import (
     Consumer,
     classified,
@@ -36,12 +37,13 @@ from engine.run.delivery import (
 from engine.run.effort import are_small, light_planning
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_other_axis
+from engine.run.foreign import foreign_writes, replaced_notes
 from engine.run.rebuild import keeps_rows, rebuild_table
 from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
 from engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
 from engine.run.reports import Progress, failed, silent, written_down
-from engine.run.sequence import by_source, of_their_changes
+from engine.run.sequence import by_source, sound_tables
 from engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
 from engine.run.take import (
     Decoded,
@@ -70,19 +72,21 @@ def reread(
     spark: SparkSession,
     progress: Progress | None = None,
     wait: float = 0.0,
+    checks: Checks | None = None,
 ) -> RunReport:
     """Read all that these tables ever took once more, as their specs say now, and fold them from it.
 
     Files that are gone, or are not what was taken, stop the tables of their source; nothing of them is changed then. A
-    table that fails stops no other.
+    table that fails stops no other. What other programs wrote to the tables is replaced, and the report names it.
 
     Raises: LockedError: another run is at work.
     """
     set_fold_conf(spark)
     with begun_run(spark, project, specs, wait) as begun:
-        run = Rereading(with_tables(project, specs), spark, progress or silent, begun.run_id)
+        checking = Checking(begun.run_id, progress or silent, checks)
+        run = Rereading(with_tables(project, specs), spark, checking)
         for source, of_source in by_source(specs).items():
-            sound, unsound = of_their_changes(spark, run.project, of_source)
+            sound, unsound = sound_tables(spark, run.project, of_source)
             run.tables += unsound
             if sound:
                 run.read_source(source, sound)
@@ -102,11 +106,12 @@ class Again:
 class Rereading:
     """One reading of several tables' inputs."""
 
-    def __init__(self, project: ProjectSpec, spark: SparkSession, progress: Progress, run_id: str) -> None:
+    def __init__(self, project: ProjectSpec, spark: SparkSession, checking: Checking) -> None:
         self.project = project
         self.spark = spark
-        self.progress = progress
-        self.run_id = run_id
+        self.checking = checking
+        self.progress = checking.progress
+        self.run_id = checking.run_id
         self.sources: list[SourceReport] = []
         self.tables: list[TableReport] = []
 
@@ -304,9 +309,11 @@ class Rereading:
     def replace_table(self, delivery: Rejected, spec: TableSpec, found: Again, began: float) -> TableReport:
         """Replace a table's changes, and fold from them. Its failure is its own."""
         try:
+            foreign = foreign_writes(self.spark, self.project, [spec.target.changes])
             self.replace_changes(delivery, spec, found)
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
-        report = rebuild_table(self.project, spec, self.spark, self.progress, None)
+        report = rebuild_table(self.project, spec, self.spark, self.checking)
+        report = replace(report, notes=(*replaced_notes(foreign), *report.notes))
         seconds = time.monotonic() - began
         return replace(report, rejected=found.rejected, seconds=seconds, source=delivery.source.path)

@@ -10,26 +10,24 @@ from queue import SimpleQueue
 
 from pyspark.sql import SparkSession
 
-from engine.errors import QualityError
-from engine.report import BLOCKED, NOTHING_NEW, OK, CheckReport, RunReport, SourceReport, TableReport
+from engine.report import NOTHING_NEW, OK, RunReport, SourceReport, TableReport
 from engine.run.begun import Begun, begun_run
+from engine.run.checking import Checking, Checks, blocked, run_sums, with_results
 from engine.run.delivery import Delivery, list_delivery, read_delivery, source_report
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
+from engine.run.foreign import foreign_writes, refuse_foreign_writes, replaced_notes, settle_tags
 from engine.run.marker import refuse_other_changes
 from engine.run.rebuild import rebuild_table
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
-from engine.run.trust import checked_batch, tell_trust
+from engine.run.trust import checked_batch
 from engine.session import set_fold_conf, sibling
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.table.commit import Branch
 
-Checks = Callable[..., Sequence[CheckReport]]
-"""(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:
-the engine knows nothing of how checks are judged."""
+Condition = Callable[[SparkSession, ProjectSpec, TableSpec], None]
 
 
 def catch_up(
@@ -73,14 +71,14 @@ class Run:
         self.spark = spark
         self.progress = progress
         self.until_ms = None if until is None else int(until.timestamp() * 1000)
-        self.checks = checks
+        self.checking = Checking(begun.run_id, progress, checks)
         self.sources: list[SourceReport] = []
         self.tables: list[TableReport] = []
 
     def execute(self) -> RunReport:
         """All sources, one after the other."""
         for source, specs in by_source(self.specs).items():
-            sound, unsound = of_their_changes(self.spark, self.project, specs)
+            sound, unsound = sound_tables(self.spark, self.project, specs, refuse_foreign_writes)
             self.tables += unsound
             if sound:
                 self.run_source(source, sound)
@@ -167,7 +165,7 @@ class Run:
     def folded(self, spark: SparkSession, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what a table took, and what it took before; all of it where its inputs were read again."""
         if is_left_behind(spark, self.project.catalog.name, spec):
-            report = rebuild_table(self.project, spec, spark, self.progress, None)
+            report = rebuild_table(self.project, spec, spark, self.checking)
             return replace(report, rejected=taking.rejected)
         work = open_folding(spark, self.project, spec)
         if work is None:
@@ -177,69 +175,23 @@ class Run:
 
     def fold_table(self, work: Folding, taking: Taking, source: SourceReport) -> TableReport:
         """Fold what is not folded, on branches; check where the spec says so; publish history, then latest."""
-        spec = work.spec
-        self.progress(spec.table, "folding")
+        self.progress(work.spec.table, "folding")
         # A run that died between the tables and the checks left batches that nobody has looked at.
-        since = min(work.folded.batch, checked_batch(work)) if self.checks is not None else work.folded.batch
+        since = min(work.folded.batch, checked_batch(work)) if self.checking.checks is not None else work.folded.batch
+        replaced = foreign_writes(work.spark, work.project, [work.spec.target.latest])  # by a rebuild that died
         history = fold_history(work)
         with work.phase("latest"):
             latest = follow_latest(work, history)
-        status = OK if history is not None or latest is not None or taking.changes or taking.rejected else NOTHING_NEW
-        results: Sequence[CheckReport] | None = None
-        if spec.quality.blocks and status == OK:
-            results = self.run_checks(work, taking, source, since, history, latest)
-            if broken := failed_checks(results):
-                return self.block(work, taking, results, broken, history, latest)
-        for branch in (history, latest):
-            if branch is not None:
-                branch.publish()
-        if results is None and (status == OK or since < work.folded.batch):
-            results = self.run_checks(work, taking, source, since, None, None)
-        if results is not None:
-            with work.phase("checks"):
-                tell_trust(work, results)
-        return table_report(work, taking, status, results)
-
-    def run_checks(
-        self,
-        work: Folding,
-        taking: Taking,
-        source: SourceReport,
-        since: int,
-        history: Branch | None,
-        latest: Branch | None,
-    ) -> Sequence[CheckReport] | None:
-        """The checks of one table, on the branches or on what is published. None without checks."""
-        if self.checks is None:
-            return None
-        self.progress(work.spec.table, "checking")
+        is_new = history is not None or latest is not None or bool(taking.changes or taking.rejected)
         sums = run_sums(work, taking, source)
         if since == work.folded.batch:  # else control events of older batches were not looked at either
             sums["control_since"] = work.folded.control_batch
             sums["batches"] = work.target.batch - work.folded.batch  # more than its own: a run died before it folded
-        branches = [None if branch is None else branch.name for branch in (history, latest)]
-        with work.phase("checks"):
-            return self.checks(work.spark, self.project, work.spec, self.begun.run_id, since, sums, *branches)
-
-    def block(
-        self,
-        work: Folding,
-        taking: Taking,
-        results: Sequence[CheckReport] | None,
-        broken: Sequence[str],
-        history: Branch | None,
-        latest: Branch | None,
-    ) -> TableReport:
-        """Publish nothing: readers keep the tables of the run before; the changes stay for the next run."""
-        for branch in (history, latest):
-            if branch is not None:
-                branch.drop()
-        report = table_report(work, taking, BLOCKED, results)
-        message = (
-            f"Cannot publish {work.spec.table}: checks failed ({', '.join(broken)}). The tables are as they were before"
-            " the run. Hint: look at the findings; the batch is folded again by the next run."
-        )
-        return replace(report, error=message, exit_code=QualityError.exit_code)
+        is_due, is_blocking = is_new or since < work.folded.batch, is_new and work.spec.quality.blocks
+        results, broken = self.checking.publish(work, (history, latest), since, sums, is_blocking, is_due)
+        report = with_results(table_report(work, taking, OK if is_new else NOTHING_NEW), results)
+        report = replace(report, notes=replaced_notes(replaced))
+        return blocked(report, broken) if broken else report
 
 
 def by_source(specs: Sequence[TableSpec]) -> Mapping[SourceSpec, list[TableSpec]]:
@@ -250,44 +202,25 @@ def by_source(specs: Sequence[TableSpec]) -> Mapping[SourceSpec, list[TableSpec]
     return grouped
 
 
-def of_their_changes(
-    spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec]
+def sound_tables(
+    spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec], *conditions: Condition
 ) -> tuple[list[TableSpec], list[TableReport]]:
-    """The tables that are folds of the changes that there are, and the reports of the others. To be asked first: what
-    the changes of before took would be seen as the rest of a run that died, and go."""
+    """The tables that a run can go on from, and the reports of the others: those that are no folds of the changes that
+    there are, or do not meet one of `conditions`. Looked at before anything else: what the changes of before took would
+    be seen as the rest of a run that died, and go."""
     sound, unsound = [], []
     for spec in specs:
         try:
-            refuse_other_changes(spark, project, spec)
+            for condition in (refuse_other_changes, *conditions, settle_tags):
+                condition(spark, project, spec)
             sound.append(spec)
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             unsound.append(failed(spec, error, 0.0))
     return sound, unsound
 
 
-def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
-    """The checks at error severity that failed."""
-    return [r.check for r in results or () if r.status == "failed" and r.severity == "error"]
-
-
-def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, int]:
-    """The numbers of a run for its checks: those that must close, and each outcome."""
-    return {
-        "read": source.read,
-        "taken": sum(source.taken.values()),
-        "control": source.control,
-        "other_table": sum(source.other_tables.values()),
-        "rejected": source.rejected,
-        "changes": work.changes,
-        "outcomes": sum(work.outcomes.values()),
-        "appended": taking.changes,
-        "table_rejected": taking.rejected,
-        **{f"outcome:{name}": number for name, number in work.outcomes.items()},
-    }
-
-
-def table_report(work: Folding, taking: Taking, status: str, results: Sequence[CheckReport] | None) -> TableReport:
-    """What was done to a table; failed checks at error severity set the exit code."""
+def table_report(work: Folding, taking: Taking, status: str) -> TableReport:
+    """What was done to a table."""
     return TableReport(
         table=work.spec.table,
         status=status,
@@ -300,6 +233,4 @@ def table_report(work: Folding, taking: Taking, status: str, results: Sequence[C
         outcomes=dict(work.outcomes),
         versions=dict(work.versions),
         phases=dict(work.seconds),
-        exit_code=QualityError.exit_code if failed_checks(results) else 0,
-        checks=None if results is None else tuple(results),
     )

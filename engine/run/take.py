@@ -237,7 +237,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
     before_us = commit_us_of(before)
-    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch)
+    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch, True)
     try:
         good = decoded.where(F.col("reason").isNull())
         branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))

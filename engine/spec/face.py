@@ -26,6 +26,7 @@ from engine.spec.kinds import (
     FormatVersion,
     Fraction,
     Header,
+    FreshWithin,
     HistoryName,
     HttpUrl,
     Keys,
@@ -332,6 +333,9 @@ class TableQualityFace(_Section):
     grace: Duration = Field(
         default=_GRACE, description="How long a transaction may stay incomplete, a partition or a heartbeat silent."
     )
+    fresh_within: FreshWithin | None = Field(
+        default=None, description="any, or how old the data may be. Default: the project's, else 36h."
+    )
     expectations: Expectations = Field(
         default=(), description="Expectations of Great Expectations on latest, history or changes, by their names."
     )
@@ -409,10 +413,13 @@ class SparkFace(_Section):
 
 
 class ProjectQualityFace(_Section):
-    """What failed checks do."""
+    """What failed checks do, and how old data may be."""
 
     on_failure: _OnFailure = Field(
         default="warn", description="warn, or block: the batch is published only if checks pass."
+    )
+    fresh_within: FreshWithin | None = Field(
+        default=None, description="any, or how old the data may be. Default: 36h, longer where runs are further apart."
     )
 
 

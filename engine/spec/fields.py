@@ -19,7 +19,7 @@ from engine.spec.columns import ColumnTypeError, parse_column_type
 from engine.spec.defaults import default_problem
 from engine.spec.durations import parse_duration
 from engine.spec.interpolation import FromEnvironment
-from engine.spec.model import ColumnDefault, TrackSpec
+from engine.spec.model import ColumnDefault, Freshness, TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
 from engine.spec.wording import nearest, shown, word_hint
 
@@ -28,6 +28,7 @@ ONE_PLACE: Final = (
 )
 HISTORY_KEEPS: Final = reserved.TAKEN_NAMES - {reserved.VALID_FROM, reserved.VALID_TO, reserved.IS_CURRENT}
 UNBOUNDED: Final = "unbounded"
+ANY_AGE: Final = "any"
 
 
 def refuse(message: str, hint: str | None = None) -> NoReturn:
@@ -152,6 +153,16 @@ def lateness(value: object) -> timedelta | None:
     if not bound:
         refuse("a bound of nothing makes every late change too late", f"write {UNBOUNDED}, or a duration like 2d.")
     return bound
+
+
+def fresh_within(value: object) -> Freshness:
+    """`any`, or a duration of more than nothing."""
+    if value == ANY_AGE:
+        return ANY_AGE
+    limit = duration(value)
+    if not limit:
+        refuse("no data is as fresh as that", f"write {ANY_AGE}, or a duration like 36h.")
+    return limit
 
 
 def time_zone(value: object) -> str:

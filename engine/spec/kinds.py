@@ -13,7 +13,7 @@ from engine.spec import expectations, fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import TYPE_WORDS
 from engine.spec.durations import DURATION_PATTERN
-from engine.spec.model import ExpectationSpec, TrackSpec
+from engine.spec.model import ExpectationSpec, Freshness, TrackSpec
 from engine.spec.predicates import Predicate
 
 _REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
@@ -90,6 +90,9 @@ ColumnTypeText = Annotated[
 Duration = Annotated[timedelta, PlainValidator(fields.duration), _schema(_DURATION, _REFERENCE)]
 Lateness = Annotated[
     timedelta | None, PlainValidator(fields.lateness), _schema({"enum": [fields.UNBOUNDED]}, _DURATION, _REFERENCE)
+]
+FreshWithin = Annotated[
+    Freshness, PlainValidator(fields.fresh_within), _schema({"enum": [fields.ANY_AGE]}, _DURATION, _REFERENCE)
 ]
 TimeZone = Annotated[
     str, PlainValidator(fields.time_zone), _schema({**_TEXT, "examples": ["UTC", "Europe/Berlin", "+08:00"]})

@@ -24,6 +24,7 @@ Order = Literal["auto", "scn", "coordinates"]
 Nulls = Literal["omitted", "included"]
 METADATA_PREFIX: Final = "__"
 """What Debezium's transforms put before the names of an event's fields, unless they are configured otherwise."""
+Freshness = timedelta | Literal["any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,13 @@ class SparkSpec:
 
 @dataclass(frozen=True, slots=True)
 class QualitySpec:
-    """The project's word on failed checks: warn, or block the publishing of the batch."""
+    """The project's word on failed checks: warn, or block the publishing of the batch; and how old data may be.
+
+    `fresh_within` None: not said.
+    """
 
     on_failure: OnFailure = "warn"
+    fresh_within: Freshness | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,8 @@ class ExpectationSpec:
 class ChecksSpec:
     """The checks of one table in their order, the severity of each, and what a failed one does.
 
-    `grace`: how long a transaction may stay incomplete, and a partition or a heartbeat silent.
+    `grace`: how long a transaction may stay incomplete, and a partition or a heartbeat silent. `fresh_within`: how old
+    the data may be before the report calls it old; None: not said.
     """
 
     checks: tuple[str, ...]
@@ -203,6 +209,7 @@ class ChecksSpec:
     on_failure: OnFailure = "warn"
     grace: timedelta = timedelta(minutes=15)
     expectations: tuple[ExpectationSpec, ...] = ()
+    fresh_within: Freshness | None = None
 
     @property
     def blocks(self) -> bool:

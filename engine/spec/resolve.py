@@ -30,7 +30,6 @@ from engine.spec.model import (
     ColumnSpec,
     EpochSpec,
     HistorySpec,
-    OnFailure,
     ProjectSpec,
     QualitySpec,
     RegistrySpec,
@@ -53,7 +52,7 @@ def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectS
         catalog=_catalog(face, root),
         namespace=face.namespace,
         spark=SparkSpec(face.spark.master, dict(face.spark.conf)),
-        quality=QualitySpec(face.quality.on_failure),
+        quality=QualitySpec(face.quality.on_failure, face.quality.fresh_within),
         registry=None if face.registry is None else registry_values(face.registry),
     )
 
@@ -93,7 +92,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         lateness=face.lateness,
         evolution=face.evolution,
         rejects_max_fraction=face.rejects.max_fraction,
-        quality=_checks(face.quality, project.quality.on_failure, face.compacted),
+        quality=_checks(face.quality, project.quality, face.compacted),
         compacted=face.compacted,
     )
 
@@ -186,7 +185,14 @@ def _renamed(face: HistoryNamesFace) -> tuple[tuple[str, str], ...]:
     return tuple((name, to) for name, to in said if name != to)
 
 
-def _checks(face: TableQualityFace, on_failure: OnFailure, compacted: bool) -> ChecksSpec:
+def _checks(face: TableQualityFace, project: QualitySpec, compacted: bool) -> ChecksSpec:
     usual = CHECK_SEVERITY | (COMPACTED if compacted else {})
     severity = {name: face.severity.get(name, usual[name]) for name in face.checks}
-    return ChecksSpec(face.checks, severity, face.on_failure or on_failure, face.grace, face.expectations)
+    return ChecksSpec(
+        checks=face.checks,
+        severity=severity,
+        on_failure=face.on_failure or project.on_failure,
+        grace=face.grace,
+        expectations=face.expectations,
+        fresh_within=face.fresh_within if face.fresh_within is not None else project.fresh_within,
+    )

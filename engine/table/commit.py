@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from engine import names
 from engine.errors import CommitConflictError, CommitStateUnknownError
 from engine.iceberg import JAVA_ERRORS, plain
+from engine.schema.commits import Commit, foreign_commits
 from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
 from engine.table.layout import PLAIN, Layout
 from engine.table.merge import all_recorded
@@ -58,12 +59,18 @@ class Branch:
         table: str,
         summary: Mapping[str, str],
         layout: Layout = PLAIN,
+        sole_writer: bool = False,
     ) -> "Branch":
         """Open a branch at the table's newest snapshot; every commit on it carries `summary`.
 
         `layout`: how a history's rows lie in the table.
+
+        Raises: CommitConflictError: with `sole_writer`, another program has changed the table's rows since siltstone
+            last wrote them: the run saw the table before that.
         """
         java = load(spark, catalog, table)
+        if sole_writer and foreign_commits(commits_of(spark, java)):
+            raise overtaken(table)
         name = BRANCH_PREFIX + uuid.uuid4().hex[:12]
         snapshot = snapshot_id(java)
         manage = java.manageSnapshots()
@@ -151,6 +158,17 @@ def kept(manage: Any, java: Any, snapshot: int) -> Any:
     return tag(names.MARKER_TAG, snapshot)
 
 
+def tag_marker(spark: SparkSession, catalog: str, table: str) -> None:
+    """Put the tag on the newest commit that carries a marker, where a run that died has left it on an older one."""
+    java = load(spark, catalog, table)
+    marked = next((one for one in lineage(java) if names.SUMMARY_BATCH in one.summary()), None)
+    tagged = java.snapshot(names.MARKER_TAG)
+    if marked is None or (tagged is not None and tagged.snapshotId() == marked.snapshotId()):
+        return
+    with one_boundary(table):
+        kept(java.manageSnapshots(), java, marked.snapshotId()).commit()
+
+
 def remove_branch(java: Any, table: str, name: str) -> None:
     """Remove a branch. Another run that removes it at the same moment does what is wanted."""
     with suppress(CommitConflictError), one_boundary(table):
@@ -165,7 +183,7 @@ def drop_stale_branches(spark: SparkSession, catalog: str, table: str) -> None:
             remove_branch(java, table, name)
 
 
-def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = names.SUMMARY_BATCH) -> dict[str, str]:
+def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = names.SUMMARY_BATCH) -> Mapping[str, str]:
     """The summary of the newest snapshot of main that carries `key`; empty when none does.
 
     A commit by another engine carries no marker: the one before it still holds.
@@ -173,7 +191,7 @@ def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = nam
     return next((summary for summary in summaries(spark, catalog, table) if key in summary), {})
 
 
-def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, key: str) -> dict[str, str]:
+def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, key: str) -> Mapping[str, str]:
     """The summary of the newest snapshot of main that carries `key` and a batch up to `batch`; empty when none does."""
     told = (summary for summary in summaries(spark, catalog, table) if key in summary)
     return next((summary for summary in told if int(summary.get(names.SUMMARY_BATCH, "0")) <= batch), {})
@@ -186,19 +204,56 @@ def attempt_of(spark: SparkSession, catalog: str, table: str, batch: int) -> str
     return None if made is None else made.get(names.SUMMARY_ATTEMPT, "")
 
 
-def summaries(spark: SparkSession, catalog: str, table: str) -> Iterator[dict[str, str]]:
-    """The summaries of main's snapshots, as far as they are not expired, the newest first.
+def summaries(spark: SparkSession, catalog: str, table: str) -> Iterator[Mapping[str, str]]:
+    """The summaries of main's snapshots, as far as they are not expired, the newest first."""
+    return (commit.summary for commit in commits_of(spark, load(spark, catalog, table)))
+
+
+def commits_of(spark: SparkSession, java: Any) -> Iterator[Commit]:
+    """The commits of main, the newest first."""
+    for one in lineage(java):
+        yield Commit.of(one.snapshotId(), one.timestampMillis(), one.operation(), dict(plain(spark, one.summary())))
+
+
+def lineage(java: Any) -> Iterator[Any]:
+    """Main's snapshots (Java), as far as they are not expired, the newest first.
 
     Where what is left of main was all written by others, the tag still holds what siltstone wrote last.
     """
-    java = load(spark, catalog, table)
     snapshot, tagged = java.currentSnapshot(), java.snapshot(names.MARKER_TAG)
     while snapshot is not None:
-        yield dict(plain(spark, snapshot.summary()))
+        yield snapshot
         parent, last = snapshot.parentId(), snapshot
         snapshot = None if parent is None else java.snapshot(parent)
-        if snapshot is None and parent is not None and tagged is not None:
+        if snapshot is None and tagged is not None:
             snapshot = tagged if tagged.sequenceNumber() < last.sequenceNumber() else None
+
+
+def lost_commits(spark: SparkSession, catalog: str, table: str) -> str | None:
+    """What expired commits of other programs did to the rows, in words. None where they did nothing.
+
+    Only the number of rows is left to compare: where it is the same, what has expired is taken for maintenance.
+    """
+    since = []
+    for commit in commits_of(spark, java := load(spark, catalog, table)):
+        if commit.vouches:
+            break
+        since.append(commit.snapshot_id)
+    else:
+        commit = None
+    if not since or java.snapshot(since[-1]).parentId() == (None if commit is None else commit.snapshot_id):
+        return None
+    if commit is None:
+        return "the commit that carries siltstone's marker has expired"
+    before, now = (rows_of(spark, catalog, table, one) for one in (commit.snapshot_id, since[-1]))
+    return None if before == now else f"commits that have expired since: {before} rows then, {now} rows now"
+
+
+def rows_of(spark: SparkSession, catalog: str, table: str, snapshot: int) -> int:
+    """How many rows a snapshot holds."""
+    found = spark.sql(f"SELECT count(*) FROM {identifier(catalog, table)} VERSION AS OF {snapshot}").first()
+    assert found is not None
+    return int(found[0])
 
 
 @contextmanager

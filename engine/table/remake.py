@@ -1,4 +1,4 @@
-"""A table with other columns in the place of one that is there, in one commit."""
+"""A table with other columns in the place of one that is there, in one commit, and the tag on it in a second."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 from engine.frames import temporary_view
 from engine.names import quoted
 from engine.table.catalog import clauses, create_namespace, identifier
-from engine.table.commit import one_boundary, summarised
+from engine.table.commit import one_boundary, summarised, tag_marker
 
 
 def remake(
@@ -35,3 +35,4 @@ def remake(
             f" AS SELECT * FROM {view}"
         )
     spark.catalog.dropTempView(view)
+    tag_marker(spark, catalog, name)

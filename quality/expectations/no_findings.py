@@ -2,7 +2,7 @@
 
 It reads a small pandas batch with one row a finding (columns check, observed, is_known, position_from, position_to,
 key, message, acknowledged); a check without findings has no row there. What a person has acknowledged is shown with the
-reason; a check of which every finding is known does not fail.
+reason; a check of which every finding is known does not fail, nor does one of severity info.
 """
 
 from html import escape
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from great_expectations.core.metric_domain_types import MetricDomainTypes
 from great_expectations.execution_engine import PandasExecutionEngine
 from great_expectations.expectations.expectation import BatchExpectation, render_suite_parameter_string
+from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.metrics.metric_provider import metric_value
 from great_expectations.expectations.metrics.table_metric_provider import TableMetricProvider
 from great_expectations.render import LegacyRendererType, RenderedStringTemplateContent, RenderedTableContent
@@ -61,9 +62,11 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         execution_engine: Any = None,  # noqa: ARG002 # same
     ) -> dict[str, Any]:
         found = metrics[METRIC]
-        details = {"findings": found["sample"], "acknowledged": found["is_known"]}
+        informs = self.severity == FailureSeverity.INFO
+        is_noted = informs and found["observed"] > 0 and not found["is_known"]
+        details = {"findings": found["sample"], "acknowledged": found["is_known"], "noted": is_noted}
         return {
-            "success": found["observed"] == 0 or found["is_known"],
+            "success": found["observed"] == 0 or found["is_known"] or informs,
             "result": {"observed_value": found["observed"], "details": details},
         }
 
@@ -103,8 +106,9 @@ class ExpectNoFindings(BatchExpectation):  # type: ignore[misc] # same
         observed = result.result.get("observed_value") if result else None
         if observed is None:
             return "--"
-        is_known = (result.result.get("details") or {}).get("acknowledged")
-        return ("1 finding" if observed == 1 else f"{observed} findings") + (", acknowledged" if is_known else "")
+        details = result.result.get("details") or {}
+        said = ", acknowledged" if details.get("acknowledged") else ", for information" if details.get("noted") else ""
+        return ("1 finding" if observed == 1 else f"{observed} findings") + said
 
     @classmethod
     @renderer(renderer_type=LegacyDiagnosticRendererType.UNEXPECTED_TABLE)  # type: ignore[untyped-decorator] # same

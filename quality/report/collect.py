@@ -1,6 +1,6 @@
 """From the Iceberg tables to the report's facts, read by PyIceberg: ledgers, gaps, and the metadata of the tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
@@ -13,6 +13,7 @@ from engine.look.gaps import gaps_of
 from engine.look.rejects import grouped, of_no_table
 from engine.moments import EPOCH
 from engine.report import INTERRUPTED, INTERRUPTION
+from engine.schema.commits import Commit, foreign_commits
 from engine.schema.gap import HEALED, Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
@@ -34,6 +35,7 @@ def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | 
     name = project.root.name or str(project.root)
     if catalog is None:
         return Facts(name, project.namespace, at, tuple(TableFacts(spec.table, spec.target.latest) for spec in specs))
+    fresh_within = {spec.table: spec.quality.fresh_within for spec in specs}
     since = oldest_shown(catalog, project)
     runs, checks = runs_of(catalog, project, since), checks_of(catalog, project, since)
     gaps = [gap for gap in gaps_of(catalog, project.namespace) if is_shown(gap, at)]
@@ -49,6 +51,7 @@ def collect(project: ProjectSpec, specs: Sequence[TableSpec], catalog: Reader | 
             TableFacts(
                 table,
                 "",
+                fresh_within=fresh_within.get(table, project.quality.fresh_within),
                 runs=tuple(runs.get(table, ())),
                 checks=tuple(checks.get(table, ())),
                 gaps=tuple(gap for gap in gaps if gap.table == table),
@@ -166,28 +169,49 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
     if not all(catalog.table_exists(name) for name in (known.latest, known.history, known.changes)):
         return facts
     latest, history, changes = (load_table(catalog, name) for name in (known.latest, known.history, known.changes))
-    commits = commits_of(changes)
-    late, log = late_and_log(catalog, changes, commits, facts.gaps, control, [run.batch for run in facts.runs])
+    batches = commits_of(changes)
+    late, log = late_and_log(catalog, changes, batches, facts.gaps, control, [run.batch for run in facts.runs])
     told = history.properties
+    marker = next((one.summary for one in commits(history) if names.SUMMARY_BATCH in one.summary), {})
+    tables = {known.changes: changes, known.history: history, known.latest: latest}
+    foreign = {name: foreign_commits(commits(table)) for name, table in tables.items()}
     return replace(
         facts,
+        batch=int(marker.get(names.SUMMARY_BATCH, 0)),
+        checked_batch=int(told.get(names.CHECKED_BATCH, 0)),
+        foreign_writes=tuple(f"{name}: {commit}" for name, found in foreign.items() for commit in found),
         rows=row_count(latest),
         versions=row_count(history),
         changes=row_count(changes),
         complete_through=moment_of(told.get(names.COMPLETE_THROUGH)),
         complete_through_by=told.get(names.COMPLETE_THROUGH_BY),
         sealed_up_to=moment_of(told.get(names.SEALED_UP_TO)),
-        runs=tuple(with_lag(facts.runs, commits)),
+        runs=tuple(with_lag(facts.runs, batches)),
         late=late,
         schema_changes=tuple(schema_changes(latest)),
         log=log,
     )
 
 
-def with_lag(runs: Iterable[RunFact], commits: Mapping[int, Commits]) -> Iterable[RunFact]:
+def commits(table: "Table") -> Iterator[Commit]:
+    """The commits of the table's main branch as far as they are not expired, the newest first, then the tagged one."""
+    by_id = {one.snapshot_id: one for one in table.snapshots()}
+    reference = table.refs().get(names.MARKER_TAG)
+    tagged = None if reference is None else by_id.get(reference.snapshot_id)
+    one = table.current_snapshot()
+    while one is not None:
+        said = one.summary
+        operation, summary = (None, {}) if said is None else (said.operation.value, said.additional_properties)
+        yield Commit.of(one.snapshot_id, one.timestamp_ms, operation, summary)
+        last, one = one, by_id.get(one.parent_snapshot_id or 0)
+        if one is None and tagged is not None and (tagged.sequence_number or 0) < (last.sequence_number or 0):
+            one = tagged
+
+
+def with_lag(runs: Iterable[RunFact], batches: Mapping[int, Commits]) -> Iterable[RunFact]:
     """The runs, each that took changes with how old the newest of them was."""
     for run in runs:
-        commit = commits.get(run.batch) if run.batch is not None and run.changes else None
+        commit = batches.get(run.batch) if run.batch is not None and run.changes else None
         known = commit is not None and commit.newest is not None
         lag = (commit.at - commit.newest).total_seconds() if commit and commit.newest else None
         yield replace(run, lag_seconds=max(lag, 0.0) if known and lag is not None else None)

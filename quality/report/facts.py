@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.schema.gap import Gap
+from engine.spec.model import Freshness
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,12 @@ class LogFact:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """One table. `runs`: the newest, the oldest of them first; `checks`: what they last said."""
+    """One table. `runs`: the newest, the oldest of them first; `checks`: what they last said.
+
+    `batch`: the newest that is published; `checked_batch`: the one up to which the checks have looked;
+    `foreign_writes`: what other programs did to the rows of its tables, in words; `fresh_within`: what the spec says of
+    its age.
+    """
 
     table: str
     latest: str
@@ -90,6 +96,10 @@ class TableFacts:
     complete_through: datetime | None = None
     complete_through_by: str | None = None
     sealed_up_to: datetime | None = None
+    batch: int | None = None
+    checked_batch: int | None = None
+    foreign_writes: tuple[str, ...] = ()
+    fresh_within: Freshness | None = None
     runs: tuple[RunFact, ...] = ()
     checks: tuple[CheckFact, ...] = ()
     gaps: tuple[Gap, ...] = ()

@@ -8,14 +8,14 @@ from importlib.resources import files
 from engine.report import NOT_WELL, NOTHING_NEW
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
 from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
-from quality.report.pictures import OUTCOMES, drawn, duration
+from quality.report.pictures import OUTCOMES, drawn, duration, is_grave
 from quality.report.verdict import (
     GRAVITY,
     Level,
     Trouble,
     counted,
     findings,
-    is_old,
+    in_words,
     level_of,
     troubles,
     troubles_of_sources,
@@ -28,7 +28,7 @@ OPEN_AT_MOST = 4
 KNOWN_SHOWN = 10
 SAME_YEAR = timedelta(days=300)
 TOLD = {Level.BAD: "cannot be trusted", Level.LOOK: "to be looked at", Level.GOOD: "good", Level.NONE: "never ran"}
-STATUS_ORDER = ("failed", "acknowledged", "passed", "not available")
+STATUS_ORDER = ("failed", "acknowledged", "noted", "passed", "not available")
 Bar = tuple[str, int, float]
 Legend = tuple[tuple[str, str], ...]  # a word and the name of its colour
 
@@ -101,8 +101,9 @@ def source(name: str) -> str:
 
 def table_views(facts: Facts) -> list[TableView]:
     """The tables, the gravest first; of those alike the ones with the most changes."""
-    order = sorted(facts.tables, key=lambda table: (GRAVITY[level_of(table)], -changes_of(table), table.table))
-    to_open = [table.table for table in order if level_of(table) in (Level.BAD, Level.LOOK)][:OPEN_AT_MOST]
+    levels = {table.table: level_of(table, facts.at) for table in facts.tables}
+    order = sorted(facts.tables, key=lambda table: (GRAVITY[levels[table.table]], -changes_of(table), table.table))
+    to_open = [table.table for table in order if levels[table.table] in (Level.BAD, Level.LOOK)][:OPEN_AT_MOST]
     opened = set(to_open or ([order[0].table] if len(order) == 1 else []))
     pictured = min(len(order), PICTURED)
     return [table_view(table, n, table.table in opened, pictured, facts.at) for n, table in enumerate(order)]
@@ -117,13 +118,13 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
     """One table as the page shows it. `place`: among all tables, of which the first `pictured` have pictures."""
     from markupsafe import Markup
 
-    anchor, level = f"table-{place + 1}", level_of(table)
+    anchor, level = f"table-{place + 1}", level_of(table, now)
     if level == Level.NONE:
         return TableView(table, anchor, level, (), TOLD[level])
     with_changes = next((run for run in reversed(table.runs) if run.outcomes), None)
     draws = drawn(table, anchor) if place < pictured else {}
     checks = sorted(table.checks, key=lambda check: STATUS_ORDER.index(check.status))
-    found = troubles(table)
+    found = troubles(table, now)
     gaps = {status: [gap for gap in table.gaps if gap.status == status] for status in (OPEN, ACKNOWLEDGED, HEALED)}
     return TableView(
         table,
@@ -152,12 +153,13 @@ def table_view(table: TableFacts, place: int, is_open: bool, pictured: int, now:
 
 def marks_of(table: TableFacts) -> Legend:
     """The legend of the picture of the log: what is marked in it."""
-    there = {gap.status for gap in table.gaps}
+    shown = [gap for gap in table.gaps if gap.status in (OPEN, ACKNOWLEDGED)]
+    kinds = {"acknowledged" if gap.status == ACKNOWLEDGED else "for information" for gap in shown if not is_grave(gap)}
     marks = (
         ("changes", "quiet", True),
         ("snapshot windows", "window", table.log is not None and bool(table.log.windows)),
-        ("open gaps", "bad", OPEN in there),
-        ("acknowledged", "look", ACKNOWLEDGED in there),
+        ("open gaps", "bad", any(map(is_grave, shown))),
+        (" or ".join(sorted(kinds)), "look", bool(kinds)),
     )
     return tuple((word, colour) for word, colour, is_there in marks if is_there)
 
@@ -169,8 +171,8 @@ def state(table: TableFacts, found: Sequence[Trouble], now: datetime) -> str:
         more = f", and {len(grave) - 1} more" if len(grave) > 1 else ""
         places = f"{one.places:,} x " if (one := grave[0]).places > 1 else ""
         return f"{places}{words(one.what).lower()}{more}"
-    if not table.runs or is_old(table, now):
-        return f"no run since {moment(table.runs[-1].at, now)}" if table.runs else TOLD[Level.NONE]
+    if not table.runs:
+        return TOLD[Level.NONE]
     if table.complete_through is None:
         return f"last run {moment(table.runs[-1].at, now)}"
     return f"complete through {moment(table.complete_through, now)}"
@@ -193,7 +195,9 @@ def figures(facts: Facts) -> list[tuple[str, str, str]]:
         ("Open gaps", number(open_gaps), f"{number(known)} acknowledged" if known else ""),
     ]
     if through:
-        shown.append(("Complete through", moment(min(through), facts.at), "all tables" if len(ran) > 1 else ""))
+        age = f"{in_words(max(facts.at - min(through), timedelta()))} ago"
+        of_all = f"all tables, {age}" if len(ran) > 1 else age
+        shown.append(("Complete through", moment(min(through), facts.at), of_all))
         nothing = "nothing is, in some table" if len(ran) > 1 else ""
         least = moment(min(whole), facts.at) if len(whole) == len(sealed) else "nothing"
         shown.append(("Sealed up to", least, "" if len(whole) == len(sealed) else nothing))

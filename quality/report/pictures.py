@@ -95,8 +95,8 @@ def where_in_the_log(table: TableFacts, name: str) -> str | None:
     rectangles(axes, [(n * step, 0.0, step * 0.9, float(c)) for n, c in enumerate(log.counts) if c], CHANGES)
     least = width / 150
     rectangles(axes, [(*window, top * 1.06, top * 0.08) for window in windows_of(log, least)], WINDOW, upright=False)
-    for status, colour in ((ACKNOWLEDGED, KNOWN), (OPEN, GAP)):
-        spans = [place(span_of(gap), log, least) for gap in gaps if gap.status == status]
+    for grave, colour in ((False, KNOWN), (True, GAP)):
+        spans = [place(span_of(gap), log, least) for gap in gaps if is_grave(gap) == grave]
         rectangles(axes, [(begin, wide, top * 1.22, top * 0.12) for begin, wide in spans], colour, upright=False)
         rectangles(axes, [(begin, 0.0, wide, top * 1.22) for begin, wide in spans], colour, alpha=0.14)
     axes.set_xlim(0, width)
@@ -105,6 +105,11 @@ def where_in_the_log(table: TableFacts, name: str) -> str | None:
     axes.set_xticks([0, width], [moment(log.begins, width), moment(log.ends, width)])
     align_ends(axes)
     return svg(figure, "Changes by commit time, with snapshot windows and gaps", name)
+
+
+def is_grave(gap: Gap) -> bool:
+    """Whether a gap is drawn as one to look at: it is open, and does not inform only."""
+    return gap.status == OPEN and gap.severity != "info"
 
 
 def blank() -> "tuple[Figure, Axes]":

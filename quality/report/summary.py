@@ -3,9 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from quality.report.facts import Facts
+from quality.report.facts import Facts, TableFacts
 from quality.report.page import moment, sentence, words
-from quality.report.verdict import Level, Trouble, level_of, troubles, troubles_of_sources, verdict
+from quality.report.verdict import Level, Trouble, age_of, level_of, limit_of, troubles, troubles_of_sources, verdict
 
 MARKS = {Level.BAD: "❌", Level.LOOK: "⚠️", Level.GOOD: "✅", Level.NONE: "·"}
 TROUBLES_TOLD = 12
@@ -15,9 +15,9 @@ TABLES_TOLD = 30
 def markdown(facts: Facts) -> str:
     """The verdict, what to do, and a line a table."""
     said = verdict(facts)
-    found = [one for table in facts.tables for one in troubles(table) if one.level != Level.GOOD]
+    found = [one for table in facts.tables for one in troubles(table, facts.at) if one.level != Level.GOOD]
     found += troubles_of_sources(facts)
-    lines = [f"## {MARKS[said.level]} {said.headline}", "", escaped(said.detail), ""]
+    lines = [f"## {MARKS[said.level]} {said.headline}", "", escaped(f"{said.detail} {said.age}".strip()), ""]
     lines += [line_of(one) for one in found[:TROUBLES_TOLD]]
     if len(found) > TROUBLES_TOLD:
         lines.append(f"- and {len(found) - TROUBLES_TOLD} more")
@@ -32,7 +32,7 @@ def markdown(facts: Facts) -> str:
         through = moment(table.complete_through) if table.complete_through else "unknown"
         sealed = moment(table.sealed_up_to) if table.sealed_up_to else "nothing"
         run = table.runs[-1]
-        cells = (MARKS[level_of(table)], code(table.table), through, sealed, run.status, f"{run.changes:,}")
+        cells = (MARKS[level_of(table, facts.at)], code(table.table), through, sealed, run.status, f"{run.changes:,}")
         lines.append(f"| {' | '.join(cells)} |")
     if len(ran) > TABLES_TOLD:
         lines.append(f"\nand {len(ran) - TABLES_TOLD} more tables")
@@ -65,14 +65,23 @@ def plain(facts: Facts) -> dict[str, Any]:
     """Everything the page shows, for a program."""
     said = verdict(facts)
     tables = [
-        asdict(table) | {"level": level_of(table).value, "troubles": [asdict(one) for one in troubles(table)]}
+        asdict(table)
+        | {"level": level_of(table, facts.at).value}
+        | ages(table, facts)
+        | {"troubles": [asdict(one) for one in troubles(table, facts.at)]}
         for table in facts.tables
     ]
     return {
-        "verdict": {"level": said.level.value, "headline": said.headline, "detail": said.detail},
+        "verdict": {"level": said.level.value, "headline": said.headline, "detail": said.detail, "age": said.age},
         "project": facts.project,
         "namespace": facts.namespace,
         "at": facts.at,
         "tables": tables,
         "rejects": [asdict(one) for one in facts.rejects],
     }
+
+
+def ages(table: TableFacts, facts: Facts) -> dict[str, float | None]:
+    """How old a table's data is, and may be, in seconds; None: not known, or as old as it likes."""
+    found = {"age_seconds": age_of(table, facts.at), "fresh_within": limit_of(table)}
+    return {name: None if span is None else span.total_seconds() for name, span in found.items()}

@@ -11,7 +11,6 @@ from engine.report import (
     DIFFERENT,
     EQUAL,
     FAILED,
-    NOTHING_NEW,
     PLANNED,
     REBUILT,
     TableReport,
@@ -243,6 +242,8 @@ def test_a_rebuild_that_dies_leaves_the_old_tables_or_is_completed_by_the_next_r
         assert has_followed(work) is not history_is_new
         (planned,) = plan(shop.project, [shop.spec()], shop.spark)
         told = [statement.split(" ", 2)[1] for statement in planned.sql]
-        assert (planned.status, told) == ((PLANNED, ["OVERWRITE"]) if history_is_new else (NOTHING_NEW, [])), planned
-    shop.taken()  # nothing new has arrived: only `latest` has to follow
+        assert (planned.status, told) == ((PLANNED, ["OVERWRITE"]) if history_is_new else (FAILED, [])), planned
+        assert history_is_new or "another program changed its rows" in str(planned.error)
+    report = shop.taken()  # nothing new has arrived: only `latest` has to follow
+    assert "replaced what another program wrote" in report.notes[0]
     assert tables(shop) == whole

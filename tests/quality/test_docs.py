@@ -98,3 +98,40 @@ def test_what_is_acknowledged_does_not_fail_and_stands_there_with_its_reason(tmp
     assert "by hanna: &lt;known&gt;" in newest
     assert "by ines: too" in newest
     assert "2 findings, acknowledged" not in first
+
+
+def test_a_check_that_informs_never_fails_and_says_what_it_found(tmp_path: Path) -> None:
+    asked = spec(quality={"severity": {"orphan": "info"}})
+    context, found = open_context(tmp_path), {"orphan": FOUND["orphan"], "sums_close": Found()}
+    suite = build_suite(asked, found)
+    result = judge(context, suite, batch(found), "run1", BEGAN)
+    build_pages(context, tmp_path, suite.name)
+    assert verdicts(result.results) == {"orphan": True, "sums_close": True}
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["passed, 1 noted"]
+    (link,) = re.findall(r"href='([^']+)'", index)
+    page = (pages / link).read_text()
+    assert "7 findings, for information" in page
+    assert "fa-times text-danger" not in page
+
+
+def test_a_page_of_expectations_that_inform_has_nothing_red(tmp_path: Path) -> None:
+    import great_expectations as gx
+    import pandas as pd
+
+    context = open_context(tmp_path)
+    informs = [gx.expectations.ExpectColumnValuesToNotBeNull(column="a", severity="info")]
+    fails = [gx.expectations.ExpectColumnValuesToNotBeNull(column="a", severity="warning")]
+    for number, asked in enumerate((informs, fails)):
+        name = f"shop.things.latest{number}"
+        suite = gx.ExpectationSuite(name=name, expectations=asked)
+        judge(context, suite, pd.DataFrame({"a": [1, None]}), f"run{number}", BEGAN + timedelta(minutes=number))
+        build_pages(context, tmp_path, name, informs=asked is informs)
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["failed", "passed, 1 noted"]
+    red, plain = ((pages / link).read_text() for link in re.findall(r"href='([^']+)'", index))
+    assert "text-danger" in red
+    assert "text-danger" not in plain
+    assert "</i> Noted" in plain

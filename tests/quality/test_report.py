@@ -137,46 +137,102 @@ def test_what_an_unforeseen_error_quotes_is_not_shown() -> None:
 def test_a_warning_is_a_remark_and_old_data_is_said_to_be_old() -> None:
     table = good(0)
     warned = replace(table, gaps=(gap(table.table, 1, "open_window", OPEN),))
-    assert level_of(warned) == Level.LOOK
+    assert level_of(warned, NOW) == Level.LOOK
     assert verdict(facts([warned])).headline == "Yes, with remarks"
     known = replace(table, gaps=(gap(table.table, 1, status="acknowledged"), gap(table.table, 2, status="healed")))
-    assert (level_of(known), troubles(known)) == (Level.GOOD, ())
+    assert (level_of(known, NOW), troubles(known, NOW)) == (Level.GOOD, ())
     assert verdict(facts([known])).detail == "The table passed its checks; no gap is open, 1 is acknowledged."
     assert "no gap is open, 1 is acknowledged" in markdown(facts([known]))
     old = verdict(replace(facts([table]), at=NOW + timedelta(days=3)))
-    assert (old.level, old.headline) == (Level.LOOK, "The data is old")
+    assert (old.level, old.headline) == (Level.LOOK, "No, the data is 3 days old")
 
 
 def test_tables_that_no_check_has_looked_at_are_not_said_to_have_passed() -> None:
     unchecked = [replace(good(number), checks=()) for number in range(3)]
-    for tables, whole in ((unchecked[:1], "the table"), (unchecked, "any of 3 tables"), ([*unchecked[:2], NEVER], "3")):
+    for tables in (unchecked[:1], unchecked, [*unchecked[:2], NEVER]):
         said = verdict(facts(tables))
         assert (said.level, said.headline) == (Level.LOOK, "The data has not been checked")
-        assert whole in said.detail
+        assert unchecked[0].table in said.detail
         assert "No check has looked at what its runs wrote" in markdown(facts(tables))
         assert "siltstone check" in Reading(page(facts(tables))).text
     said = verdict(facts([good(0), unchecked[1]]))
-    assert (said.headline, said.detail) == ("Yes, with remarks", f"{unchecked[1].table} should be looked at.")
-    assert (
-        verdict(facts([failed(2), unchecked[1]])).detail
-        == f"{failed(2).table}. {unchecked[1].table} should be looked at."
-    )
-    empty = replace(unchecked[2], changes=None, runs=(replace(unchecked[2].runs[3], changes=0),))
-    assert [one.what for one in troubles(replace(failed(2), checks=()))] == ["the last run failed"]
-    assert troubles(empty) == ()
-    assert verdict(facts([unchecked[0], empty])).headline == "The data has not been checked"
+    assert said.headline == "Not all of it: 1 table of 2 is not checked"
+    assert said.detail == f"{unchecked[1].table} was not checked. Run `siltstone check`."
+    assert verdict(facts([failed(2), unchecked[1]])).detail == f"{failed(2).table}. {said.detail}"
+    empty = replace(unchecked[2], changes=None, runs=(replace(unchecked[2].runs[3], changes=0),), fresh_within="any")
+    assert [one.what for one in troubles(replace(failed(2), checks=()), NOW)] == ["the last run failed"]
+    assert troubles(empty, NOW) == ()
+    assert verdict(facts([unchecked[0], empty])).headline == "Not all of it: 1 table of 2 is not checked"
+
+
+@pytest.mark.parametrize(
+    ("checked_batch", "words"), [(5, "batch 6"), (2, "batches 3 to 6"), (0, "what its runs wrote")]
+)
+def test_a_batch_that_no_check_has_looked_at_is_told_whatever_was_checked_before(
+    checked_batch: int, words: str
+) -> None:
+    table = replace(good(0), batch=6, checked_batch=checked_batch)
+    said, read = verdict(facts([table])), Reading(page(facts([table])))
+    assert (said.level, said.headline) == (Level.LOOK, "The data has not been checked")
+    assert f"No check has looked at {words}" in read.text
+    assert verdict(facts([replace(table, checked_batch=6)])).level == Level.GOOD
+
+
+def test_data_older_than_it_may_be_is_never_said_to_be_trusted() -> None:
+    fresh, recorded = good(0), replace(good(1), complete_through=NOW.replace(year=2020))
+    said = verdict(facts([recorded]))
+    assert (said.level, said.headline) == (Level.LOOK, "No, the data is 5 years old")
+    assert said.age == "The data is 5 years old (complete through 2020-03-14 06:12 UTC)."
+    assert "and may be 36 hours old" in markdown(facts([recorded]))
+    assert plain(facts([recorded]))["tables"][0]["level"] == "look"
+    said = verdict(facts([fresh, recorded]))
+    assert said.headline == "Not all of it: 1 table of 2 is old"
+    assert said.age.endswith(f"the oldest is {recorded.table}).")
+    said = verdict(facts([replace(recorded, fresh_within="any")]))
+    assert (said.level, said.headline) == (Level.GOOD, "Yes, the data can be trusted")
+    assert "5 years old" in said.age
+    assert "5 years ago" in Reading(page(facts([recorded]))).text
+    for limit, level in ((timedelta(hours=1), Level.LOOK), (timedelta(hours=3), Level.GOOD)):
+        assert verdict(facts([replace(fresh, fresh_within=limit)])).level == level
+    both = verdict(facts([replace(recorded, batch=2, checked_batch=1)]))
+    assert both.headline == "No, the data is old, and not checked"
+    assert verdict(facts([fresh, NEVER])).headline == "Not all of it: 1 table of 2 never ran"
+
+
+def test_a_table_that_another_program_changed_cannot_be_trusted() -> None:
+    table = replace(good(0), foreign_writes=("silt.customers: delete by spark 4.1.1, snapshot 7: 3 rows deleted",))
+    said, read = verdict(facts([table])), Reading(page(facts([table])))
+    assert (said.level, said.headline) == (Level.BAD, "No, the data cannot be trusted")
+    for told in ("delete by spark 4.1.1, snapshot 7: 3 rows deleted", "siltstone rebuild"):
+        assert told in read.text
+        assert told in markdown(facts([table]))
 
 
 def test_one_table_that_did_not_run_for_long_is_told_while_another_runs() -> None:
     fresh, dead = good(0), good(1)
     dead = replace(dead, runs=tuple(replace(run, at=run.at - timedelta(days=20)) for run in dead.runs))
     said = verdict(facts([fresh, dead]))
-    assert (said.headline, said.detail) == ("Yes, with remarks", f"{dead.table} did not run for long.")
-    assert "no run since" in Reading(page(facts([fresh, dead]))).text
-    assert verdict(facts([failed(2), dead])).detail.endswith(f"{dead.table} did not run for long.")
+    old = f"The data of {dead.table} is older than it may be."
+    assert (said.headline, said.detail) == ("Not all of it: 1 table of 2 is old", old)
+    assert "20 days old" in Reading(page(facts([fresh, dead]))).text
+    assert verdict(facts([failed(2), dead])).detail.endswith(old)
     weeks = [replace(run, at=NOW - timedelta(days=5 + 7 * n)) for n, run in enumerate(reversed(fresh.runs))]
     weekly = replace(dead, runs=tuple(reversed(weeks)))
     assert verdict(facts([fresh, weekly])).level == Level.GOOD
+
+
+def test_what_informs_only_is_no_trouble_and_not_red() -> None:
+    table = good(0)
+    informs = replace(gap(table.table, 1), severity="info")
+    noted = (replace(checked("duplicates", "noted", "3 changes were delivered before", 3)), *table.checks)
+    told = replace(table, gaps=(informs,), checks=noted, log=with_gaps(1).log)
+    said, text = verdict(facts([told])), page(facts([told]))
+    assert (said.level, said.detail) == (Level.GOOD, "The table passed its checks; 1 gap informs only.")
+    assert '<li class="noted"><b>Duplicates</b> <span>noted: 3 changes' in text
+    assert 'class="failed"' not in text
+    log = drawn(told, "here")["log"]
+    assert "var(--bad)" not in log
+    assert "var(--bad)" in drawn(replace(told, gaps=(gap(table.table, 1),)), "here")["log"]
 
 
 def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
@@ -186,7 +242,7 @@ def test_a_table_without_a_run_is_known_by_what_is_wrong_with_it() -> None:
         replace(table, checks=(checked("chain_break", "failed", "the before image differs", 1),)),
     ):
         said, text = verdict(facts([known])), Reading(page(facts([known]))).text
-        assert (level_of(known), said.headline) == (Level.BAD, "No, the data cannot be trusted")
+        assert (level_of(known, NOW), said.headline) == (Level.BAD, "No, the data cannot be trusted")
         assert "No run has taken this table yet." in text
         assert "before image" in text
         assert "before image" in markdown(facts([known]))

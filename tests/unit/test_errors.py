@@ -12,6 +12,7 @@ EXIT_CODES = {
     "SourceError": 3,
     "SchemaEvolutionError": 4,
     "QualityError": 5,
+    "ForeignWriteError": 5,
     "CommitConflictError": 75,
     "LockedError": 75,
     "CommitStateUnknownError": 70,

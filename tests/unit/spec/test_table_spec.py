@@ -1,5 +1,6 @@
 """What a spec means: defaults, and every setting that is accepted."""
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from engine.spec import (
     load_project,
     table_spec,
 )
-from engine.spec.model import RegistrySpec
-from tests.unit.spec.cases import source, spec
+from engine.spec.model import QualitySpec, RegistrySpec
+from tests.unit.spec.cases import project, source, spec, values, violation
 
 
 def test_the_smallest_spec_takes_every_default() -> None:
@@ -151,3 +152,16 @@ def test_a_project_can_name_the_registry_of_sources_that_name_no_place(tmp_path:
     assert registry(schemas="s.json") is None
     assert registry(registry={"url": "http://own"}) == RegistrySpec("http://own")
     assert registry(format="dts-avro") is None
+
+
+def test_how_old_data_may_be_is_the_tables_word_then_the_projects() -> None:
+    of_project = replace(project(), quality=QualitySpec(fresh_within=timedelta(days=2)))
+    for settings, expected in (
+        ({}, timedelta(days=2)),
+        ({"fresh_within": "1h30m"}, timedelta(minutes=90)),
+        ({"fresh_within": "any"}, "any"),
+    ):
+        assert table_spec(values(quality=settings), of_project).quality.fresh_within == expected
+    assert spec().quality.fresh_within is None
+    assert "fresh" in violation(quality={"fresh_within": "0s"}).message
+    assert "is not a duration" in violation(quality={"fresh_within": "never"}).message

@@ -1,0 +1,113 @@
+"""How a run publishes what it wrote, and checks it: before, where the spec says so, else after."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from engine.errors import QualityError
+from engine.report import BLOCKED, CheckReport, SourceReport, TableReport
+from engine.run.folding import Folding
+from engine.run.reports import Progress
+from engine.run.take import Taking
+from engine.run.trust import tell_trust
+from engine.table.commit import Branch
+
+Checks = Callable[..., Sequence[CheckReport]]
+"""(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:
+the engine knows nothing of how checks are judged."""
+
+Branches = tuple[Branch | None, Branch | None]
+
+
+@dataclass(frozen=True)
+class Checking:
+    """The checks of one run; `checks` None: it runs none."""
+
+    run_id: str
+    progress: Progress
+    checks: Checks | None = None
+
+    def publish(
+        self,
+        work: Folding,
+        branches: Branches,
+        since: int,
+        sums: Mapping[str, int],
+        is_blocking: bool = False,
+        is_due: bool = True,
+    ) -> tuple[Sequence[CheckReport] | None, list[str]]:
+        """Publish the branches of history and latest, history first, and check the batches after `since`.
+
+        `is_blocking`: the checks run on the branches, and nothing is published where one at severity error fails.
+        `is_due`: whether there is anything to check.
+
+        Gives: the results, None where no check ran; the names of the checks that kept the branches from publishing.
+        """
+        results = None
+        if is_blocking:
+            results = self.results(work, branches, since, sums)
+            if broken := failed_checks(results):
+                for branch in branches:
+                    if branch is not None:
+                        branch.drop()
+                return results, broken
+        for branch in branches:
+            if branch is not None:
+                branch.publish()
+        if results is None and is_due:
+            results = self.results(work, (None, None), since, sums)
+        if results is not None:
+            with work.phase("checks"):
+                tell_trust(work, results)
+        return results, []
+
+    def results(
+        self, work: Folding, branches: Branches, since: int, sums: Mapping[str, int]
+    ) -> Sequence[CheckReport] | None:
+        """The checks of one table, on the branches or on what is published. None without checks."""
+        if self.checks is None:
+            return None
+        self.progress(work.spec.table, "checking")
+        named = [None if branch is None else branch.name for branch in branches]
+        with work.phase("checks"):
+            return self.checks(work.spark, work.project, work.spec, self.run_id, since, sums, *named)
+
+
+def failed_checks(results: Sequence[CheckReport] | None) -> list[str]:
+    """The checks at error severity that failed."""
+    return [r.check for r in results or () if r.status == "failed" and r.severity == "error"]
+
+
+def with_results(report: TableReport, results: Sequence[CheckReport] | None) -> TableReport:
+    """The report with the results of the checks; failed ones at error severity set the exit code."""
+    exit_code = QualityError.exit_code if failed_checks(results) else report.exit_code
+    return replace(report, checks=None if results is None else tuple(results), exit_code=exit_code)
+
+
+def blocked(report: TableReport, broken: Sequence[str]) -> TableReport:
+    """The report of a table that its checks kept from being published: readers keep the tables of the run before."""
+    message = (
+        f"Cannot publish {report.table}: checks failed ({', '.join(broken)}). The tables are as they were before"
+        " the run. Hint: look at the findings; the batch is folded again by the next run."
+    )
+    return replace(report, status=BLOCKED, error=message, exit_code=QualityError.exit_code)
+
+
+def run_sums(work: Folding, taking: Taking, source: SourceReport) -> dict[str, int]:
+    """The numbers of a run for its checks: those that must close, and each outcome."""
+    return {
+        "read": source.read,
+        "taken": sum(source.taken.values()),
+        "control": source.control,
+        "other_table": sum(source.other_tables.values()),
+        "rejected": source.rejected,
+        "changes": work.changes,
+        "outcomes": sum(work.outcomes.values()),
+        "appended": taking.changes,
+        "table_rejected": taking.rejected,
+        **{f"outcome:{name}": number for name, number in work.outcomes.items()},
+    }
+
+
+def nothing_read(path: str) -> SourceReport:
+    """The report of a source of which nothing was read."""
+    return SourceReport(path, files=0, read=0, taken={}, control=0, other_tables={}, rejected=0)

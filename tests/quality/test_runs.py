@@ -1,0 +1,37 @@
+"""Whoever runs siltstone from Python or by a job gets the checks, unless they leave them out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import engine
+from engine import run
+from engine.report import RunReport
+from engine.spec import load_project
+from jobs import catch_up, rebuild
+from quality import runs
+from quality.validate import checks_of_run
+
+REPORT = RunReport("run", "2026-01-01", 1.0, (), (), 0)
+
+
+@pytest.mark.parametrize("name", ["catch_up", "rebuild", "reread", "replay"])
+def test_every_run_checks_unless_it_is_told_not_to(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def called(*arguments: Any) -> RunReport:
+        given.append([one for one in arguments if one is checks_of_run])
+        return REPORT
+
+    monkeypatch.setattr(run, name, called)
+    public: Callable[..., RunReport] = getattr(engine, name)
+    assert public is getattr(runs, name)
+    public(load_project(), [], None)
+    public(load_project(), [], None, checks=None)
+    assert given == [[checks_of_run], []]
+
+
+def test_the_jobs_run_what_everybody_runs() -> None:
+    assert catch_up.catch_up is runs.catch_up
+    assert (rebuild.rebuild, rebuild.reread) == (runs.rebuild, runs.reread)
