@@ -1,6 +1,7 @@
 """From Iceberg tables to the report's facts: a small lake, written by PyIceberg, read as the report reads it."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -131,17 +132,19 @@ def filled(lake: Lake) -> None:
         lake.run(number)
     lake.append("silt.checks", CHECKS, [lake.check(2, "orphan", "failed")])
     lake.append("silt.checks", CHECKS, [lake.check(3, check, "passed") for check in ("orphan", "sums_close")])
-    history = lake.append("shop.orders_history", ROWS, [{"id": 1, "amount": 1}, {"id": 1, "amount": 2}])
+    marker, through = {"siltstone.batch": "3"}, "2026-01-01T00:40:00.000000Z"
+    history = lake.append("shop.orders_history", ROWS, [{"id": 1, "amount": 1}, {"id": 1, "amount": 2}], marker)
     with history.transaction() as change:
         change.set_properties(
-            {"siltstone.complete-through": "2026-01-01T00:40:00.000000Z", "siltstone.complete-through-by": "heartbeat"}
+            {"siltstone.complete-through": through, "siltstone.complete-through-by": "heartbeat"}
+            | {"siltstone.checked-batch": "3"}
         )
-    latest = lake.append("shop.orders", ROWS, [{"id": 1, "amount": 2}])
+    latest = lake.append("shop.orders", ROWS, [{"id": 1, "amount": 2}], marker)
     with latest.update_schema() as schema:
         schema.add_column("note", StringType())
         schema.update_column("amount", DecimalType(12, 2))
     wider = pa.schema({"id": NUMBER, "amount": pa.decimal128(12, 2), "note": TEXT})
-    lake.append("shop.orders", wider, [{"id": 2, "amount": 3, "note": "x"}])
+    lake.append("shop.orders", wider, [{"id": 2, "amount": 3, "note": "x"}], marker)
 
 
 def test_a_report_starts_without_spark() -> None:
@@ -164,6 +167,21 @@ def test_tables_say_how_much_they_hold_and_how_far_they_are_complete(lake: Lake)
     (change,) = table.schema_changes
     assert (change.added, change.changed) == (("note string",), ("amount decimal(10, 2) → decimal(12, 2)",))
     assert change.at is not None
+
+
+def test_a_batch_behind_the_checks_and_what_others_wrote_are_told(lake: Lake) -> None:
+    filled(lake)
+    assert [one.what for one in troubles(orders(lake), NOW)] == ["old data"]
+    history = lake.append("shop.orders_history", ROWS, [{"id": 3, "amount": 2}], {"siltstone.batch": "5"})
+    table = orders(lake)
+    assert (table.batch, table.checked_batch, table.foreign_writes) == (5, 3, ())
+    assert "not checked" in [one.what for one in troubles(table, NOW)]
+    history.delete("id = 3")
+    table = orders(lake)
+    assert table.batch == 5
+    (told,) = table.foreign_writes
+    assert re.match(r"shop.orders_history: (delete|overwrite) by .* at .* UTC, snapshot \d+: .*1 rows deleted", told)
+    assert level_of(table, NOW) == Level.BAD
 
 
 def test_the_checks_are_those_of_the_last_run_that_had_any(lake: Lake) -> None:
@@ -285,7 +303,7 @@ def test_a_table_that_runs_seldom_keeps_its_last_run_and_checks(lake: Lake, monk
     assert [run.run_id for run in weekly.runs] == ["run1"]
     assert [check.status for check in (*weekly.checks, *hourly.checks)] == ["failed", "failed"]
     assert [run.run_id for run in hourly.runs] == ["run2", "run3", "run4", "run5"]
-    assert (level_of(weekly), level_of(hourly)) == (Level.BAD, Level.BAD)
+    assert (level_of(weekly, NOW), level_of(hourly, NOW)) == (Level.BAD, Level.BAD)
 
 
 MOVED_COMMANDS = (
@@ -343,7 +361,7 @@ def test_the_command_prints_the_verdict_and_writes_the_page(lake: Lake, capsys: 
 
     page = lake.root / "report" / "index.html"
     said, place = report().splitlines()
-    assert said.startswith("The data is old. ")
+    assert re.match(r"No, the data is \d+ (days|years) old\. ", said)
     assert place == str(page)
     assert "shop.orders" in page.read_text(encoding="utf-8")
     assert "data-docs" not in page.read_text(encoding="utf-8")
@@ -369,7 +387,7 @@ def test_a_run_that_was_killed_is_told_before_the_next_one_writes_it_down(
     assert [run.status for run in orders(lake).runs] == ["ok"] * 3  # it is at work
     write_note(lake.project, replace(note, process=gone_process()))
     assert [run.status for run in orders(lake).runs] == ["ok"] * 3 + ["interrupted"]
-    found = troubles(orders(lake))[0]
+    found = troubles(orders(lake), NOW)[0]
     assert (found.level, found.what) == (Level.BAD, "the last run was interrupted")
     file = lake.project_file()
     with pytest.raises(SystemExit):

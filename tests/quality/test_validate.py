@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -109,12 +109,18 @@ def test_a_run_hands_in_its_numbers_and_the_branches_it_will_publish(spark: Spar
     reports = checks_of_run(spark, project, spec, "run2", 0, numbers, None, branch.name)
     failed = {one.check for one in reports if one.status == "failed"}
     assert failed == {"chain_break", "latest_equals_open_versions", "sums_close"}
+    severity = spec.quality.severity | {"chain_break": "info"}
+    informs = replace(spec, quality=replace(spec.quality, severity=severity))
+    told = {one.check: one for one in checks_of_run(spark, project, informs, "run3", 0, numbers, None, branch.name)}
+    assert (told["chain_break"].status, told["chain_break"].observed) == ("noted", 1)
+    assert told["sums_close"].status == "failed"
 
     pages = project.root / "report" / "data-docs"
     index = (pages / "index.html").read_text()
     links = re.findall(r"href='([^']+)'", index)
-    assert len(links) == 1
+    assert len(links) == 2
     page = (pages / links[0]).read_text()
+    assert "1 finding, for information" in page
     assert "the latest table lacks a live row" in page
     assert "Every record read is accounted for" in page
     assert not [path for path in pages.rglob("*.html") if asks_the_network(path)]
