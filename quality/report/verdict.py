@@ -220,11 +220,16 @@ def of_checks(table: TableFacts) -> list[Trouble]:
 def is_unchecked(table: TableFacts) -> bool:
     """Whether a table holds batches that no check has looked at, or changes of which no check ever saw one; where the
     last run failed, that is told instead."""
-    if table.batch is not None and table.checked_batch is not None:
-        return table.batch > table.checked_batch
+    if is_behind(table):
+        return True
     has_changes = bool(table.changes) or any(run.changes for run in table.runs)
     went_well = bool(table.runs) and table.runs[-1].status not in NOT_WELL
     return has_changes and went_well and not (table.checks or table.gaps)
+
+
+def is_behind(table: TableFacts) -> bool:
+    """Whether a batch was published that no check has looked at."""
+    return table.batch is not None and table.checked_batch is not None and table.batch > table.checked_batch
 
 
 def of_no_checks(table: TableFacts) -> list[Trouble]:
@@ -232,7 +237,7 @@ def of_no_checks(table: TableFacts) -> list[Trouble]:
     if not is_unchecked(table):
         return []
     text = "no check has looked at what its runs wrote"
-    if table.batch is not None and table.checked_batch:
+    if is_behind(table) and table.checked_batch:
         first = table.checked_batch + 1
         many = f"batch {first}" if first == table.batch else f"batches {first} to {table.batch}"
         text = f"no check has looked at {many}"

@@ -176,6 +176,8 @@ def test_a_batch_that_no_check_has_looked_at_is_told_whatever_was_checked_before
     assert (said.level, said.headline) == (Level.LOOK, "The data has not been checked")
     assert f"No check has looked at {words}" in read.text
     assert verdict(facts([replace(table, checked_batch=6)])).level == Level.GOOD
+    nothing_asked = replace(table, checked_batch=6, checks=())
+    assert verdict(facts([nothing_asked])).headline == "The data has not been checked"
 
 
 def test_data_older_than_it_may_be_is_never_said_to_be_trusted() -> None:
