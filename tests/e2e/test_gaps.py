@@ -239,6 +239,7 @@ source: {{format: debezium-json, path: events}}
 keys: [mail]
 columns: {{mail: {{type: string, mask: sha256}}, ssn: {{type: string, mask: redact}}, n: int}}
 target: {{latest: {namespace}.people, history: {namespace}.people_h}}
+quality: {{fresh_within: any}}
 """
 
 
