@@ -69,7 +69,7 @@ def test_parquet_files_are_known_by_the_same_names(tmp_path: Path) -> None:
 def test_what_is_not_of_dms_stays_what_it_was(tmp_path: Path) -> None:
     write(tmp_path, "people-1.csv", ["Op,id,seq", "I,1,7"])
     spec = spec_at(tmp_path)
-    assert (spec["table"], spec["open"]) == ("employee.people", ("sequence_by", "keys"))
+    assert (spec["table"], spec["open"]) == ("employee.people", ("sequence_by", "time_by", "keys"))
 
 
 @pytest.mark.parametrize(
