@@ -25,8 +25,10 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import msgspec
+
 from engine import names
-from engine.decode.formats.json_fields import whole_number
+from engine.decode.formats.json_fields import content_of, whole_number
 from engine.decode.json_value import MISFIT, Number, parse, parse_object, text_of
 
 KEY: Final = "_id"
@@ -35,6 +37,23 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WHOLE: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,39})")
 _DOLLAR: Final = b'"$'
+
+
+class _Cut(msgspec.Struct, gc=False):
+    field: str
+
+
+class _Description(
+    msgspec.Struct,
+    gc=False,
+    rename={"updated": "updatedFields", "removed": "removedFields", "cut": "truncatedArrays"},
+):
+    updated: msgspec.Raw = msgspec.Raw(b"null")
+    removed: list[str] | None = None
+    cut: list[_Cut] | None = None
+
+
+_description: Final = msgspec.json.Decoder(_Description)
 
 
 def plain_document(text: bytes) -> bytes:
@@ -55,14 +74,18 @@ def plain_key(text: bytes) -> bytes:
 
 def updated_fields(description: bytes, key: bytes | None) -> bytes | None:
     """What an update says about its document, as a row that names the changed columns; None where it says nothing."""
-    told = _fields(description)
-    updated = _object(None if told is None else told.get("updatedFields"))
-    if told is None or updated is None:
+    try:
+        told = _description.decode(description)
+    except MISFIT:
         return None
-    removed, cut = told.get("removedFields") or (), told.get("truncatedArrays") or ()
+    written = content_of(told.updated)
+    updated = {} if written is None else _fields(written)
+    if updated is None:
+        return None
+    removed, cut = told.removed or (), told.cut or ()
     known = {name: _plain(value) for name, value in updated.items() if "." not in name}
     known |= dict.fromkeys(name for name in removed if "." not in name)
-    inside = sorted({*_inside(updated), *_inside(removed), *(one["field"] for one in cut)})
+    inside = sorted({*_inside(updated), *_inside(removed), *(one.field for one in cut)})
     rest = {names.UNKNOWN: inside} if inside else {}
     return text_of({**((None if key is None else _fields(key)) or {}), **known, **rest})
 
@@ -76,13 +99,6 @@ def _fields(text: bytes | str) -> dict[str, Any] | None:
         return parse_object(text)
     except MISFIT:
         return None
-
-
-def _object(part: Any) -> dict[str, Any] | None:
-    """An object, or the one in a text; an empty one where there is nothing."""
-    if part is None:
-        return {}
-    return _fields(part) if isinstance(part, str) else part if isinstance(part, dict) else None
 
 
 def _opened(written: Any) -> Any:

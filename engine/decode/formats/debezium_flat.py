@@ -40,7 +40,7 @@ from engine.decode.formats.debezium_envelope import WRONG_TYPE, line_of
 from engine.decode.formats.debezium_event import NO_POSITION, Described, EventBuilder, Record
 from engine.decode.formats.debezium_positions import ANY, BY_SCN, CONNECTORS
 from engine.decode.formats.flat_fields import FlatFields, flat_fields, place_of
-from engine.decode.json_value import MISFIT, broken_reason, parse, parse_object, text_of
+from engine.decode.json_value import MISFIT, NOT_JSON, broken_reason, parse, parse_object, text_of
 from engine.spec.model import SourceSpec
 
 SOURCE: Final = "debezium-flat"
@@ -89,6 +89,12 @@ class FlatDecoder:
 
     def events(self, message: Message) -> Sequence[Event]:
         """The event of a message."""
+        try:
+            return self._events(message)
+        except RecursionError:  # objects in objects in objects
+            return [rejected(message, NOT_JSON)]
+
+    def _events(self, message: Message) -> Sequence[Event]:
         if message.problem is not None:
             return [rejected(message, message.problem)]
         try:
@@ -166,7 +172,7 @@ class FlatDecoder:
         text = text_of(schema)
         found = self._schemas.get(text)
         if found is None:
-            columns = [each for each in schema["fields"] if place_of(str(each.get("field")), self._prefix) is None]
+            columns = [each for each in schema["fields"] if not self._is_of_event(each)]
             image = {"type": "struct", "fields": columns, "field": "after"}
             made = text_of({"type": "struct", "fields": [image]})
             found = Described(made.decode(), signed_hash(made))
@@ -174,6 +180,9 @@ class FlatDecoder:
                 self._schemas.clear()
             self._schemas[text] = found
         return found
+
+    def _is_of_event(self, field: Any) -> bool:
+        return isinstance(field, dict) and place_of(str(field.get("field")), self._prefix) is not None
 
     # --- sources and tables -----------------------------------------------------------------------------------------
 

@@ -39,7 +39,6 @@ A new database is one entry of CONNECTORS, and the fields of `Source` that it ne
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -326,7 +325,7 @@ def _decimal(written: str | int | None) -> int | None:
         return written
     try:
         return int.from_bytes(base64.b64decode(written, validate=True), "big", signed=True)
-    except binascii.Error:
+    except ValueError:
         return None
 
 
