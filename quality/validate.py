@@ -26,7 +26,7 @@ from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
-from engine.table.commit import summary_of_batch
+from engine.table.commit import marker_on, summary_of_batch
 from engine.table.gaps import read_gaps, update_gaps
 from engine.table.layout import Layout
 from engine.table.ledger import append_rows, open_rejects, read_ledger
@@ -198,14 +198,19 @@ def read_tables(
     since: int = -1,
     numbers: Mapping[str, int] | None = None,
 ) -> Tables:
-    """The tables as they stand now, or on the branches that will be published. `since`, `numbers`: as `run_checks`."""
+    """The tables as they stand now, or on the branches that will be published, and the changes that they are a fold of.
+    `since`, `numbers`: as `run_checks`."""
     catalog, target = project.catalog.name, spec.target
     layout = Layout(spec.history.renamed, spec.history.recorded)
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     control = read_ledger(spark, project, names.CONTROL)
     withdrawn = withdrawn_places(control) if format_of(spec.source.format).resends else None
+    changes = read_changes(spark, catalog, target.changes)
+    folded = marker_on(spark, catalog, target.history, history_ref).get(names.SUMMARY_BATCH)
+    if folded is not None:  # a batch that is held back is none of theirs yet
+        changes = changes.where(F.col("batch") <= int(folded))
     return Tables(
-        changes=without_withdrawn(read_changes(spark, catalog, target.changes), withdrawn),
+        changes=without_withdrawn(changes, withdrawn),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
         latest=read(spark, catalog, target.latest, latest_ref or MAIN),
         control=control,

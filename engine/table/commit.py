@@ -191,6 +191,13 @@ def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = nam
     return next((summary for summary in summaries(spark, catalog, table) if key in summary), {})
 
 
+def marker_on(spark: SparkSession, catalog: str, table: str, branch: str | None) -> Mapping[str, str]:
+    """The newest marker of a branch that a run writes, or of main (None)."""
+    if branch is None:
+        return newest_summary(spark, catalog, table)
+    return dict(plain(spark, load(spark, catalog, table).snapshot(branch).summary()))
+
+
 def summary_of_batch(spark: SparkSession, catalog: str, table: str, batch: int, key: str) -> Mapping[str, str]:
     """The summary of the newest snapshot of main that carries `key` and a batch up to `batch`; empty when none does."""
     told = (summary for summary in summaries(spark, catalog, table) if key in summary)

@@ -46,9 +46,9 @@ def test_what_is_held_back_is_published_by_nobody_until_its_checks_pass(shop: Sh
     assert (blocked.status, blocked.exit_code) == (BLOCKED, 5)
     assert "chain_break" in (blocked.error or "")
     assert names(shop) == ["Alice"]
-    (again,) = rebuild(shop.project, [spec], shop.spark).tables
-    assert (again.status, again.batch, names(shop)) == (REBUILT, 1, ["Alice"])
-    (afresh,) = reread(shop.project, [spec], shop.spark).tables
+    (again,) = rebuild(shop.project, [spec], shop.spark, checks=checks_of_run).tables
+    assert (again.status, again.batch, again.exit_code, names(shop)) == (REBUILT, 1, 0, ["Alice"]), again
+    (afresh,) = reread(shop.project, [spec], shop.spark, checks=checks_of_run).tables
     assert (afresh.status, names(shop), len(shop.rows(HISTORY))) == (REBUILT, ["Alice"], 1)
     shop.write("c.jsonl", [change(20, "Alice", "Alicia")])
     assert run(shop).status == OK
@@ -67,3 +67,15 @@ def test_a_first_batch_that_is_held_back_waits_for_a_run_that_checks_it(shop: Sh
     shop.write("b.jsonl", [change(20, "Alice", "Alicia")])
     assert run(shop).status == OK
     assert names(shop) == ["Ally"]
+
+
+def test_a_rebuild_publishes_nothing_that_its_checks_fail(shop: Shop) -> None:
+    shop.write("a.jsonl", [insert(10, row(1, "Alice")), change(30, "Alicia", "Ally")])
+    catch_up(shop.project, [shop.spec()], shop.spark)  # unchecked
+    before = [shop.snapshots(table) for table in (LATEST, HISTORY)]
+    (held,) = rebuild(shop.project, [blocking(shop)], shop.spark, checks=checks_of_run).tables
+    assert (held.status, held.exit_code) == (BLOCKED, 5)
+    assert "chain_break" in (held.error or "")
+    assert [shop.snapshots(table)[1] for table in (LATEST, HISTORY)] == [refs for _, refs in before]
+    (there,) = rebuild(shop.project, [shop.spec()], shop.spark, checks=checks_of_run).tables
+    assert (there.status, there.exit_code) == (REBUILT, 5)
