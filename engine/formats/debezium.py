@@ -24,7 +24,8 @@ _NO_KEY: Final = "engine.decode.formats.debezium:shows_no_key"
 _NO_LOG_FILES: Final = {"log_gap": NO_FILES}
 _MANY_TABLETS: Final = "its tablets are logs of their own, and events do not number the changes over all of them"
 _UPSERTS: Final = "its rows need not say whether they are new"
-_FLAT: Final = re.compile(rb'"__(?:op|deleted|table|db|lsn|source_[a-z_]+|ts_ms)\\?"\s*:')
+# A row's field of the event, or what Debezium says of a transaction, which the transform lets pass.
+_FLAT: Final = re.compile(rb'"(?:__(?:op|deleted|table|db|lsn|source_[a-z_]+|ts_ms)|data_collections)\\?"\s*:')
 _VOUCHERS: Final = {"heartbeat": "heartbeat", "transaction_end": "transaction end"}
 
 SOURCES: Final = (

@@ -84,7 +84,7 @@ def end_of(op: Column, row: Column, present: Column, columns: Sequence[str]) -> 
 def _image(image: Column, columns: Sequence[str]) -> Column:
     """A hash of an image; Spark's own passes nulls over."""
     values = [image[name] for name in columns]
-    return F.xxhash64(*values, *[value.isNull() for value in values])
+    return F.xxhash64(F.lit(len(values)), *values, *[value.isNull() for value in values])
 
 
 def with_turns(rows: DataFrame, group: Sequence[Column], tied: Tied) -> DataFrame:
