@@ -246,7 +246,8 @@ def parquet_file(opened: Any, file: InputFile) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(opened)
+        # Times of 96 bits hold more years than nanoseconds of 64 bits.
+        return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
     except (pa.ArrowException, ValueError) as error:
         raise SourceError(f"Cannot read {file.path}: it is no Parquet file, or is damaged.", NO_FILE) from error
 

@@ -1,8 +1,10 @@
 """The same rows in every kind of file, and in an Iceberg table, give the same tables."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import fastavro
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -34,6 +36,22 @@ DECLARED = {
     "born": "date", "photo": "binary", "ok": "boolean", "share": "double", "tags": "array<string>",
 }  # fmt: skip
 TYPED = ("parquet", "avro", "table")
+KINDS = {
+    "int": "int", "bigint": "long", "string": "string", "boolean": "boolean", "double": "double", "binary": "bytes",
+    "decimal(38,10)": {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 10},
+    "timestamp": {"type": "long", "logicalType": "timestamp-micros"},
+    "timestamp_ntz": {"type": "long", "logicalType": "local-timestamp-micros"},
+    "date": {"type": "int", "logicalType": "date"},
+    "array<string>": {"type": "array", "items": ["null", "string"]},
+}  # fmt: skip
+AVRO = {
+    "type": "record",
+    "name": "rows",
+    "fields": [
+        {"name": name, "type": ["null", KINDS[kind]]}
+        for name, kind in (field.strip().split(" ") for field in re.split(r",(?!\d)", SCHEMA))
+    ],
+}
 
 
 def rows(spark: SparkSession) -> DataFrame:
@@ -57,6 +75,10 @@ def write(kind: str, frame: DataFrame, folder: Path, namespace: str) -> None:
     elif kind == "json":
         options = {"ignoreNullFields": "false", "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
         frame.write.options(timestampNTZFormat="yyyy-MM-dd'T'HH:mm:ss.SSSSSS", **options).json(str(folder))
+    elif kind == "avro":
+        folder.mkdir()
+        with (folder / "rows.avro").open("wb") as out:
+            fastavro.writer(out, fastavro.parse_schema(AVRO), frame.toArrow().to_pylist())
     else:
         frame.write.format(kind).save(str(folder))
 

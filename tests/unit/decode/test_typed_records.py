@@ -3,14 +3,18 @@
 import json
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from engine.decode.carried import carried_columns
+from engine.decode.record_files import ParquetToRead, parquet_groups
 from engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
+from engine.inputs.listing import list_files
 
 AT = 1_704_067_200_123_456_789  # 2024-01-01T00:00:00.123456789Z
 DAY = date(2024, 1, 2)
@@ -209,3 +213,14 @@ def test_the_column_of_messages_has_its_name_or_is_the_only_one_of_bytes(
     binary: list[str], texts: list[str], others: list[str], found: dict[str, str]
 ) -> None:
     assert message_columns([*binary, *texts, *others], binary, texts) == found
+
+
+def test_times_of_96_bits_hold_every_year_of_the_calendar(tmp_path: Path) -> None:
+    times = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)]
+    file = tmp_path / "rows.parquet"
+    table = pa.table({"at": pa.array(times, pa.timestamp("us", "UTC"))})
+    pq.write_table(table, file, use_deprecated_int96_timestamps=True)
+    (listed,) = list_files(str(file), None)
+    read = ParquetToRead(parquet_groups(listed, 0, False), False)
+    texts = [message.text for some in read.messages(0) for message in some]
+    assert texts == [b'{"at":"0001-01-01 00:00:00Z"}', b'{"at":"9999-12-31 23:59:59.999999Z"}']
