@@ -14,6 +14,7 @@ _HOME = {
     "load_project": "engine.spec",
     "load_spec": "engine.spec",
     "load_specs": "engine.spec",
+    "maintain": "engine.run",
     "plan": "engine.run",
     "rebuild": "quality.runs",
     "replay": "quality.runs",

@@ -4,6 +4,7 @@ With `engine.session`, which starts a local session, the only module that reache
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -65,3 +66,40 @@ def first_line(error: BaseException) -> str:
     """What an error says, without the stack that a Java error brings."""
     text = str(error.java_exception.getMessage()) if isinstance(error, Py4JJavaError) else str(error)
     return text.splitlines()[0] if text else type(error).__name__
+
+
+def rewrite_small_files(
+    spark: SparkSession, table: Any, options: Mapping[str, str], summary: Mapping[str, str]
+) -> tuple[int, int]:
+    """Rewrite small data files, and those that rows were deleted from, into fewer ones, in one commit that carries
+    `summary`; readers see the same rows.
+
+    Gives: how many files were rewritten, and into how many.
+    """
+    action = _actions(spark).rewriteDataFiles(table).binPack()
+    for name, value in options.items():
+        action = action.option(name, value)
+    for name, value in summary.items():
+        action = action.snapshotProperty(name, value)
+    result = action.execute()
+    return int(result.rewrittenDataFilesCount()), int(result.addedDataFilesCount())
+
+
+def rewrite_manifests(spark: SparkSession, table: Any, summary: Mapping[str, str]) -> None:
+    """Rewrite the list of a table's files into fewer manifests, in one commit that carries `summary`."""
+    action = _actions(spark).rewriteManifests(table)
+    for name, value in summary.items():
+        action = action.snapshotProperty(name, value)
+    action.execute()
+
+
+def expire_snapshots(table: Any, before_ms: int) -> None:
+    """Remove the snapshots that are older than a moment (milliseconds since 1970) and that no branch and no tag needs,
+    with the files that only they have."""
+    table.expireSnapshots().expireOlderThan(before_ms).retainLast(1).cleanExpiredFiles(True).commit()
+
+
+def _actions(spark: SparkSession) -> Any:
+    jvm: Any = spark._jvm
+    session: Any = spark._jsparkSession
+    return jvm.org.apache.iceberg.spark.actions.SparkActions.get(session)

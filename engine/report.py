@@ -223,3 +223,50 @@ class RunReport:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON takes them."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """What a table consists of. `files`, `delete_files` and `bytes` are those of its newest snapshot, and so are its
+    `manifests`; `snapshots` are all that it keeps."""
+
+    files: int
+    delete_files: int
+    bytes: int
+    manifests: int
+    snapshots: int
+
+
+@dataclass(frozen=True)
+class MaintainedTable:
+    """What maintenance did to a table; of a dry run, what it would do.
+
+    `rewritten` files became `into` files; `expired` counts snapshots, `orphans` files. `scan_before` and `scan_after`
+    are the seconds that reading all rows takes.
+    """
+
+    table: str
+    before: TableSize
+    after: TableSize
+    scan_before: float
+    scan_after: float
+    rewritten: int = 0
+    into: int = 0
+    expired: int = 0
+    orphans: int = 0
+    error: str | None = None
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class MaintenanceReport:
+    """Maintenance of several tables."""
+
+    seconds: float
+    dry_run: bool
+    tables: tuple[MaintainedTable, ...]
+    exit_code: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON takes them."""
+        return asdict(self)

@@ -9,12 +9,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from engine.errors import SiltstoneError
-from engine.report import RunReport
+from engine.report import MaintenanceReport, RunReport
 from engine.session import spark_session
 from engine.spec import load_project, load_specs, with_tables
 from engine.spec.model import ProjectSpec, TableSpec
 
-Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namespace], RunReport]
+Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namespace], RunReport | MaintenanceReport]
 
 
 def job_parser(name: str, does: str) -> argparse.ArgumentParser:

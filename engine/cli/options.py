@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -57,6 +57,16 @@ def parse_time(text: str) -> datetime:
         return moment_in(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def parse_span(text: str) -> timedelta:
+    """A duration such as 3d or 12h."""
+    from engine.spec.durations import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} {error}; write it like 3d") from error
 
 
 def parse_keys(pairs: Iterable[str]) -> dict[str, str | None]:

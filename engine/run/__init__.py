@@ -1,6 +1,7 @@
 """The one place that joins the layers."""
 
 from engine.run.explain import explain
+from engine.run.maintain import maintain
 from engine.run.plan import plan
 from engine.run.rebuild import rebuild
 from engine.run.replay import replay
@@ -8,4 +9,4 @@ from engine.run.reread import reread
 from engine.run.sequence import catch_up
 from engine.run.verify import verify
 
-__all__ = ["catch_up", "explain", "plan", "rebuild", "replay", "reread", "verify"]
+__all__ = ["catch_up", "explain", "maintain", "plan", "rebuild", "replay", "reread", "verify"]

@@ -282,7 +282,9 @@ def follow_latest(work: Folding, history: Branch | None) -> Branch | None:
     asked = work.taken_away if in_step else branch.read()
     if asked is not None:
         moved = moved.unionByName(keys_without_version(work, asked, opened), allowMissingColumns=True)
-    view = temporary_view(moved)
+    # Cut from the table that it is read from: a statement that rewrites files looks at its source twice, and Spark
+    # cannot plan the second look at a view over a branch.
+    view = temporary_view(moved.transform(checkpointed))
     branch.execute(latest_merge(branch.identifier, view, work.identity, columns, work.has_null_keys))
     work.spark.catalog.dropTempView(view)
     return branch

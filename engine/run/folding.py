@@ -25,7 +25,10 @@ from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import (
+    COPY_ON_WRITE,
+    MERGE_ON_READ,
     add_columns,
+    choose_write_mode,
     create,
     exists,
     identifier,
@@ -40,6 +43,8 @@ from engine.table.ledger import ledger_name, read_ledger
 from engine.table.withdrawn import withdrawn_places, without_withdrawn
 
 TOTAL_RECORDS = "total-records"  # Iceberg's own count
+MOST_REWRITTEN = 100_000
+"""Up to how many rows of `latest` a change rewrites whole data files."""
 
 
 @dataclass
@@ -125,7 +130,7 @@ class Folding:
     def is_small(self) -> bool:
         """Whether there is little to fold over little: by the rows that the tables' newest snapshots count."""
         counted = [
-            int(newest_summary(self.spark, self.catalog, table, TOTAL_RECORDS).get(TOTAL_RECORDS, "0"))
+            records_in(self.spark, self.catalog, table)
             for table in (self.spec.target.changes, self.spec.target.history)
             if exists(self.spark, self.catalog, table)
         ]
@@ -256,6 +261,15 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
         create(spark, catalog, spec.target.latest, latest_schema(stored), "", version)
     else:
         grow(spark, catalog, spec.target.latest, latest_schema(stored))
+    # The rows that a batch can change are the open ones, about as many as `latest` has.
+    mode = COPY_ON_WRITE if records_in(spark, catalog, spec.target.latest) <= MOST_REWRITTEN else MERGE_ON_READ
+    for table in (spec.target.history, spec.target.latest):
+        choose_write_mode(spark, catalog, table, mode)
+
+
+def records_in(spark: SparkSession, catalog: str, table: str) -> int:
+    """How many rows the newest snapshot of a table has, as Iceberg counts them."""
+    return int(newest_summary(spark, catalog, table, TOTAL_RECORDS).get(TOTAL_RECORDS, "0"))
 
 
 def grow(spark: SparkSession, catalog: str, name: str, schema: T.StructType) -> None:

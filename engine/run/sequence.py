@@ -18,6 +18,7 @@ from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
 from engine.run.foreign import foreign_writes, refuse_foreign_writes, replaced_notes, settle_tags
+from engine.run.maintain import tidy
 from engine.run.marker import refuse_other_changes
 from engine.run.rebuild import rebuild_table
 from engine.run.reports import Progress, failed, silent, written_down
@@ -82,7 +83,9 @@ class Run:
             self.tables += unsound
             if sound:
                 self.run_source(source, sound)
-        return written_down(self.spark, self.project, self.begun, self.sources, self.tables)
+        report = written_down(self.spark, self.project, self.begun, self.sources, self.tables)
+        tidy(self.spark, self.project, self.specs, self.progress)
+        return report
 
     def run_source(self, source: SourceSpec, specs: Sequence[TableSpec]) -> None:
         """Read a source once, then each of its tables by itself."""

@@ -11,6 +11,7 @@ from engine.spec import fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import parse_column_type
 from engine.spec.kinds import (
+    ByteCount,
     CatalogName,
     CheckName,
     Checks,
@@ -52,6 +53,7 @@ from engine.spec.model import (
     Decimals,
     Evolution,
     Images,
+    MaintenanceSpec,
     Mask,
     Nulls,
     OnFailure,
@@ -68,6 +70,7 @@ from engine.spec.wording import shown
 _OnFailure = Annotated[OnFailure, *words("warn", "block")]
 _SNAPSHOT = SnapshotSpec()
 _GRACE = ChecksSpec((), {}).grace
+_MAINTENANCE = MaintenanceSpec()
 
 
 class _Section(BaseModel):
@@ -423,6 +426,20 @@ class ProjectQualityFace(_Section):
     )
 
 
+class MaintenanceFace(_Section):
+    """How tables are kept small (`siltstone maintain`)."""
+
+    retain: Duration = Field(
+        default=_MAINTENANCE.retain, description="How long snapshots stay readable before they expire."
+    )
+    ledgers: Duration = Field(
+        default=_MAINTENANCE.ledgers, description="How long the ledgers keep runs, results of checks and healed gaps."
+    )
+    file_size: ByteCount = Field(default=_MAINTENANCE.file_size, description="The size of compacted files: 128MB.")
+    automatic: Truth = Field(default=True, description="Do what is due at the end of each catch-up.")
+    budget: Duration = Field(default=_MAINTENANCE.budget, description="How long that may take.")
+
+
 class ProjectFace(_Section):
     """The project file."""
 
@@ -431,3 +448,4 @@ class ProjectFace(_Section):
     spark: SparkFace = Field(default_factory=lambda: SparkFace())
     quality: ProjectQualityFace = Field(default_factory=lambda: ProjectQualityFace())
     registry: RegistryFace | None = Field(default=None, description="Of the specs of debezium-avro that name none.")
+    maintenance: MaintenanceFace = Field(default_factory=lambda: MaintenanceFace())

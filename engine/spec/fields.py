@@ -143,6 +143,17 @@ def duration(value: object) -> timedelta:
         refuse(f"{shown(written)} {error}", "write it like 15m, 5s, 1h30m or 2d.")
 
 
+def byte_count(value: object) -> int:
+    """A size such as 128MB, in bytes: at least one megabyte."""
+    found = re.fullmatch(r"(\d+)\s*(KB|MB|GB)?", str(value).strip(), re.IGNORECASE)
+    if isinstance(value, bool) or found is None:
+        refuse(f"{shown(value)} is not a size", "write it like 128MB.")
+    number = int(found[1]) << {"": 0, "KB": 10, "MB": 20, "GB": 30}[(found[2] or "").upper()]
+    if number < 1 << 20:
+        refuse(f"{shown(value)} is less than one megabyte", "write it like 128MB.")
+    return number
+
+
 def lateness(value: object) -> timedelta | None:
     """`unbounded`, or a duration of more than nothing."""
     if isinstance(value, str) and value.casefold() != UNBOUNDED and nearest(value, [UNBOUNDED]):

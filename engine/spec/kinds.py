@@ -88,6 +88,9 @@ ColumnTypeText = Annotated[
     _schema({"type": "string", "examples": [*TYPE_WORDS, "decimal(12,2)", "timestamp(3)", "array<string>"]}),
 ]
 Duration = Annotated[timedelta, PlainValidator(fields.duration), _schema(_DURATION, _REFERENCE)]
+ByteCount = Annotated[
+    int, PlainValidator(fields.byte_count), _schema({"type": "string", "examples": ["128MB"]}, {"type": "integer"})
+]
 Lateness = Annotated[
     timedelta | None, PlainValidator(fields.lateness), _schema({"enum": [fields.UNBOUNDED]}, _DURATION, _REFERENCE)
 ]

@@ -58,6 +58,19 @@ class QualitySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class MaintenanceSpec:
+    """How tables are kept small. `retain`: how long snapshots stay readable; `ledgers`: how long rows that only report
+    stay; `file_size`: that of compacted data files, in bytes. `automatic`: a run does what is due at its end, as long
+    as `budget` lasts."""
+
+    retain: timedelta = timedelta(days=3)
+    ledgers: timedelta = timedelta(days=400)
+    file_size: int = 128 << 20
+    automatic: bool = True
+    budget: timedelta = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectSpec:
     """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file.
 
@@ -73,6 +86,7 @@ class ProjectSpec:
     spark: SparkSpec
     quality: QualitySpec
     registry: RegistrySpec | None = None
+    maintenance: MaintenanceSpec = MaintenanceSpec()
     tables: tuple[TableSpec, ...] = ()
     unread: tuple[Path, ...] = ()
 

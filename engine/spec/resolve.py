@@ -30,6 +30,7 @@ from engine.spec.model import (
     ColumnSpec,
     EpochSpec,
     HistorySpec,
+    MaintenanceSpec,
     ProjectSpec,
     QualitySpec,
     RegistrySpec,
@@ -54,6 +55,7 @@ def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectS
         spark=SparkSpec(face.spark.master, dict(face.spark.conf)),
         quality=QualitySpec(face.quality.on_failure, face.quality.fresh_within),
         registry=None if face.registry is None else registry_values(face.registry),
+        maintenance=MaintenanceSpec(**face.maintenance.model_dump()),
     )
 
 

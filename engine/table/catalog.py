@@ -14,11 +14,13 @@ from engine.table.layout import PLAIN, Layout, stored_names
 MAIN = "main"
 ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger
 
-# Deletion vectors instead of rewritten files, and no shuffle before writing: a batch costs what it changes.
-MERGE_ON_READ = {
-    "write.delete.mode": "merge-on-read",
-    "write.update.mode": "merge-on-read",
-    "write.merge.mode": "merge-on-read",
+WRITE_MODES = ("write.delete.mode", "write.update.mode", "write.merge.mode")
+COPY_ON_WRITE = "copy-on-write"
+"""A change rewrites the data files that it touches: a small table stays a few files, without deletion vectors."""
+MERGE_ON_READ = "merge-on-read"
+"""A change writes deletion vectors: of a large table a batch costs what it changes."""
+# No shuffle before writing: a batch costs what it changes.
+TABLE_SETTINGS = {
     "write.distribution-mode": "none",
     "write.delete.distribution-mode": "none",
     "write.update.distribution-mode": "none",
@@ -28,7 +30,7 @@ MERGE_ON_READ = {
     # A dictionary of two megabytes (Iceberg's own) is filled by every column whose values differ, and thrown away.
     "write.parquet.dict-size-bytes": "65536",
     "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
+    "write.metadata.previous-versions-max": "20",
 }
 
 
@@ -83,7 +85,7 @@ def create(
 def clauses(partitioning: str = "", properties: Mapping[str, str] | None = None) -> str:
     """What a statement that makes a table says after its columns."""
     partitioned = f" PARTITIONED BY ({partitioning})" if partitioning else ""
-    settings = {**MERGE_ON_READ, **(properties or {})}
+    settings = {**TABLE_SETTINGS, **dict.fromkeys(WRITE_MODES, COPY_ON_WRITE), **(properties or {})}
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in sorted(settings.items()))
     return f"USING iceberg{partitioned} TBLPROPERTIES ({listed})"
 
@@ -166,6 +168,14 @@ def set_properties(spark: SparkSession, catalog: str, name: str, properties: Map
     if not properties:
         return
     put_properties(load(spark, catalog, name), properties)
+
+
+def choose_write_mode(spark: SparkSession, catalog: str, name: str, mode: str) -> None:
+    """Let statements that change rows write as `mode` says; nothing is committed where they do already."""
+    java = load(spark, catalog, name)
+    present = plain(spark, java.properties())
+    if any(present.get(setting) != mode for setting in WRITE_MODES):
+        put_properties(java, dict.fromkeys(WRITE_MODES, mode))
 
 
 def put_properties(java: Any, properties: Mapping[str, str | None]) -> None:

@@ -17,10 +17,7 @@ from engine.table.commit import Branch
 from engine.table.ledger import ledger_name, ledger_schema, read_ledger
 
 ATTEMPTS = 20
-# PyIceberg, which acknowledges gaps, writes format version 2 and no delete files.
-PROPERTIES = {"format-version": "2"} | {
-    f"write.{change}.mode": "copy-on-write" for change in ("delete", "update", "merge")
-}
+PROPERTIES = {"format-version": "2"}  # PyIceberg, which acknowledges gaps, writes no other
 ONE_WRITES = Lock()  # tables of one run are checked side by side, and share this table
 
 Update = Callable[[Sequence[Gap]], Sequence[Gap]]

@@ -1,0 +1,181 @@
+"""maintain: keep the tables of a project small. No row of any table changes."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.errors import SiltstoneError
+from engine.report import MaintainedTable, MaintenanceReport, TableSize
+from engine.run.foreign import foreign_error, writes_to
+from engine.run.lock import one_run
+from engine.run.reports import LOG, Progress, silent
+from engine.schema.gap import HEALED
+from engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
+from engine.table.catalog import exists, identifier, load
+from engine.table.commit import newest_summary, one_boundary
+from engine.table.ledger import ONE_APPENDS, ledger_name
+from engine.table.upkeep import (
+    MOST_MANIFESTS,
+    compact,
+    expirable,
+    expire,
+    is_scattered,
+    merge_manifests,
+    orphans,
+    size_of,
+)
+
+TRIMMED = {names.RUNS: "started_at", names.CHECKS: "checked_at", names.GAPS: "healed_at"}
+"""The ledgers whose rows only report, and the column that dates them: of gaps, only those that are healed."""
+
+
+def maintain(
+    project: ProjectSpec,
+    specs: Sequence[TableSpec],
+    spark: SparkSession,
+    progress: Progress | None = None,
+    dry_run: bool = False,
+    retain: timedelta | None = None,
+    wait: float = 0.0,
+) -> MaintenanceReport:
+    """Compact the tables of `specs` and the ledgers, expire old snapshots, remove orphan files, trim ledgers.
+
+    `dry_run`: report what would be done. `retain`: instead of the project's. A table that fails does not stop the
+    others: its error is in its report.
+
+    Raises: LockedError: a run is at work, and still is after `wait` seconds.
+    """
+    began = time.monotonic()
+    settings = project.maintenance if retain is None else replace(project.maintenance, retain=retain)
+    with one_run(project, wait):
+        found: list[MaintainedTable] = []
+        for name in tables_of(project, specs):
+            if exists(spark, project.catalog.name, name):
+                (progress or silent)(name, "maintaining")
+                found.append(Upkeep(spark, project, settings, name).whole(dry_run))
+        if not dry_run:
+            trim_ledgers(spark, project, settings)
+    exit_code = next((each.exit_code for each in found if each.exit_code), 0)
+    return MaintenanceReport(time.monotonic() - began, dry_run, tuple(found), exit_code)
+
+
+def tidy(spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec], progress: Progress) -> None:
+    """The cheap part, at the end of a run that holds the lock: what is due, as long as the budget lasts. A failure is
+    logged only, for the tables are complete."""
+    settings, catalog = project.maintenance, project.catalog.name
+    if not settings.automatic:
+        return
+    end = time.monotonic() + settings.budget.total_seconds()
+    for name in tables_of(project, specs):
+        if time.monotonic() > end:
+            return
+        try:
+            if exists(spark, catalog, name):
+                Upkeep(spark, project, settings, name).due(progress)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the run has done its work
+            LOG.warning("Cannot maintain %s: %s", name, error)
+
+
+def tables_of(project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterator[str]:
+    """The tables that siltstone writes for specs, then the ledgers."""
+    for spec in specs:
+        yield from (spec.target.latest, spec.target.history, spec.target.changes)
+    yield from (ledger_name(project, table) for table in names.LEDGER_TABLES)
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """The maintenance of one table."""
+
+    spark: SparkSession
+    project: ProjectSpec
+    settings: MaintenanceSpec
+    name: str
+
+    @property
+    def _catalog(self) -> str:
+        return self.project.catalog.name
+
+    def whole(self, dry_run: bool) -> MaintainedTable:
+        """Everything that maintenance can do for the table, with what it was before and after."""
+        before, scan_before = self._measured()
+        report = MaintainedTable(
+            self.name, before=before, after=before, scan_before=scan_before, scan_after=scan_before
+        )
+        try:
+            if dry_run:
+                return replace(
+                    report,
+                    expired=expirable(load(self.spark, self._catalog, self.name), self.settings.retain),
+                    orphans=len(orphans(self.spark, self._catalog, self.name, self.settings.retain, dry_run=True)),
+                )
+            self._refuse_foreign_writes()
+            rewritten, into = compact(self.spark, self._catalog, self.name, self.settings.file_size)
+            if size_of(self.spark, self._catalog, self.name).manifests > 1:
+                merge_manifests(self.spark, self._catalog, self.name)
+            expired = expire(self.spark, self._catalog, self.name, self.settings.retain)
+            removed = orphans(self.spark, self._catalog, self.name, self.settings.retain, dry_run=False)
+        except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
+            text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
+            return replace(report, error=text, exit_code=getattr(error, "exit_code", 1))
+        after, scan_after = self._measured()
+        return replace(
+            report,
+            after=after,
+            scan_after=scan_after,
+            rewritten=rewritten,
+            into=into,
+            expired=expired,
+            orphans=len(removed),
+        )
+
+    def due(self, progress: Progress) -> None:
+        """What has become too much: scattered files, manifests, old snapshots."""
+        self._refuse_foreign_writes()
+        size = size_of(self.spark, self._catalog, self.name)
+        if is_scattered(size, self.settings.file_size):
+            progress(self.name, "compacting")
+            compact(self.spark, self._catalog, self.name, self.settings.file_size)
+        if size.manifests > MOST_MANIFESTS:
+            merge_manifests(self.spark, self._catalog, self.name)
+        expire(self.spark, self._catalog, self.name, self.settings.retain)
+
+    def _refuse_foreign_writes(self) -> None:
+        """See that no other program has changed rows since siltstone wrote the table: what maintenance commits carries
+        the marker, and would vouch for them. A ledger has no marker.
+
+        Raises: ForeignWriteError.
+        """
+        if not newest_summary(self.spark, self._catalog, self.name):
+            return
+        if writes := writes_to(self.spark, self._catalog, self.name):
+            raise foreign_error(f"Cannot maintain {self.name}", {self.name: writes}, "or run `siltstone rebuild`")
+
+    def _measured(self) -> tuple[TableSize, float]:
+        """The table's size, and the seconds that reading all of its rows takes."""
+        began = time.monotonic()
+        rows = self.spark.table(identifier(self._catalog, self.name))
+        rows.write.format("noop").mode("overwrite").save()
+        return size_of(self.spark, self._catalog, self.name), time.monotonic() - began
+
+
+def trim_ledgers(spark: SparkSession, project: ProjectSpec, settings: MaintenanceSpec) -> None:
+    """Remove old rows that only report. Files that were taken, control events and open rejects stay: runs need them."""
+    cutoff = datetime.now(UTC) - settings.ledgers
+    for table, column in TRIMMED.items():
+        name = ledger_name(project, table)
+        if not exists(spark, project.catalog.name, name):
+            continue
+        old = F.col(column) < F.lit(cutoff)
+        healed = (F.col("status") == HEALED) if table == names.GAPS else F.lit(True)
+        if spark.table(identifier(project.catalog.name, name)).where(old & healed).isEmpty():
+            continue
+        where = f"{column} < :cutoff" + (f" AND status = '{HEALED}'" if table == names.GAPS else "")
+        with ONE_APPENDS, one_boundary(name):
+            target = identifier(project.catalog.name, name)
+            spark.sql(f"DELETE FROM {target} WHERE {where}", args={"cutoff": cutoff})

@@ -1,0 +1,120 @@
+"""What keeps one table small: compaction, manifests, expiry of snapshots, orphan files. Rows stay as they are."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine.iceberg import expire_snapshots, plain, rewrite_manifests, rewrite_small_files
+from engine.names import quoted
+from engine.report import TableSize
+from engine.table.catalog import identifier, load
+from engine.table.commit import kept, newest_summary, one_boundary
+
+OWN = "siltstone."  # how the properties of a summary begin that markers have
+MOST_SMALL_FILES = 24
+"""How many small files a table may have before they are compacted without being asked for."""
+MOST_MANIFESTS = 24
+REWRITE = {
+    "min-input-files": "5",  # in one partition
+    "delete-file-threshold": "1",
+    "remove-dangling-deletes": "true",
+}
+SMALLEST_ORPHAN_AGE = timedelta(days=1)
+"""A file that is being written belongs to no snapshot yet."""
+
+
+def is_scattered(size: TableSize, target_bytes: int) -> bool:
+    """Whether a table has many more files than its bytes need, or many that only hold deletes."""
+    return size.files - size.bytes // target_bytes > MOST_SMALL_FILES or size.delete_files > MOST_SMALL_FILES
+
+
+def size_of(spark: SparkSession, catalog: str, name: str) -> TableSize:
+    """What a table consists of now."""
+    java = load(spark, catalog, name)
+    snapshot = java.currentSnapshot()
+    snapshots = int(java.snapshots().spliterator().getExactSizeIfKnown())
+    if snapshot is None:
+        return TableSize(0, 0, 0, 0, snapshots)
+    counted = plain(spark, snapshot.summary())
+    numbers = [int(counted.get(f"total-{what}", "0")) for what in ("data-files", "delete-files", "files-size")]
+    return TableSize(numbers[0], numbers[1], numbers[2], int(snapshot.allManifests(java.io()).size()), snapshots)
+
+
+def compact(spark: SparkSession, catalog: str, name: str, target_bytes: int) -> tuple[int, int]:
+    """Rewrite small files and deletes into few files.
+
+    Gives: how many files were rewritten, and into how many.
+    Raises: CommitConflictError: another writer changed these rows meanwhile; nothing happened.
+    """
+    options = {**REWRITE, "target-file-size-bytes": str(target_bytes)}
+    marker = marker_of_newest(spark, catalog, name)
+    with one_boundary(name):
+        counted = rewrite_small_files(spark, load(spark, catalog, name), options, marker)
+    if counted[0]:
+        move_tag(spark, catalog, name, marker)
+    return counted
+
+
+def merge_manifests(spark: SparkSession, catalog: str, name: str) -> None:
+    """Rewrite the manifests of a table into few."""
+    marker = marker_of_newest(spark, catalog, name)
+    with one_boundary(name):
+        rewrite_manifests(spark, load(spark, catalog, name), marker)
+    move_tag(spark, catalog, name, marker)
+
+
+def marker_of_newest(spark: SparkSession, catalog: str, name: str) -> dict[str, str]:
+    """What the newest marker of a table says, to be carried by a commit that changes no row; empty for a ledger."""
+    return {key: value for key, value in newest_summary(spark, catalog, name).items() if key.startswith(OWN)}
+
+
+def move_tag(spark: SparkSession, catalog: str, name: str, marker: dict[str, str]) -> None:
+    """Let the tag follow to the newest snapshot, so that the snapshot before it can expire. A ledger has none."""
+    java = load(spark, catalog, name)
+    if marker:
+        with one_boundary(name):
+            kept(java.manageSnapshots(), java, java.currentSnapshot().snapshotId()).commit()
+
+
+def expire(spark: SparkSession, catalog: str, name: str, retain: timedelta) -> int:
+    """Remove the snapshots older than `retain`, except those of branches and tags, with their files.
+
+    Gives: how many were removed.
+    """
+    before = expirable(load(spark, catalog, name), retain)
+    if before:
+        with one_boundary(name):
+            expire_snapshots(load(spark, catalog, name), _millis(datetime.now(UTC) - retain))
+    return before
+
+
+def expirable(java: Any, retain: timedelta) -> int:
+    """How many snapshots are older than `retain` and needed by no branch and no tag."""
+    held = {int(ref.snapshotId()) for ref in java.refs().values()}
+    cutoff = _millis(datetime.now(UTC) - retain)
+    ids = [int(one.snapshotId()) for one in java.snapshots() if int(one.timestampMillis()) < cutoff]
+    return len(set(ids) - held)
+
+
+def orphans(spark: SparkSession, catalog: str, name: str, age: timedelta, dry_run: bool) -> Sequence[str]:
+    """Remove the files below a table's folder that no snapshot knows and that are older than `age` and than a day.
+
+    Gives: the files; with `dry_run` they stay.
+    """
+    older_than = datetime.now(UTC) - max(age, SMALLEST_ORPHAN_AGE)
+    statement = (
+        f"CALL {quoted(catalog)}.system.remove_orphan_files(table => '{_literal(identifier(catalog, name))}',"
+        f" older_than => TIMESTAMP '{older_than:%Y-%m-%d %H:%M:%S}', dry_run => {str(dry_run).lower()})"
+    )
+    with one_boundary(name):
+        return [row[0] for row in spark.sql(statement).collect()]
+
+
+def _literal(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")
+
+
+def _millis(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)

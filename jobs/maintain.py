@@ -1,0 +1,43 @@
+"""Keeping tables small on a cluster: `spark-submit jobs/maintain.py [SPEC...] [--dry-run] [--retain 3d]`.
+
+The session, its master, memory and jars are the cluster's; the report goes to standard output as JSON.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+
+from pyspark.sql import SparkSession
+
+from engine.report import MaintenanceReport
+from engine.run import maintain
+from engine.spec.durations import parse_duration
+from engine.spec.model import ProjectSpec, TableSpec
+from jobs.entry import job_parser, run_job
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Maintain, print the report, and give the exit code."""
+    parser = job_parser("maintain.py", "Compact tables, expire snapshots, remove orphan files.")
+    parser.add_argument("--dry-run", action="store_true", help="report what would be done, and do nothing")
+    parser.add_argument("--retain", type=_duration, help="how long snapshots stay, instead of the project's setting")
+    return run_job(parser.parse_args(arguments), work)
+
+
+def work(
+    project: ProjectSpec, specs: Sequence[TableSpec], spark: SparkSession, parsed: argparse.Namespace
+) -> MaintenanceReport:
+    """What the job does."""
+    return maintain(project, specs, spark, dry_run=parsed.dry_run, retain=parsed.retain, wait=parsed.wait)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} {error}; write it like 3d") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""maintain, and what runs do by themselves: tables stay small, and no row of them changes."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.run import maintain
+from engine.spec.model import MaintenanceSpec, ProjectSpec
+from engine.table.catalog import load
+from engine.table.commit import newest_summary
+from engine.table.upkeep import size_of
+from tests.e2e.streams import Shop, insert, row, update
+
+NOW = timedelta(0)
+TABLES = ("shop_things", "shop_things_h", "shop_things_changes")
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+def nights(shop: Shop, number: int, begin: int = 0) -> None:
+    """So many runs, each with a few changes of the same keys."""
+    for night in range(begin, begin + number):
+        second = 1_000 * (night + 1)
+        changed = [update(second + key, row(key, f"night {night}", night)) for key in range(1, 6)]
+        shop.write(f"{night:04}.jsonl", [*changed, insert(second + 900, row(100 + night, "new"))])
+        shop.taken()
+
+
+def everything(shop: Shop) -> dict[str, list[dict[str, Any]]]:
+    return {name: sorted(shop.rows(name), key=str) for name in TABLES}
+
+
+def size(shop: Shop, name: str) -> Any:
+    return size_of(shop.spark, shop.project.catalog.name, f"{shop.project.namespace}.{name}")
+
+
+def test_a_small_table_stays_a_few_files_without_deletes(shop: Shop) -> None:
+    nights(shop, 4)
+    latest, history = size(shop, "shop_things"), size(shop, "shop_things_h")
+    assert latest.files <= 2
+    assert latest.delete_files == 0
+    assert history.delete_files == 0
+    assert history.files <= 10
+
+
+def test_maintenance_changes_no_row_and_the_next_run_goes_on(shop: Shop) -> None:
+    nights(shop, 6)
+    before, catalog = everything(shop), shop.project.catalog.name
+    dry = maintain(shop.project, [shop.spec()], shop.spark, dry_run=True, retain=NOW)
+    assert dry.exit_code == 0
+    assert sum(table.expired for table in dry.tables) > 0
+    assert [(table.before, table.rewritten) for table in dry.tables] == [(table.after, 0) for table in dry.tables]
+    report = maintain(shop.project, [shop.spec()], shop.spark, retain=NOW)
+    assert [table.error for table in report.tables] == [None] * len(report.tables)
+    assert everything(shop) == before
+    for name in TABLES:
+        table = f"{shop.project.namespace}.{name}"
+        java = load(shop.spark, catalog, table)
+        assert newest_summary(shop.spark, catalog, table)[names.SUMMARY_BATCH] == "6"
+        assert java.snapshot(names.MARKER_TAG).snapshotId() == java.currentSnapshot().snapshotId()
+        assert size(shop, name).snapshots == 1
+        assert size(shop, name).files <= 4
+    nights(shop, 1, begin=6)
+    assert {one["name"] for one in shop.rows("shop_things") if one["id"] < 100} == {"night 6"}
+
+
+def test_runs_do_what_is_due(shop: Shop) -> None:
+    short = replace(MaintenanceSpec(), retain=NOW)
+    thrifty = Shop(shop.spark, replace(shop.project, maintenance=short))
+    nights(thrifty, 3)
+    assert [size(thrifty, name).snapshots for name in TABLES] == [1, 1, 1]
+    untidy = Shop(shop.spark, replace(shop.project, maintenance=replace(short, automatic=False)))
+    nights(untidy, 1, begin=3)
+    assert all(size(untidy, name).snapshots > 1 for name in TABLES)
+
+
+def test_maintenance_leaves_a_table_alone_that_another_program_changed(shop: Shop) -> None:
+    nights(shop, 1)
+    table = f"{shop.project.catalog.name}.{shop.project.namespace}.shop_things"
+    shop.spark.sql(f"DELETE FROM {table} WHERE id = 1")
+    report = maintain(shop.project, [shop.spec()], shop.spark, retain=NOW)
+    (latest,) = [each for each in report.tables if each.table.endswith(".shop_things")]
+    assert latest.error is not None
+    assert "another program changed its rows" in latest.error
+    assert report.exit_code == 5
