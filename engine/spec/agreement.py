@@ -8,7 +8,7 @@ from typing import Any
 from engine.formats import FORMATS
 from engine.formats.rows import ROWS
 from engine.spec.rows import row_disagreements
-from engine.spec.wording import Place, shown
+from engine.spec.wording import Place, listed, shown
 
 Disagreement = tuple[Place, str, str | None]
 
@@ -44,7 +44,7 @@ def _settings_and_format(source: Mapping[str, Any]) -> Iterator[Disagreement]:
     for name in source:
         owners = [each.name for each in FORMATS.values() if name in each.settings]
         if owners and form.name not in owners:
-            message = f"{name} is a setting of {' and '.join(owners)}, not of {form.name}"
+            message = f"{name} is a setting of {listed(owners)}, not of {form.name}"
             yield ("source", name), message, f"leave {name} out."
         if name in form.refuses:
             message = f"{name} is no setting of {form.name}: {form.refuses[name]}"
