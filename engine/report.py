@@ -242,14 +242,14 @@ class MaintainedTable:
     """What maintenance did to a table; of a dry run, what it would do.
 
     `rewritten` files became `into` files; `expired` counts snapshots, `orphans` files. `scan_before` and `scan_after`
-    are the seconds that reading all rows takes.
+    are the seconds that reading all rows takes. Of a table that failed only the error is known.
     """
 
     table: str
-    before: TableSize
-    after: TableSize
-    scan_before: float
-    scan_after: float
+    before: TableSize | None = None
+    after: TableSize | None = None
+    scan_before: float = 0.0
+    scan_after: float = 0.0
     rewritten: int = 0
     into: int = 0
     expired: int = 0

@@ -48,11 +48,11 @@ def print_maintained(report: "MaintenanceReport") -> None:
     columns = ("table", "files", "deletes", "manifests", "snapshots", "size", "scan", "expired", "orphans")
     lines = []
     for found in report.tables:
-        before, after = _cells(found.before), _cells(found.after)
-        sizes = [one if one == other else f"{one} -> {other}" for one, other in zip(before, after, strict=True)]
-        scan = f"{found.scan_before:.1f} s -> {found.scan_after:.1f} s"
-        scan = f"{found.scan_before:.1f} s" if report.dry_run else scan
-        lines.append((found.table, *sizes, scan, number(found.expired), number(found.orphans)))
+        if found.before is None or found.after is None:
+            continue
+        pairs = zip(_cells(found.before, found.scan_before), _cells(found.after, found.scan_after), strict=True)
+        sizes = [one if one == other else f"{one} -> {other}" for one, other in pairs]
+        lines.append((found.table, *sizes, number(found.expired), number(found.orphans)))
     print_styled(columns, lines)
     out = console()
     for found in report.tables:
@@ -62,6 +62,6 @@ def print_maintained(report: "MaintenanceReport") -> None:
     out.print(Text(f"{done}, {report.seconds:.1f} s"), soft_wrap=True)
 
 
-def _cells(size: "TableSize") -> tuple[str, ...]:
+def _cells(size: "TableSize", scan: float) -> tuple[str, ...]:
     numbers = (size.files, size.delete_files, size.manifests, size.snapshots)
-    return (*(f"{one:,}" for one in numbers), f"{size.bytes / (1 << 20):,.1f} MB")
+    return (*(f"{one:,}" for one in numbers), f"{size.bytes / (1 << 20):,.1f} MB", f"{scan:.1f} s")

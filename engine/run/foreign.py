@@ -16,7 +16,7 @@ from engine.run.marker import marker_of
 from engine.schema.commits import foreign_commits
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import exists, load
-from engine.table.commit import Branch, commits_of, drop_stale_branches, lost_commits, newest_summary, tag_marker
+from engine.table.commit import Branch, commits_of, drop_stale_branches, lost_commits, own_marker, tag_marker
 
 SHOWN = 5  # commits named in a message
 ROLL_BACK = "undo it with Iceberg's procedure rollback_to_snapshot"
@@ -149,7 +149,7 @@ def accept_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     found = writes_to(spark, catalog, changes)
     if not found:
         return []
-    before = {key: value for key, value in newest_summary(spark, catalog, changes).items() if is_own(key)}
+    before = own_marker(spark, catalog, changes)
     if not before:
         lost = "or drop the three tables: the next run takes all inputs again"
         raise foreign_error(f"Cannot accept the changes of {spec.table}", {changes: found}, lost)
@@ -160,8 +160,3 @@ def accept_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     branch.append(branch.read().limit(0))
     branch.publish()
     return found
-
-
-def is_own(key: str) -> bool:
-    """Whether a key of a snapshot's summary is part of a marker."""
-    return key.startswith("siltstone.")

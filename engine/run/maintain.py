@@ -6,18 +6,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from engine import names
-from engine.errors import SiltstoneError
 from engine.report import MaintainedTable, MaintenanceReport, TableSize
 from engine.run.foreign import foreign_error, writes_to
 from engine.run.lock import one_run
-from engine.run.reports import LOG, Progress, silent
+from engine.run.reports import LOG, Progress, failure, silent
 from engine.schema.gap import HEALED
 from engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
-from engine.table.catalog import exists, identifier, load
-from engine.table.commit import newest_summary, one_boundary
+from engine.table.catalog import exists, identifier
+from engine.table.commit import one_boundary, own_marker
 from engine.table.ledger import ONE_APPENDS, ledger_name
 from engine.table.upkeep import (
     MOST_MANIFESTS,
@@ -30,8 +28,12 @@ from engine.table.upkeep import (
     size_of,
 )
 
-TRIMMED = {names.RUNS: "started_at", names.CHECKS: "checked_at", names.GAPS: "healed_at"}
-"""The ledgers whose rows only report, and the column that dates them: of gaps, only those that are healed."""
+TRIMMED = {
+    names.RUNS: "started_at < :cutoff",
+    names.CHECKS: "checked_at < :cutoff",
+    names.GAPS: f"healed_at < :cutoff AND status = '{HEALED}'",
+}
+"""The ledgers whose rows only report, and which of their rows are old."""
 
 
 def maintain(
@@ -98,52 +100,46 @@ class Upkeep:
     name: str
 
     @property
-    def _catalog(self) -> str:
-        return self.project.catalog.name
+    def _table(self) -> tuple[SparkSession, str, str]:
+        return self.spark, self.project.catalog.name, self.name
 
     def whole(self, dry_run: bool) -> MaintainedTable:
-        """Everything that maintenance can do for the table, with what it was before and after."""
-        before, scan_before = self._measured()
-        report = MaintainedTable(
-            self.name, before=before, after=before, scan_before=scan_before, scan_after=scan_before
-        )
+        """Everything that maintenance can do for the table, with what it was before and after. Its failure is its
+        own."""
         try:
-            if dry_run:
-                return replace(
-                    report,
-                    expired=expirable(load(self.spark, self._catalog, self.name), self.settings.retain),
-                    orphans=len(orphans(self.spark, self._catalog, self.name, self.settings.retain, dry_run=True)),
-                )
-            self._refuse_foreign_writes()
-            rewritten, into = compact(self.spark, self._catalog, self.name, self.settings.file_size)
-            if size_of(self.spark, self._catalog, self.name).manifests > 1:
-                merge_manifests(self.spark, self._catalog, self.name)
-            expired = expire(self.spark, self._catalog, self.name, self.settings.retain)
-            removed = orphans(self.spark, self._catalog, self.name, self.settings.retain, dry_run=False)
+            return self._planned() if dry_run else self._done()
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
-            text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
-            return replace(report, error=text, exit_code=getattr(error, "exit_code", 1))
+            text, exit_code = failure(error)
+            return MaintainedTable(self.name, error=text, exit_code=exit_code)
+
+    def _planned(self) -> MaintainedTable:
+        size, scan = self._measured()
+        expired, unknown = expirable(*self._table, self.settings.retain), self._orphans(dry_run=True)
+        return MaintainedTable(self.name, size, size, scan, scan, expired=expired, orphans=unknown)
+
+    def _done(self) -> MaintainedTable:
+        before, scan_before = self._measured()
+        self._refuse_foreign_writes()
+        rewritten, into = compact(*self._table, self.settings.file_size)
+        if size_of(*self._table).manifests > 1:
+            merge_manifests(*self._table)
+        expired, removed = expire(*self._table, self.settings.retain), self._orphans(dry_run=False)
         after, scan_after = self._measured()
-        return replace(
-            report,
-            after=after,
-            scan_after=scan_after,
-            rewritten=rewritten,
-            into=into,
-            expired=expired,
-            orphans=len(removed),
-        )
+        return MaintainedTable(self.name, before, after, scan_before, scan_after, rewritten, into, expired, removed)
+
+    def _orphans(self, dry_run: bool) -> int:
+        return len(orphans(*self._table, self.settings.retain, dry_run))
 
     def due(self, progress: Progress) -> None:
         """What has become too much: scattered files, manifests, old snapshots."""
         self._refuse_foreign_writes()
-        size = size_of(self.spark, self._catalog, self.name)
+        size = size_of(*self._table)
         if is_scattered(size, self.settings.file_size):
             progress(self.name, "compacting")
-            compact(self.spark, self._catalog, self.name, self.settings.file_size)
+            compact(*self._table, self.settings.file_size)
         if size.manifests > MOST_MANIFESTS:
-            merge_manifests(self.spark, self._catalog, self.name)
-        expire(self.spark, self._catalog, self.name, self.settings.retain)
+            merge_manifests(*self._table)
+        expire(*self._table, self.settings.retain)
 
     def _refuse_foreign_writes(self) -> None:
         """See that no other program has changed rows since siltstone wrote the table: what maintenance commits carries
@@ -151,31 +147,26 @@ class Upkeep:
 
         Raises: ForeignWriteError.
         """
-        if not newest_summary(self.spark, self._catalog, self.name):
-            return
-        if writes := writes_to(self.spark, self._catalog, self.name):
+        if own_marker(*self._table) and (writes := writes_to(*self._table)):
             raise foreign_error(f"Cannot maintain {self.name}", {self.name: writes}, "or run `siltstone rebuild`")
 
     def _measured(self) -> tuple[TableSize, float]:
         """The table's size, and the seconds that reading all of its rows takes."""
         began = time.monotonic()
-        rows = self.spark.table(identifier(self._catalog, self.name))
+        rows = self.spark.table(identifier(self.project.catalog.name, self.name))
         rows.write.format("noop").mode("overwrite").save()
-        return size_of(self.spark, self._catalog, self.name), time.monotonic() - began
+        seconds = time.monotonic() - began
+        return size_of(self.spark, self.project.catalog.name, self.name), seconds
 
 
 def trim_ledgers(spark: SparkSession, project: ProjectSpec, settings: MaintenanceSpec) -> None:
     """Remove old rows that only report. Files that were taken, control events and open rejects stay: runs need them."""
-    cutoff = datetime.now(UTC) - settings.ledgers
-    for table, column in TRIMMED.items():
+    cutoff = {"cutoff": datetime.now(UTC) - settings.ledgers}
+    for table, is_old in TRIMMED.items():
         name = ledger_name(project, table)
         if not exists(spark, project.catalog.name, name):
             continue
-        old = F.col(column) < F.lit(cutoff)
-        healed = (F.col("status") == HEALED) if table == names.GAPS else F.lit(True)
-        if spark.table(identifier(project.catalog.name, name)).where(old & healed).isEmpty():
-            continue
-        where = f"{column} < :cutoff" + (f" AND status = '{HEALED}'" if table == names.GAPS else "")
-        with ONE_APPENDS, one_boundary(name):
-            target = identifier(project.catalog.name, name)
-            spark.sql(f"DELETE FROM {target} WHERE {where}", args={"cutoff": cutoff})
+        old = f"FROM {identifier(project.catalog.name, name)} WHERE {is_old}"
+        if not spark.sql(f"SELECT 1 {old}", args=cutoff).isEmpty():  # a delete of nothing is a commit, too
+            with ONE_APPENDS, one_boundary(name):
+                spark.sql(f"DELETE {old}", args=cutoff)

@@ -26,10 +26,16 @@ def silent(_subject: str, _step: str) -> None:
 
 def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
     """The report of a table that could not be brought up to date."""
-    exit_code = error.exit_code if isinstance(error, SiltstoneError) else 1
-    text = str(error) if isinstance(error, SiltstoneError) else f"{type(error).__name__}: {error}"
+    text, exit_code = failure(error)
     LOG.debug("%s failed", spec.table, exc_info=error)
     return TableReport(spec.table, FAILED, seconds=seconds, error=text, exit_code=exit_code)
+
+
+def failure(error: Exception) -> tuple[str, int]:
+    """What a report says of an error: its text, and the exit code."""
+    if isinstance(error, SiltstoneError):
+        return str(error), error.exit_code
+    return f"{type(error).__name__}: {error}", 1
 
 
 def written_down(

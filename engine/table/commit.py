@@ -21,6 +21,7 @@ from engine.table.layout import PLAIN, Layout
 from engine.table.merge import all_recorded
 
 BRANCH_PREFIX = "siltstone_"
+OWN = "siltstone."  # how the keys of a marker begin in a summary
 # What Iceberg says when another writer was faster; the last one of a branch that another run has dropped.
 CONFLICTS = ("CommitFailedException", "ValidationException", "not an ancestor", f"does not exist: {BRANCH_PREFIX}")
 SUMMARY_OPTION = "snapshot-property."
@@ -189,6 +190,14 @@ def newest_summary(spark: SparkSession, catalog: str, table: str, key: str = nam
     A commit by another engine carries no marker: the one before it still holds.
     """
     return next((summary for summary in summaries(spark, catalog, table) if key in summary), {})
+
+
+def own_marker(spark: SparkSession, catalog: str, table: str) -> dict[str, str]:
+    """What the newest marker of main says, to be carried by a commit that changes no row; empty for a ledger, which has
+    no tag: its snapshots are not searched."""
+    if names.MARKER_TAG not in load(spark, catalog, table).refs():
+        return {}
+    return {key: value for key, value in newest_summary(spark, catalog, table).items() if key.startswith(OWN)}
 
 
 def marker_on(spark: SparkSession, catalog: str, table: str, branch: str | None) -> Mapping[str, str]:

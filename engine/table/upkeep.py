@@ -10,9 +10,8 @@ from engine.iceberg import expire_snapshots, plain, rewrite_manifests, rewrite_s
 from engine.names import quoted
 from engine.report import TableSize
 from engine.table.catalog import identifier, load
-from engine.table.commit import kept, newest_summary, one_boundary
+from engine.table.commit import one_boundary, own_marker, tag_marker
 
-OWN = "siltstone."  # how the properties of a summary begin that markers have
 MOST_SMALL_FILES = 24
 """How many small files a table may have before they are compacted without being asked for."""
 MOST_MANIFESTS = 24
@@ -49,33 +48,19 @@ def compact(spark: SparkSession, catalog: str, name: str, target_bytes: int) -> 
     Raises: CommitConflictError: another writer changed these rows meanwhile; nothing happened.
     """
     options = {**REWRITE, "target-file-size-bytes": str(target_bytes)}
-    marker = marker_of_newest(spark, catalog, name)
+    marker = own_marker(spark, catalog, name)
     with one_boundary(name):
         counted = rewrite_small_files(spark, load(spark, catalog, name), options, marker)
-    if counted[0]:
-        move_tag(spark, catalog, name, marker)
+    tag_marker(spark, catalog, name)
     return counted
 
 
 def merge_manifests(spark: SparkSession, catalog: str, name: str) -> None:
     """Rewrite the manifests of a table into few."""
-    marker = marker_of_newest(spark, catalog, name)
+    marker = own_marker(spark, catalog, name)
     with one_boundary(name):
         rewrite_manifests(spark, load(spark, catalog, name), marker)
-    move_tag(spark, catalog, name, marker)
-
-
-def marker_of_newest(spark: SparkSession, catalog: str, name: str) -> dict[str, str]:
-    """What the newest marker of a table says, to be carried by a commit that changes no row; empty for a ledger."""
-    return {key: value for key, value in newest_summary(spark, catalog, name).items() if key.startswith(OWN)}
-
-
-def move_tag(spark: SparkSession, catalog: str, name: str, marker: dict[str, str]) -> None:
-    """Let the tag follow to the newest snapshot, so that the snapshot before it can expire. A ledger has none."""
-    java = load(spark, catalog, name)
-    if marker:
-        with one_boundary(name):
-            kept(java.manageSnapshots(), java, java.currentSnapshot().snapshotId()).commit()
+    tag_marker(spark, catalog, name)
 
 
 def expire(spark: SparkSession, catalog: str, name: str, retain: timedelta) -> int:
@@ -83,19 +68,23 @@ def expire(spark: SparkSession, catalog: str, name: str, retain: timedelta) -> i
 
     Gives: how many were removed.
     """
-    before = expirable(load(spark, catalog, name), retain)
-    if before:
+    java, cutoff = load(spark, catalog, name), _millis(datetime.now(UTC) - retain)
+    found = older_than(java, cutoff)
+    if found:
         with one_boundary(name):
-            expire_snapshots(load(spark, catalog, name), _millis(datetime.now(UTC) - retain))
-    return before
+            expire_snapshots(java, cutoff)
+    return found
 
 
-def expirable(java: Any, retain: timedelta) -> int:
-    """How many snapshots are older than `retain` and needed by no branch and no tag."""
+def expirable(spark: SparkSession, catalog: str, name: str, retain: timedelta) -> int:
+    """How many snapshots `expire` would remove."""
+    return older_than(load(spark, catalog, name), _millis(datetime.now(UTC) - retain))
+
+
+def older_than(java: Any, cutoff: int) -> int:
+    """How many snapshots are older than a moment (milliseconds since 1970) and needed by no branch and no tag."""
     held = {int(ref.snapshotId()) for ref in java.refs().values()}
-    cutoff = _millis(datetime.now(UTC) - retain)
-    ids = [int(one.snapshotId()) for one in java.snapshots() if int(one.timestampMillis()) < cutoff]
-    return len(set(ids) - held)
+    return len({int(one.snapshotId()) for one in java.snapshots() if int(one.timestampMillis()) < cutoff} - held)
 
 
 def orphans(spark: SparkSession, catalog: str, name: str, age: timedelta, dry_run: bool) -> Sequence[str]:
