@@ -18,13 +18,11 @@ import msgspec
 
 from engine.decode.event import CHANGE, Event, Reject, copied
 from engine.decode.json_value import MISFIT, parse, raw_fields
-from engine.decode.position_text import SECOND_EPOCH
+from engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS
 from engine.formats import kind_of
 from engine.names import OP_READ
 from engine.spec.model import EpochSpec
 
-_WIDTH: Final = len(SECOND_EPOCH)
-_OWN: Final = int(SECOND_EPOCH, 16) + 1  # epochs that a format tells apart by itself, inside each declared one
 _SERVER: Final = ("server_id", "gtid")
 _SERVER_OF_DATASTREAM: Final = ("datastream_master_server_id", "gtid")
 _EPOCH_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,8 +52,8 @@ class EpochRules:
             if number is None:
                 yield copied(Reject, event, reason=UNKNOWN, position=None) if event.kind == CHANGE else event
                 continue
-            own = int(event.position[:_WIDTH], 16)
-            event.position = f"{number * _OWN + own:0{_WIDTH}X}{event.position[_WIDTH:]}"
+            own = int(event.position[:EPOCH_DIGITS], 16)
+            event.position = f"{number * OWN_EPOCHS + own:0{EPOCH_DIGITS}X}{event.position[EPOCH_DIGITS:]}"
             yield event
 
     def _number(self, event: Event) -> int | None:

@@ -13,6 +13,9 @@ from typing import Final
 EPOCH: Final = "0000"
 SECOND_EPOCH: Final = "0001"
 """The second of the epochs that a format tells apart by itself (SharePlex: coordinates instead of SCNs)."""
+EPOCH_DIGITS: Final = len(EPOCH)
+OWN_EPOCHS: Final = int(SECOND_EPOCH, 16) + 1
+"""So many epochs of a format's own are in each declared one."""
 LONGEST_NUMBER: Final = 2**63 - 1
 _AT_END: Final = re.compile(r"([0-9]+)\Z", re.ASCII)
 _THREE_PARTS: Final = re.compile(r"([0-9A-F]{1,8}):([0-9A-F]{1,8}):([0-9A-F]{1,4})\Z")

@@ -124,8 +124,9 @@ def _tasks(sizes: Sequence[int]) -> list[range]:
 def _made_of_pieces(
     read: Reading, tasks: Sequence[range], make: Make, ids: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    for index in _indexes(tasks, ids):
-        yield from make(_in_batches(chain.from_iterable(read.messages(index))))
+    # One decoder for all pieces of the task: it caches schemas, tables and sources.
+    lists = chain.from_iterable(map(read.messages, _indexes(tasks, ids)))
+    yield from make(_in_batches(chain.from_iterable(lists)))
 
 
 def _made_of_batches(make: Make, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

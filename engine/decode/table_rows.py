@@ -57,7 +57,7 @@ class TableDecoder:
         self._rules = TableRules(
             shape=shape,
             details=RowDetails(shape),
-            reasons=RowReasons(shape, format_of(spec.source.format).has_null_keys),
+            reasons=RowReasons(shape, form.has_null_keys),
             row_type=arrow_type(_values_of(shape.columns)),
             key_type=arrow_type(_values_of(shape.key_columns)),
             schema=_schema(shape),

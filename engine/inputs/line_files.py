@@ -19,7 +19,7 @@ from engine.errors import SourceError
 from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
 from engine.inputs.listing import InputFile, is_compressed
-from engine.inputs.store import store_of, unreadable
+from engine.inputs.store import shorter, store_of, unreadable
 
 PIECE_BYTES: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 20
@@ -65,10 +65,10 @@ def counted(piece: Piece) -> Piece:
     Raises: SourceError: the file cannot be read to its end.
     """
     lines = filled = 0
-    digest = xxhash.xxh3_64()
+    digest, blanks = xxhash.xxh3_64(), piece.blanks
     for chunk in _chunks(piece, digest):
         lines += len(chunk)
-        filled += sum(1 for line in chunk if line.strip(piece.blanks))
+        filled += sum(1 for line in chunk if line.strip(blanks))
     return replace(piece, lines=lines, filled=filled, digest=_signed(digest.intdigest()))
 
 
@@ -89,9 +89,9 @@ def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, byte
     Raises: SourceError: the file changed since it was counted, or cannot be read.
     """
     number = piece.first
-    digest = xxhash.xxh3_64()
+    digest, blanks = xxhash.xxh3_64(), piece.blanks
     for chunk in _chunks(piece, digest):
-        yield [(at, line) for at, line in enumerate(chunk, number) if at > after_line and line.strip(piece.blanks)]
+        yield [(at, line) for at, line in enumerate(chunk, number) if at > after_line and line.strip(blanks)]
         number += len(chunk)
     if _signed(digest.intdigest()) != piece.digest:
         raise SourceError(
@@ -118,7 +118,7 @@ def _plain_lines(piece: Piece, file: BinaryIO, digest: xxhash.xxh3_64) -> Iterat
     while at < stop:
         data = file.read(min(CHUNK_BYTES, stop - at))
         if not data:
-            raise _shorter(piece, at)
+            raise shorter(piece.path, at)
         at += len(data)
         digest.update(data)
         *lines, rest = (rest + data).split(b"\n")
@@ -136,7 +136,7 @@ def _next_line(file: BinaryIO, place: int, piece: Piece) -> int:
     while at < piece.size:
         data = file.read(min(CHUNK_BYTES, piece.size - at))
         if not data:
-            raise _shorter(piece, at)
+            raise shorter(piece.path, at)
         found = data.find(b"\n")
         if found >= 0:
             return at + found + 1
@@ -184,13 +184,6 @@ def _without_header(piece: Piece, chunks: Iterator[list[bytes]]) -> Iterator[lis
             del lines[: piece.csv is not None and piece.csv.has_header]
             is_first = False
         yield lines
-
-
-def _shorter(piece: Piece, at: int) -> SourceError:
-    return SourceError(
-        f"Cannot read {piece.path}: it became shorter while it was looked at ({at} bytes are left).",
-        "deliver a file under its name only when it is whole, or append to it; then run again",
-    )
 
 
 def _signed(number: int) -> int:

@@ -91,14 +91,15 @@ def read_pieces(path: str, pieces: Sequence[tuple[int, int]]) -> list[bytes]:
                 file.seek(start)
                 piece = file.read(length)
                 if len(piece) < length:
-                    raise _shorter(path, start + len(piece))
+                    raise shorter(path, start + len(piece))
                 found.append(piece)
     except OSError as error:
         raise unreadable(path, error) from error
     return found
 
 
-def _shorter(path: str, size: int) -> SourceError:
+def shorter(path: str, size: int) -> SourceError:
+    """The error of a file that lost bytes since it was listed. `size`: how many are left."""
     return SourceError(
         f"Cannot read {path}: it became shorter while it was looked at ({size} bytes are left).",
         "deliver a file under its name only when it is whole, or append to it; then run again",

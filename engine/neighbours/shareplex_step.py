@@ -20,19 +20,16 @@ from engine.decode.event import CHANGE, Announced, Event, Message
 from engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
 from engine.decode.formats.coordinates import folder_of
 from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
-from engine.decode.position_text import SECOND_EPOCH
+from engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
 from engine.decode.source_decoder import SourceDecoder
 from engine.decode.spark import Make
 from engine.formats import format_of, loaded
 from engine.neighbours.shareplex_pairs import paired
 from engine.spec.model import SourceSpec
 
-_DIGITS: Final = len(SECOND_EPOCH)
 _ZEROS: Final = "0" * 12
 _ROW: Final = "0" * 8
 _REST: Final = 2**31 - 1
-_OWN: Final = int(SECOND_EPOCH, 16) + 1
-"""So many epochs of the format's own are in each declared one."""
 SIGNS: Final = pa.schema([("has_halves", pa.bool_()), ("lacks_scn", pa.bool_())])
 """Whether some events are halves of updates; and whether a change lacks an SCN and has its position by coordinates,
 which is looked for only where SCNs can order the source."""
@@ -75,18 +72,18 @@ def by_coordinates(source: SourceSpec) -> Column:
 def _at_coordinates(events: DataFrame, source: SourceSpec) -> DataFrame:
     """All changes with the positions of their coordinates, in the declared epochs that they are in."""
     turns = (F.col("kind") == CHANGE) & F.col("position").isNotNull() & ~_is_at_coordinates()
-    epoch = F.lpad(F.hex(_epoch() + 1), _DIGITS, "0")
-    turned = F.concat(epoch, F.substring(by_coordinates(source), _DIGITS + 1, _REST))
+    epoch = F.lpad(F.hex(_epoch() + 1), EPOCH_DIGITS, "0")
+    turned = F.concat(epoch, F.substring(by_coordinates(source), EPOCH_DIGITS + 1, _REST))
     position = F.when(turns, turned).otherwise(F.col("position"))
     return events.select(*[(position.alias(name) if name == "position" else name) for name in events.columns])
 
 
 def _is_at_coordinates() -> Column:
-    return _epoch() % _OWN == 1
+    return _epoch() % OWN_EPOCHS == 1
 
 
 def _epoch() -> Column:
-    return F.conv(F.substring("position", 1, _DIGITS), 16, 10).cast("int")
+    return F.conv(F.substring("position", 1, EPOCH_DIGITS), 16, 10).cast("int")
 
 
 def _name_below(folder: str) -> Column:
@@ -149,4 +146,6 @@ def _signs(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]
 
 def is_at_coordinates(event: Event) -> bool:
     """Whether an event is a change that has its position by coordinates."""
-    return event.kind == CHANGE and event.position is not None and int(event.position[:_DIGITS], 16) % _OWN == 1
+    return (
+        event.kind == CHANGE and event.position is not None and int(event.position[:EPOCH_DIGITS], 16) % OWN_EPOCHS == 1
+    )

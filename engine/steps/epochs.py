@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode.position_text import SECOND_EPOCH
-
-_DIGITS: Final = len(SECOND_EPOCH)
-_OWN: Final = int(SECOND_EPOCH, 16) + 1
+from engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
 
 
 def declared_epoch(position: Column) -> Column:
     """Which of the declared epochs a position is in."""
-    return F.floor(_number(position) / _OWN)
+    return F.floor(_number(position) / OWN_EPOCHS)
 
 
 def is_second(position: Column) -> Column:
     """Whether a position is in the second of a format's own epochs, whatever the declared one."""
-    return _number(position) % _OWN == int(SECOND_EPOCH, 16)
+    return _number(position) % OWN_EPOCHS == int(SECOND_EPOCH, 16)
 
 
 def _number(position: Column) -> Column:
-    return F.conv(F.substring(position, 1, _DIGITS), 16, 10).cast("int")
+    return F.conv(F.substring(position, 1, EPOCH_DIGITS), 16, 10).cast("int")

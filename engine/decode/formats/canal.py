@@ -30,18 +30,17 @@ import msgspec
 
 from engine import names
 from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, Reject, rejected
+from engine.decode.event import Change, Control, Event, Message, rejected
 from engine.decode.formats.canal_message import (
     BrokenMessageError,
     CanalMessage,
     is_null_line,
     millis_to_micros,
     read_message,
-    value_of,
 )
 from engine.decode.formats.canal_rows import NO_KEYS, Images, keys_of, row_schema, rows_of
 from engine.decode.formats.coordinates import Coordinates
-from engine.decode.formats.json_fields import NOTHING
+from engine.decode.formats.json_fields import content_of
 from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -74,7 +73,6 @@ _CONTROL_KINDS: Final = (
 _STATEMENTS: Final = ("DDL", "QUERY")
 _OBJECT: Final = frozenset({b"{"})
 _OBJECT_OR_NULL: Final = frozenset({b"{", b"n"})
-_MOST_FILES: Final = 1_000
 _MOST_NAMED: Final = 20
 
 
@@ -93,7 +91,7 @@ class CanalDecoder:
         except BrokenMessageError as broken:
             return [of_broken(message, broken)]
         if canal.tidb is not None:
-            return [_rejected(message, canal, OF_TICDC, _table(canal, _op(canal)))]
+            return [rejected(message, OF_TICDC, _table(canal, _op(canal)))]
         return self.events_of(message, canal)
 
     def events_of(self, message: Message, canal: CanalMessage) -> list[Event]:
@@ -105,7 +103,7 @@ class CanalDecoder:
         data, old = _images(canal.data), _images(canal.old)
         reason = _reject_reason(canal, op, table, data, old)
         if op is None or table is None or reason is not None:
-            return [_rejected(message, canal, reason or NO_TYPE, table)]
+            return [rejected(message, reason or NO_TYPE, table)]
         return self._changes(message, canal, op, table, data, old)
 
     def _changes(
@@ -221,7 +219,7 @@ def _control(message: Message, canal: CanalMessage, kind: str) -> Control:
         kafka_partition=canal.partition,
         kafka_offset=canal.offset,
         control_kind=kind,
-        control=message.text if canal.value is NOTHING else value_of(message.text),
+        control=content_of(canal.value) or message.text,
     )
 
 
@@ -232,20 +230,7 @@ def of_broken(message: Message, broken: BrokenMessageError) -> Event:
     canal = broken.message
     if canal is None:
         return rejected(message, broken.reason)
-    return _rejected(message, canal, broken.reason, _table(canal, _op(canal)))
-
-
-def _rejected(message: Message, canal: CanalMessage, reason: str, table: str | None) -> Reject:
-    return Reject(
-        file=message.file,
-        line=message.line,
-        text=message.text,
-        reason=reason,
-        table=table,
-        channel=canal.topic,
-        kafka_partition=canal.partition,
-        kafka_offset=canal.offset,
-    )
+    return rejected(message, broken.reason, _table(canal, _op(canal)))
 
 
 def _event_id(canal: CanalMessage) -> str | None:

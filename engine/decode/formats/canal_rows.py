@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from engine import names
 from engine.decode.event_batch import signed_hash
+from engine.decode.formats.row_images import joined
 from engine.decode.json_value import MISFIT, parse, parse_object, plain_text, text_of
 
 
@@ -117,15 +118,6 @@ def _has_fields(image: bytes, number: int) -> bool:
     if b"\\" in image:
         names_seen -= image.count(b'\\":')
     return names_seen == number and image.find(b"{", 1) < 0
-
-
-def joined(under: bytes, over: bytes) -> bytes:
-    """The fields of two JSON objects in one; of a field that is in both, the second counts."""
-    if not over[1:-1].strip():
-        return under
-    if not under[1:-1].strip():
-        return over
-    return under[:-1] + b"," + over[1:]
 
 
 def changes_key(keys: Keys, image: bytes, other: bytes) -> bool:

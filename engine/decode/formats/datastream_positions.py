@@ -22,7 +22,6 @@ from engine.decode.position_text import hex_digits, joined, number_at_end, redo_
 _FIRST_HALF, _OTHER_HALF = "0", "1"
 _LOGGED: Final = re.compile("logminer|cdc|supplementation")
 _FILE_NUMBER: Final = re.compile(r"([0-9]+)[^0-9]+\Z", re.ASCII)
-_NO_RECORD: Final = "0" * 24
 _AFTER_SCN: Final = ("F" * 24, "F" * 8)
 
 

@@ -87,11 +87,13 @@ _wrapped_key: Final = msgspec.json.Decoder(_WrappedKey)
 
 
 class EventBuilder:
-    """Makes events of the records of one source. `declared`: the tables that specs name."""
+    """Makes events of the records of one source. `declared`: the tables that specs name; `full_name`: the name of the
+    table that an event names, where events can shorten it."""
 
-    def __init__(self, source: SourceSpec, declared: Declared) -> None:
+    def __init__(self, source: SourceSpec, declared: Declared, full_name: Callable[[str], str] | None = None) -> None:
         self._spec = source
         self._declared = declared
+        self._full_name = full_name
         self._origins: dict[tuple[Any, ...], _Origin] = {}
         self._row_schemas: dict[int, Described] = {}
         self._key_schemas: dict[bytes, str] = {}
@@ -186,6 +188,8 @@ class EventBuilder:
             name = connector_name(source)
             connector = CONNECTORS.get(name or "")
             table = table_name(source, connector, self._declared)
+            if table is not None and self._full_name is not None:
+                table = self._full_name(table)
             found = _Origin(name, connector, source_name(source), table, table in self._declared)
             _keep(self._origins, place, found)
         return found

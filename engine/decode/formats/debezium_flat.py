@@ -28,7 +28,7 @@ transactions, whole events) are read as `debezium` reads them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from engine.decode.decoder import Declared
 from engine.decode.event import Change, Event, Message, Reject, copied, rejected
@@ -72,7 +72,6 @@ _PLACES: Final[tuple[tuple[str, frozenset[str]], ...]] = (
 _PLACES_OF: Final = dict(_PLACES)
 _BY_SCNS: Final = frozenset(("scn",))
 _MOST_CACHED: Final = 1_000
-_E = TypeVar("_E", bound=Event)
 
 
 class FlatDecoder:
@@ -82,7 +81,7 @@ class FlatDecoder:
         self._spec = source
         self._prefix = source.metadata_prefix
         self._declared = declared
-        self._builder = EventBuilder(source, declared)
+        self._builder = EventBuilder(source, declared, self._full_name)
         self._whole_events = DebeziumDecoder(source, declared)
         self._coordinates = Coordinates(source)
         self._schemas: dict[bytes, Described] = {}
@@ -130,8 +129,8 @@ class FlatDecoder:
         value["transaction"] = found.transaction or None
         made = self._record(record, value, body, schema)
         if is_in_log and op is not None:
-            return self._named(self._builder.event(message, made))
-        change = self._named(self._builder.change(message, made))
+            return self._builder.event(message, made)
+        change = self._builder.change(message, made)
         return self._alone(change, op or kinds.UPDATE, made.misfit, is_in_log)
 
     def _record(self, record: Mapping[str, Any], value: dict[str, Any], body: Mapping[str, Any], schema: Any) -> Record:
@@ -209,12 +208,12 @@ class FlatDecoder:
         parts = next(iter(self._declared)).split(".", len(usual) - 1)
         source |= dict.fromkeys(usual) | dict(zip(usual[-len(parts) :], parts, strict=True))
 
-    def _named(self, event: _E) -> _E:
-        """The event with the full name of its table, where it says the last part of one of the specs."""
-        if event.table is not None and event.table not in self._declared:
-            alike = [name for name in self._declared if name.endswith(f".{event.table}")]
-            event.table = alike[0] if len(alike) == 1 else event.table
-        return event
+    def _full_name(self, table: str) -> str:
+        """The name of the specs whose last part a row says; where there is none, or several, as the row says it."""
+        if table in self._declared:
+            return table
+        alike = [name for name in self._declared if name.endswith(f".{table}")]
+        return alike[0] if len(alike) == 1 else table
 
 
 def _opened(value: Mapping[str, Any] | None) -> tuple[Mapping[str, Any], Any, Any]:

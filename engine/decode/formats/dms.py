@@ -30,8 +30,6 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-import msgspec
-
 from engine import names
 from engine.decode.carried import carried_keys
 from engine.decode.decoder import Declared
@@ -42,14 +40,13 @@ from engine.decode.formats.json_fields import (
     NOTHING,
     Fields,
     content_of,
-    int_field,
-    long_field,
     text_field,
     text_of_field,
     whole_number,
 )
 from engine.decode.formats.row_images import image_of
-from engine.decode.json_value import BLANKS, MISFIT, NOT_TEXT, broken_reason, is_sound, raw_fields, text_of
+from engine.decode.formats.topic_record import TopicRecord, null_message, read_record
+from engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
 from engine.decode.position_text import EPOCH, hex_digits, joined
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -73,7 +70,6 @@ NO_TIME: Final = "metadata.timestamp is missing"
 WRONG_TIME: Final = "metadata.timestamp is no time"
 WRONG_COMMIT_TIME: Final = "metadata.commit-timestamp is no time"
 _BY_LOG, _BY_DELIVERY = "0", "1"
-_NULL: Final = b"null"
 _PART: Final = re.compile(r"[0-9A-Za-z]+")
 _LONGEST: Final = 0xFF
 _MOST_OF_OPERATION: Final = 20
@@ -81,30 +77,18 @@ _UNSIGNED: Final = 2**64 - 1
 
 
 class Record(NamedTuple):
-    """A message, and where its topic has it. `text`: the message alone; None of a null message."""
+    """A message: its fields, what its metadata says of it, and where its topic has it."""
 
-    text: bytes | None
     fields: Fields
     meta: Fields | None
-    topic: str | None = None
-    partition: int | None = None
-    offset: int | None = None
+    table: str | None
+    sent: int | None
+    committed: int | None
+    place: TopicRecord
 
     def metadata_text(self, name: str) -> str | None:
         """A field of the metadata, as text."""
         return None if self.meta is None else text_field(self.meta, name)
-
-    def micros(self, name: str) -> int | None:
-        """A time in the metadata."""
-        text = self.metadata_text(name)
-        nanos = None if text is None else unix_nanos(text)
-        return None if nanos is None else nanos // 1_000
-
-    @property
-    def table(self) -> str | None:
-        """The table that the message names."""
-        schema, table = self.metadata_text("schema-name"), self.metadata_text("table-name")
-        return f"{schema}.{table}" if schema and table else None
 
 
 class DmsDecoder:
@@ -119,15 +103,16 @@ class DmsDecoder:
     def events(self, message: Message) -> Sequence[Event]:
         """The event of a message."""
         try:
-            record = read_record(message.text)
+            place = read_record(message.text, "metadata")
+            if place.text is None:
+                return [null_message(message, place, CONNECTOR)]
+            record = _record(place, raw_fields(place.text))
         except MISFIT:
             return [rejected(message, broken_reason(message.text, WRONG_TYPE))]
-        if record.text is None:
-            return [_control(message, record, control_kinds.NULL_MESSAGE)]
         operation = record.metadata_text("operation")
         op = None if operation is None else OPS.get(operation.lower())
         if op is None and operation is not None and (record.metadata_text("record-type") or "").lower() == CONTROL:
-            return [_control(message, record, control_kinds.DDL)]
+            return [_ddl(message, record)]
         data = image_of(record.fields.get("data", NOTHING))
         reason = _reject_reason(record, operation, op, data)
         if op is None or reason is not None:
@@ -135,7 +120,7 @@ class DmsDecoder:
         return [self._change(message, record, op, data)]
 
     def _change(self, message: Message, record: Record, op: str, data: bytes | None) -> Change:
-        is_read, is_delete, sent = op == names.OP_READ, op == names.OP_DELETE, record.micros("timestamp")
+        is_read, is_delete = op == names.OP_READ, op == names.OP_DELETE
         before = data if is_delete else self._before(record, data) if op == names.OP_UPDATE and data else None
         change = Change(
             file=message.file,
@@ -150,13 +135,13 @@ class DmsDecoder:
             after=None if is_delete or op == names.OP_TRUNCATE else data,
             key_schema=_key_schema(record, data) if is_read and data else None,
             position=None if is_read else self._position(message, record),
-            commit_us=sent if record.metadata_text("commit-timestamp") is None else record.micros("commit-timestamp"),
-            ingest_us=sent,
+            commit_us=record.sent if record.committed is None else record.committed,
+            ingest_us=record.sent,
             tx_id=record.metadata_text("transaction-id"),
             tx_order=whole_number(record.metadata_text("transaction-record-id")),
-            channel=record.topic,
-            kafka_partition=record.partition,
-            kafka_offset=record.offset,
+            channel=record.place.topic,
+            kafka_partition=record.place.partition,
+            kafka_offset=record.place.offset,
         )
         change.is_whole = self._omits_nulls
         return change
@@ -174,41 +159,33 @@ class DmsDecoder:
         return text_of(key) if any(name in old for name in keys) else None
 
     def _position(self, message: Message, record: Record) -> str | None:
-        micros, place = record.micros("commit-timestamp"), record.metadata_text("stream-position")
+        micros, place = record.committed, record.metadata_text("stream-position")
         if self._has_log_order and micros is not None and place is not None:
             number = whole_number(record.metadata_text("transaction-record-id")) or 0
             return joined(
                 _BY_LOG, hex_digits(micros & _UNSIGNED, 16), log_segment(place), hex_digits(number & _UNSIGNED, 16)
             )
-        return self._coordinates.position(message.file, message.line, record.partition, record.offset)
+        return self._coordinates.position(message.file, message.line, record.place.partition, record.place.offset)
 
 
 # --- what a message is ----------------------------------------------------------------------------------------------
 
 
-def read_record(text: bytes) -> Record:
-    """The message in a line.
-
-    Raises: one of MISFIT.
-    """
-    if text.strip(BLANKS) == _NULL:
-        return Record(None, {}, None)
-    if not is_sound(text):
-        raise msgspec.DecodeError(NOT_TEXT)
-    line = raw_fields(text)
-    if "value" not in line or "metadata" in line:
-        return Record(text, line, _metadata(line))
-    place = text_field(line, "topic"), int_field(line, "partition"), long_field(line, "offset")
-    inner = content_of(line["value"])
-    if inner is None:
-        return Record(None, {}, None, *place)
-    fields = raw_fields(inner)
-    return Record(inner, fields, _metadata(fields), *place)
-
-
-def _metadata(fields: Fields) -> Fields | None:
+def _record(place: TopicRecord, fields: Fields) -> Record:
+    """Raises: one of MISFIT."""
     text = content_of(fields.get("metadata"))
-    return None if text is None else raw_fields(text)
+    if text is None:
+        return Record(fields, None, None, None, None, place)
+    meta = raw_fields(text)
+    schema, table = text_field(meta, "schema-name"), text_field(meta, "table-name")
+    name = f"{schema}.{table}" if schema and table else None
+    return Record(fields, meta, name, _micros(meta, "timestamp"), _micros(meta, "commit-timestamp"), place)
+
+
+def _micros(meta: Fields, name: str) -> int | None:
+    text = text_field(meta, name)
+    nanos = None if text is None else unix_nanos(text)
+    return None if nanos is None else nanos // 1_000
 
 
 def _reject_reason(record: Record, operation: str | None, op: str | None, data: bytes | None) -> str | None:
@@ -221,11 +198,9 @@ def _reject_reason(record: Record, operation: str | None, op: str | None, data: 
         return f'unknown operation "{operation[:_MOST_OF_OPERATION]}"'
     if record.table is None:
         return NO_TABLE
-    if record.metadata_text("timestamp") is None:
-        return NO_TIME
-    if record.micros("timestamp") is None:
-        return WRONG_TIME
-    if record.metadata_text("commit-timestamp") is not None and record.micros("commit-timestamp") is None:
+    if record.sent is None:
+        return NO_TIME if record.metadata_text("timestamp") is None else WRONG_TIME
+    if record.committed is None and record.metadata_text("commit-timestamp") is not None:
         return WRONG_COMMIT_TIME
     return f'operation "{operation}" without data' if data is None and op != names.OP_TRUNCATE else None
 
@@ -246,8 +221,8 @@ def _key_schema(record: Record, data: bytes) -> str | None:
     return carried_keys(found) if len(found) == 1 else None
 
 
-def _control(message: Message, record: Record, kind: str) -> Control:
-    sent = record.micros("timestamp")
+def _ddl(message: Message, record: Record) -> Control:
+    place = record.place
     return Control(
         file=message.file,
         line=message.line,
@@ -255,11 +230,11 @@ def _control(message: Message, record: Record, kind: str) -> Control:
         connector=CONNECTOR,
         source=CONNECTOR,
         table=record.table,
-        commit_us=sent,
-        ingest_us=sent,
-        channel=record.topic,
-        kafka_partition=record.partition,
-        kafka_offset=record.offset,
-        control_kind=kind,
-        control=record.text or message.text,
+        commit_us=record.sent,
+        ingest_us=record.sent,
+        channel=place.topic,
+        kafka_partition=place.partition,
+        kafka_offset=place.offset,
+        control_kind=control_kinds.DDL,
+        control=place.text,
     )

@@ -41,7 +41,6 @@ _CONTROL_FIELDS: Final = ("operation", "objectName", "sourcePosition", "sourceTx
 _LAST_MILLI: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 _MOST_DIGITS: Final = 20
 _Made = TypeVar("_Made", Change, Control)
-_Keys = tuple[str, ...] | None
 
 
 class DtsDecoder:

@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
+from engine.decode.dts_types import EITHER
 from engine.decode.formats.charsets import decoded
 from engine.decode.formats.dts_record import Columns
 from engine.decode.formats.dts_times import date_time, timestamp, zoned
 from engine.decode.json_value import text_of
+from engine.decode.types.text import BYTES_MARK
 
-BYTES_MARK: Final = "\x00bytes:"
 """No text of a source begins with it."""
 EMPTY: Final = "EmptyObject"
 ABSENT: Final = (EMPTY, "NONE")
-_EITHER: Final = "/"
 _JSONB: Final = 3802  # PostgreSQL's number
 _JSONB_VERSION: Final = b"\x01"
 _NO_CHARSET: Final = frozenset({"", "binary", "BINARY"})
@@ -155,6 +155,6 @@ def _merged(found: list[str]) -> str:
         return found[0] if found else ""
     digits = [[int(part) for part in fact.split(",")] for fact in found if "," in fact]
     if len(digits) < 2 or not all(0 <= scale <= precision > 0 for precision, scale in digits):
-        return _EITHER.join(found)
+        return EITHER.join(found)
     scale = max(scale for _, scale in digits)
     return f"{max(precision - scale for precision, scale in digits) + scale},{scale}"

@@ -44,7 +44,7 @@ from engine.decode.formats.canal_rows import NO_KEYS, keys_of
 from engine.decode.formats.coordinates import LogOrCoordinates
 from engine.decode.formats.json_fields import NOTHING, Fields, text_field
 from engine.decode.formats.shareplex_rows import changes_with_row_before
-from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record, rejected_change
+from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
 from engine.decode.json_value import MISFIT, broken_reason, parse, raw_fields, text_of
 from engine.decode.position_text import hex_digits, joined
 from engine.decode.types.time_texts import instant
@@ -122,13 +122,13 @@ class GoldenGateDecoder:
         place = None if pos is None else _place(pos)
         reason = _reject_reason(change, op_type, time) or (WRONG_PLACE if pos is not None and place is None else None)
         if reason is not None:
-            return [rejected_change(change, reason)]
+            return [rejected(message, reason, change.table)]
         try:
             before, after = _images(fields, change.op)
         except MISFIT:
-            return [rejected_change(change, NO_OBJECT)]
+            return [rejected(message, NO_OBJECT, change.table)]
         if change.op != names.OP_TRUNCATE and (before if change.op == names.OP_DELETE else after) is None:
-            return [rejected_change(change, f'op_type "{op_type}" without its row')]
+            return [rejected(message, f'op_type "{op_type}" without its row', change.table)]
         change.position = self._places.position(place, change.table, message, record.partition, record.offset)
         change.before, change.after = (before, None) if change.op == names.OP_DELETE else (None, after)
         if change.op != names.OP_UPDATE or before is None:

@@ -45,7 +45,7 @@ from engine.decode.formats.canal_rows import NO_KEYS, Keys, changes_key, keys_of
 from engine.decode.formats.coordinates import LogOrCoordinates
 from engine.decode.formats.json_fields import NOTHING, Long
 from engine.decode.formats.row_images import halves, is_empty, joined
-from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record, rejected_change
+from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
 from engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
 from engine.decode.position_text import hex_digits, number_at_end
 from engine.decode.position_text import joined as joined_segments
@@ -127,13 +127,15 @@ class MaxwellDecoder:
         change = _event(Change, message, record, row)
         change.commit_us = _micros(row.ts, _SECOND)
         place = None if op == names.OP_READ else _place(row)
+        reason = _reject_reason(change, row, op, place)
+        if reason is not None:
+            return [rejected(message, reason, change.table)]
         try:
             data, old = object_of(row.data), object_of(row.old)
         except MISFIT:
-            return [rejected_change(change, _reject_reason(change, row, op, place) or NO_OBJECT)]
-        reason = _reject_reason(change, row, op, place)
-        if reason is not None or data is None:
-            return [rejected_change(change, reason or NO_DATA)]
+            return [rejected(message, NO_OBJECT, change.table)]
+        if data is None:
+            return [rejected(message, NO_DATA, change.table)]
         own_keys = keys_of(tuple(row.primary_key_columns)) if row.primary_key_columns else NO_KEYS
         change.op, change.key_schema = op, own_keys.schema
         if op == names.OP_READ:
@@ -182,15 +184,9 @@ def _table(row: Row) -> str | None:
     return f"{row.database}.{row.table}" if row.database and row.table else None
 
 
-def _micros(count: int | None, unit: int) -> int | None:
+def _micros(count: float | None, unit: int) -> int | None:
     """Microseconds since 1970 of a time in units of so many; None where it is not of the years 1 to 9999."""
     micros = None if count is None else count * unit
-    return micros if micros is not None and _FIRST_TIME <= micros <= _LAST_TIME else None
-
-
-def _pushed(seconds: float | None) -> int | None:
-    """When a row was sent, as microseconds; None where it is no time of the years 1 to 9999."""
-    micros = None if seconds is None else seconds * _SECOND
     return round(micros) if micros is not None and _FIRST_TIME <= micros <= _LAST_TIME else None
 
 
@@ -229,7 +225,7 @@ def _event(kind: type[_E], message: Message, record: TopicRecord, row: Row) -> _
         connector=CONNECTOR,
         source=CONNECTOR,
         table=_table(row),
-        ingest_us=_pushed(row.push_ts),
+        ingest_us=_micros(row.push_ts, _SECOND),
         tx_id=row.gtid or (None if row.xid is None else str(row.xid)),
         tx_order=row.xoffset,
         channel=record.topic,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from datetime import tzinfo
+from functools import lru_cache
 from typing import Final
 
 from engine.decode.formats.instants import seconds_of
@@ -142,6 +143,7 @@ def unix_nanos(text: str, zone: tzinfo | None, digits: int | None) -> int | None
     return _with_zone(text, zone) if TIME.match(text) else None
 
 
+@lru_cache(maxsize=1_000)
 def time_in_name(file: str) -> int | None:
     """Nanoseconds since 1970 of the last date and time in a file's name, as in 20240101-123456789.csv, in UTC; None
     where it has none."""

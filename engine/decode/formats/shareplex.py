@@ -42,6 +42,7 @@ from engine.decode.formats.shareplex_operation import (
     value_of,
 )
 from engine.decode.formats.shareplex_rows import changes_with_row_before, key_of
+from engine.decode.formats.topic_record import TopicRecord, null_message
 from engine.decode.json_value import BLANKS, broken_reason
 from engine.decode.position_text import EPOCH, text_segment
 from engine.schema import control_kinds
@@ -97,7 +98,7 @@ class SharePlexDecoder:
         meta = operation.meta
         if meta is None:
             return [
-                _null_message(message, operation, self._only)
+                null_message(message, operation.place, CONNECTOR, self._only)
                 if operation.is_null()
                 else rejected(message, NO_META, self._only)
             ]
@@ -239,23 +240,7 @@ def _control(message: Message, operation: Operation, meta: Meta, table: str | No
     )
 
 
-def _null_message(message: Message, operation: Operation, table: str | None) -> Control:
-    return Control(
-        file=message.file,
-        line=message.line,
-        text=message.text,
-        connector=CONNECTOR,
-        source=CONNECTOR,
-        table=table,
-        channel=operation.topic,
-        kafka_partition=operation.partition,
-        kafka_offset=operation.offset,
-        control_kind=control_kinds.NULL_MESSAGE,
-        control=message.text,
-    )
-
-
 def _of_broken(message: Message, table: str | None) -> Event:
     if message.text.strip(BLANKS) == _NULL:
-        return _null_message(message, Operation(), table)
+        return null_message(message, TopicRecord(None), CONNECTOR, table)
     return rejected(message, broken_reason(message.text, WRONG_TYPE), table)

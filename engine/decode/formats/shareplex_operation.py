@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from engine.decode.formats.json_fields import NOTHING, Fields, Int, Long, content_of, int_field, long_field, text_field
+from engine.decode.formats.topic_record import TopicRecord
 from engine.decode.json_value import MISFIT, is_sound, raw_fields
 from engine.decode.position_text import LONGEST_NUMBER
 
@@ -57,6 +58,11 @@ class Operation(msgspec.Struct, gc=False):
     topic: str | None = None
     partition: Int | None = None
     offset: Long | None = None
+
+    @property
+    def place(self) -> TopicRecord:
+        """Where its topic has it."""
+        return TopicRecord(None, self.topic, self.partition, self.offset)
 
     def is_null(self) -> bool:
         """Whether a topic's record holds no operation: a null message."""

@@ -7,9 +7,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.decode.event import Control, Event, Message, Reject
+from engine.decode.event import Control, Message
 from engine.decode.formats.json_fields import content_of, int_field, long_field, text_field
-from engine.decode.json_value import BLANKS, is_sound, raw_fields
+from engine.decode.json_value import BLANKS, NOT_TEXT, is_sound, raw_fields
 from engine.schema import control_kinds
 
 _NULL: Final = b"null"
@@ -32,24 +32,18 @@ def read_record(text: bytes, mark: str) -> TopicRecord:
     """
     if text.strip(BLANKS) == _NULL:
         return TopicRecord(None)
-    _check_sound(text)
+    if not is_sound(text):
+        raise msgspec.DecodeError(NOT_TEXT)
     if _VALUE not in text:
         return TopicRecord(text)
     fields = raw_fields(text)
     if mark in fields or "value" not in fields:
         return TopicRecord(text)
-    value = content_of(fields["value"])
-    if value is not None:
-        _check_sound(value)
-    return TopicRecord(value, text_field(fields, "topic"), int_field(fields, "partition"), long_field(fields, "offset"))
+    place = text_field(fields, "topic"), int_field(fields, "partition"), long_field(fields, "offset")
+    return TopicRecord(content_of(fields["value"]), *place)
 
 
-def _check_sound(text: bytes) -> None:
-    if not is_sound(text):
-        raise msgspec.DecodeError("not UTF-8 text")
-
-
-def null_message(message: Message, record: TopicRecord, source: str) -> Control:
+def null_message(message: Message, record: TopicRecord, source: str, table: str | None = None) -> Control:
     """A null message: what is left of a deleted key. `source`: what the format calls its sources."""
     return Control(
         file=message.file,
@@ -57,25 +51,12 @@ def null_message(message: Message, record: TopicRecord, source: str) -> Control:
         text=message.text,
         connector=source,
         source=source,
+        table=table,
         channel=record.topic,
         kafka_partition=record.partition,
         kafka_offset=record.offset,
         control_kind=control_kinds.NULL_MESSAGE,
         control=message.text,
-    )
-
-
-def rejected_change(change: Event, reason: str) -> Reject:
-    """The reject of a message that looks like a change, with its table and its place in a topic."""
-    return Reject(
-        file=change.file,
-        line=change.line,
-        text=change.text,
-        reason=reason,
-        table=change.table,
-        channel=change.channel,
-        kafka_partition=change.kafka_partition,
-        kafka_offset=change.kafka_offset,
     )
 
 

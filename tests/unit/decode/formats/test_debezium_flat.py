@@ -200,3 +200,19 @@ def test_epochs_ask_the_fields_for_the_server() -> None:
     decoder = FlatDecoder(SourceSpec(FLAT, "x"), {})
     text = line(ROW | {"__source_server_id": 7, "__gtid": "a:1"}).encode()
     assert {name: decoder.source_block(text)[name] for name in ("server_id", "gtid")} == {"server_id": 7, "gtid": "a:1"}
+
+
+def test_a_row_of_a_declared_table_is_a_change_where_it_looks_like_a_signal_and_shortens_its_table() -> None:
+    row = {
+        "id": "a",
+        "type": "log",
+        "data": "x",
+        "__op": "c",
+        "__lsn": 5,
+        "__table": "events",
+        "__source_connector": "postgresql",
+        "__source_name": "srv",
+        "__source_ts_ms": 1578923739738,
+    }
+    found = one(json.dumps(row), ["public.events"])
+    assert (found.kind, found.table) == ("change", "public.events")
