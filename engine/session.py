@@ -103,6 +103,8 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 1))),
         # It walks Python's stack for every column expression: building a fold's plan would take three times as long.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # Else each task of Python begins with a quarter of a second in which nothing is done.
+        "spark.python.daemon.module": "engine.worker_daemon",
     }
     defaults["spark.driver.extraJavaOptions"] = java_options(os.environ)
     return {**defaults, **FOLD_CONF, **catalog_conf(project.catalog), **project.spark.conf}

@@ -10,7 +10,7 @@ from engine.formats import NAMES, SOURCES
 from engine.formats.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
-REACHES_INTO_THE_JVM = re.compile(r"\b_jvm\b|\bpy4j\b|\bsparkContext\b|\b_jsparkSession\b|\b_jdf\b")
+REACHES_INTO_THE_JVM = re.compile(r"\b_jvm\b|\bpy4j\b(?!-)|\bsparkContext\b|\b_jsparkSession\b|\b_jdf\b")
 MAY_REACH = {
     "engine/session.py",  # starts a local session
     "engine/gateway.py",  # makes its gateway ask each question once

@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine.spec", "engine.schema", "engine.report"),
     ("engine.session", "engine.inputs"),
     ("engine.decode",),
-    ("engine.neighbours", "engine.steps"),
+    ("engine.neighbours", "engine.steps", "engine.worker_daemon"),
     ("engine.ordering",),
     ("engine.history",),
     ("engine.table",),

@@ -1,0 +1,46 @@
+"""The daemon that Spark forks its Python workers from: Spark's own, with what each task would do again done once.
+
+    spark.python.daemon.module=engine.worker_daemon
+
+Spark puts `pyspark.zip` and a jar on a worker's path, and each task makes Python forget what it knows of the path.
+Python 3.11 then reads the directories of both again for every package in them: a quarter of a second of processor time
+a task, however few rows it has. So workers use the installed package, which is the same code. They are forked with the
+decoders loaded, and what is loaded here is left out when a worker collects garbage after a task.
+"""
+
+import gc
+import sys
+from fnmatch import fnmatch
+from importlib import import_module
+from pathlib import PurePath
+
+PACKED = ("pyspark.zip", "py4j-*.zip", "spark-core_*.jar")
+"""The zip files that Spark puts on the path."""
+LOADED = ("engine.decode.spark", "pandas")  # PySpark loads pandas with a worker's first batch
+
+
+def main() -> None:
+    """Start Spark's daemon, which ends when the process that started it ends."""
+    forget_zips()
+    for name in LOADED:
+        import_module(name)
+    from pyspark.daemon import manager
+
+    gc.freeze()
+    manager()  # type: ignore[no-untyped-call]  # pyspark gives it no types
+
+
+def forget_zips() -> None:
+    """Take Spark's zip files from the path."""
+    sys.path[:] = [path for path in sys.path if not is_packed(path)]
+    for path in filter(is_packed, list(sys.path_importer_cache)):
+        del sys.path_importer_cache[path]
+
+
+def is_packed(path: str) -> bool:
+    """Whether a path is one of Spark's zip files, or in one."""
+    return any(fnmatch(part, name) for part in PurePath(path).parts for name in PACKED)
+
+
+if __name__ == "__main__":
+    main()
