@@ -3,6 +3,8 @@
 # make faults  put faults into the recorded streams, and write what the checks find of them (half an hour)
 # make test-long  the tests that take minutes each; the result goes to tests/LONG.md
 # make property  thousands of drawn cases (half an hour); the result goes to tests/property/RESULT.md
+# make crashes  kill every command at every commit (an hour or two); the result goes to tests/crash/RESULT.md
+# make soak  live through nights with kills, maintenance and rebuilds (HOURS=1); the result goes to tests/crash/SOAK.md
 # Each works from a clean clone: the first run makes .venv and installs everything into it.
 
 SHELL := /bin/sh
@@ -10,7 +12,7 @@ VENV := .venv
 READY := $(VENV)/.ready
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
-.PHONY: demo test test-long property check faults bench java clean
+.PHONY: demo test test-long property crashes soak check faults bench java clean
 .DEFAULT_GOAL := demo
 
 demo: java $(READY)
@@ -24,6 +26,13 @@ test-long: java $(READY)
 
 property: java $(READY)
 	@$(VENV)/bin/python -m tests.property.full
+
+crashes: java $(READY)
+	@$(VENV)/bin/python -m tests.crash.points
+
+HOURS := 1
+soak: java $(READY)
+	@$(VENV)/bin/python -m tests.crash.soak --hours $(HOURS)
 
 check: $(READY)
 	@$(VENV)/bin/ruff check .

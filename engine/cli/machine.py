@@ -1,4 +1,4 @@
-"""doctor and demo: is this machine ready, and what does siltstone do."""
+"""doctor, jars and demo: is this machine ready, what does a cluster need, and what does siltstone do."""
 
 from dataclasses import asdict
 from importlib import import_module
@@ -16,6 +16,7 @@ NOT_READY_EXIT_CODE = 2
 def add_commands(app: typer.Typer) -> None:
     """Register this part's commands."""
     app.command()(doctor)
+    app.command()(jars)
     app.command()(demo)
 
 
@@ -34,6 +35,18 @@ def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
                 write_line(f"{finding.matter}: {finding.hint}")
     if not all(finding.ok for finding in findings):
         raise typer.Exit(NOT_READY_EXIT_CODE)
+
+
+def jars(project: ProjectOption = None, json: JsonOption = False) -> None:
+    """Print the jars that Spark needs for this project, for spark-submit --jars; fetch those that are missing."""
+    from engine.jars import jar_paths
+    from engine.session import needed_jars
+
+    paths = [str(path) for path in jar_paths(needed_jars(open_project(project).catalog))]
+    if json:
+        print_json(paths)
+    else:
+        write_line(",".join(paths))
 
 
 def demo(

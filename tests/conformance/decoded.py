@@ -132,6 +132,30 @@ def stored_rows(frame: DataFrame, table: Table, *more: str) -> list[tuple[Row, R
     return [({name: kit_value(kinds[name], row[name]) for name in kinds}, {m: row[m] for m in more}) for row in found]
 
 
+def images(history: DataFrame, table: Table) -> dict[Key, list[Row | None]]:
+    """What each key of a stored history went through, repetitions once."""
+    flags = ("_valid_from", "_valid_to", "_position", "_op")
+    found: dict[Key, list[Row | None]] = {}
+    for row, flagged in sorted(stored_rows(history, table, *flags), key=in_time):
+        image = None if flagged["_op"] == "delete" else row
+        sequence = found.setdefault(table.key(row), [])
+        if not sequence or sequence[-1] != image:
+            sequence.append(image)
+    return found
+
+
+def in_time(pair: tuple[Row, Row]) -> tuple[Any, ...]:
+    """Versions of one instant have no width, and follow each other as they do in the log."""
+    since, until, place, _ = pair[1].values()
+    return since, until is None, until or since, place or ""
+
+
+def differing(what: str, found: Mapping[Key, Any], expected: Mapping[Key, Any]) -> list[str]:
+    """The first keys whose values are not those that are expected."""
+    wrong = [key for key in {**found, **expected} if found.get(key) != expected.get(key)]
+    return [f"{what} {key}: {str(found.get(key))[:300]} != {str(expected.get(key))[:300]}" for key in wrong[:2]]
+
+
 def change(found: Row, table: Table) -> Row:
     """A decoded change as the oracle takes it."""
 

@@ -1,18 +1,16 @@
 """One history told in every format, through the whole engine in one run: the stored tables are the story's own."""
 
 import os
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from engine.run import catch_up
 from engine.spec.model import ProjectSpec, TableSpec
-from tests.conformance.decoded import spec_of, stored_rows, told
+from tests.conformance.decoded import differing, images, spec_of, stored_rows, told
 from tests.conformance.formats import BY_NAME
 from tests.conformance.quick import one_a_format
-from tests.conformance.story import Key, Row, Table, a_story
+from tests.conformance.story import a_story
 
 STORY = a_story()
 TABLES = {table.name: table for table in STORY.tables}
@@ -37,28 +35,9 @@ def test_every_format_ends_in_the_same_tables(told_by: list[str], spark: SparkSe
         latest = {table.key(row): row for row, _ in live}
         story = BY_NAME[name].committed(STORY)
         problems += differing(f"{name} latest {table.name}", latest, story.latest()[table.name])
-        problems += differing(f"{name} history {table.name}", images(spark, spec, table), story.images()[table.name])
+        problems += differing(
+            f"{name} history {table.name}",
+            images(spark.table(f"lake.{spec.target.history}"), table),
+            story.images()[table.name],
+        )
     assert not problems, "\n".join(problems)
-
-
-def images(spark: SparkSession, spec: TableSpec, table: Table) -> dict[Key, list[Row | None]]:
-    """What each key went through, repetitions once."""
-    flags = ("_valid_from", "_valid_to", "_position", "_op")
-    found: dict[Key, list[Row | None]] = {}
-    for row, flagged in sorted(stored_rows(spark.table(f"lake.{spec.target.history}"), table, *flags), key=in_time):
-        image = None if flagged["_op"] == "delete" else row
-        sequence = found.setdefault(table.key(row), [])
-        if not sequence or sequence[-1] != image:
-            sequence.append(image)
-    return found
-
-
-def in_time(pair: tuple[Row, Row]) -> tuple[Any, ...]:
-    """Versions of one instant have no width, and follow each other as they do in the log."""
-    since, until, place, _ = pair[1].values()
-    return since, until is None, until or since, place or ""
-
-
-def differing(what: str, found: Mapping[Key, Any], expected: Mapping[Key, Any]) -> list[str]:
-    wrong = [key for key in {**found, **expected} if found.get(key) != expected.get(key)]
-    return [f"{what} {key}: {str(found.get(key))[:300]} != {str(expected.get(key))[:300]}" for key in wrong[:2]]

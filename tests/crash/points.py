@@ -1,0 +1,144 @@
+"""Every command killed at every commit: the next runs give the tables of a command that nothing killed.
+
+    python -m tests.crash.points [--command catch-up ...] [--every 1]
+
+Each commit is a point, before it and after it. At each, the command runs in a process of its own from the same
+tables, and is killed with its JVM (`victim`). Then `catch-up` runs, the command runs again, and one more batch arrives.
+All rows of all tables, the inputs and the rejects among them, have to be those of commands that lived; no branch and no
+old tag may be left. The result goes to RESULT.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.crash.disk_project import KILLED, DiskProject, say, session
+from tests.crash.shop import first_events, second_events, state, third_events, write_specs
+from tests.results import ROOT, kept, when_and_commit, write
+
+PAGE: Final = ROOT / "tests" / "crash" / "RESULT.md"
+COLUMNS: Final = ("command", "commits", "points tried", "differences", "seconds", "when (UTC)", "commit")
+HEADING: Final = "The last run of the commands that are killed"
+WORDS: Final = """`make crashes`: each command is killed with SIGKILL before and after each of its commits, in a
+process of its own; the runs after it have to give what a command that lived gives. A difference is a point after which
+any row differs."""
+MOMENTS: Final = ("before", "after")
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A command, and what it finds. `taken`: the second events are taken before; `types`: the types of the specs
+    when the command runs."""
+
+    arguments: tuple[str, ...]
+    taken: bool = True
+    types: Mapping[str, Any] = field(default_factory=dict)
+
+
+SCENARIOS: Final = {
+    "catch-up": Scenario(("catch-up",), taken=False),
+    "rebuild": Scenario(("rebuild",)),
+    "rebuild --reread": Scenario(("rebuild", "--reread"), types={"name_type": {"type": "string", "mask": "hash"}}),
+    "rejects replay": Scenario(("rejects", "replay"), types={"number_type": "bigint"}),
+    "maintain": Scenario(("maintain",)),
+}
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a scenario. `differences`: points, with what differs."""
+
+    commits: int
+    points: int
+    differences: tuple[str, ...]
+
+
+class Trial:
+    """One scenario in a folder of its own."""
+
+    def __init__(self, root: Path, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.project = DiskProject(root)
+        self.project.write()
+        write_specs(self.project)
+        self.deliver("a.jsonl", first_events())
+        self.project.live("catch-up")
+        self.deliver("b.jsonl", second_events())
+        if scenario.taken:
+            self.project.live("catch-up")
+        write_specs(self.project, **scenario.types)
+        self.project.lake.keep()
+
+    def deliver(self, name: str, lines: Iterable[str]) -> None:
+        """Write a file of events."""
+        (self.project.events / name).write_text("".join(lines), encoding="utf-8")
+
+    def recovered(self) -> dict[str, list[str]]:
+        """What the tables are after the next run, the command again, and one more batch."""
+        self.project.live("catch-up")
+        self.project.live(*self.scenario.arguments)
+        self.deliver("c.jsonl", third_events())
+        code = self.project.live("catch-up")
+        (self.project.events / "c.jsonl").unlink()
+        return state(self.project, session()) | {"exit code": [str(code)]}
+
+    def try_all(self, every: int) -> Tried:
+        """Kill the command at each point, or at each one of `every`."""
+        code = self.project.killed("before", 0, *self.scenario.arguments)
+        commits = self.project.commits()
+        expected = self.recovered()
+        say(f"{' '.join(self.scenario.arguments)}: exit code {code}, {len(commits)} commits")
+        points = [(moment, number) for number in range(1, len(commits) + 1) for moment in MOMENTS][::every]
+        differences = []
+        for moment, number in points:
+            where = f"{moment} commit {number} ({commits[number - 1][:60]})"
+            wrong = self.difference_at(moment, number, expected)
+            say(f"{where}: {wrong or 'equal'}")
+            differences += [f"{where}: {wrong}"] if wrong else []
+        return Tried(len(commits), len(points), tuple(differences))
+
+    def difference_at(self, moment: str, number: int, expected: Mapping[str, list[str]]) -> str:
+        """What a kill at a point makes different; empty where it is nothing."""
+        self.project.restore()
+        code = self.project.killed(moment, number, *self.scenario.arguments)
+        if code != KILLED:
+            return f"not killed, but exit code {code}"
+        found = self.recovered()
+        wrong = [name for name in found if found[name] != expected[name]]
+        return "; ".join(f"{name}: {found[name]} instead of {expected[name]}" for name in wrong)
+
+
+def try_scenario(name: str, every: int) -> Tried:
+    """A scenario in a folder that goes again."""
+    with tempfile.TemporaryDirectory(prefix="crash-") as folder:
+        root = Path(folder) / f"crash_{list(SCENARIOS).index(name)}"
+        return Trial(root, SCENARIOS[name]).try_all(every)
+
+
+def main() -> int:
+    """Try the scenarios, write the results, and give the exit code."""
+    asked = argparse.ArgumentParser(description="Kills commands at every commit.")
+    asked.add_argument("--command", action="append", choices=list(SCENARIOS))
+    asked.add_argument("--every", type=int, default=1, help="try each n-th point only")
+    given, rows, worst = asked.parse_args(), kept(PAGE, list(SCENARIOS)), 0
+    for name in given.command or SCENARIOS:
+        began = time.monotonic()
+        tried = try_scenario(name, given.every)
+        for difference in tried.differences:
+            say(f"{name}: {difference}")
+        numbers = (tried.commits, tried.points, len(tried.differences), round(time.monotonic() - began))
+        rows[name] = (name, *map(str, numbers), *when_and_commit())
+        worst = max(worst, int(bool(tried.differences)))
+        write(PAGE, HEADING, WORDS, COLUMNS, rows, list(SCENARIOS))
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""The jobs on a cluster: Spark standalone with a master and two workers, started by spark-submit as the docs say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyspark
+import pytest
+
+from engine.session import ICEBERG_EXTENSIONS
+from tests.e2e.streams import THINGS, insert, row, update
+
+SPARK = Path(pyspark.__file__).parent
+ROOT = Path(__file__).parents[2]
+MASTER = "org.apache.spark.deploy.master.Master"
+WORKER = "org.apache.spark.deploy.worker.Worker"
+SECONDS = 120
+KEYS = 2_000
+pytestmark = pytest.mark.slow
+
+
+@dataclass
+class Cluster:
+    """A master and its workers."""
+
+    url: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A process of Spark, in a group of its own, with its output in a file."""
+    command = [str(SPARK / "bin" / "spark-class"), *arguments]
+    with (folder / f"{name}.log").open("wb") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=environment(), start_new_session=True)
+
+
+def environment() -> dict[str, str]:
+    """The environment of the cluster's processes: their Python is this one, in which siltstone is installed."""
+    return os.environ | {
+        "SPARK_HOME": str(SPARK),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": str(ROOT),
+    }
+
+
+def wait_for(file: Path, pattern: str, number: int = 1) -> list[str]:
+    """What a pattern finds in a log, once it is there so often."""
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        found = re.findall(pattern, file.read_text(encoding="utf-8")) if file.exists() else []
+        if len(found) >= number:
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"{pattern} is not in {file}: {file.read_text(encoding='utf-8')[-2000:]}")
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process with all that it started."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    master = start(folder, "master", MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+    workers: list[subprocess.Popen[bytes]] = []
+    try:
+        (url,) = wait_for(folder / "master.log", r"Starting Spark master at (spark://\S+)")
+        for number in (1, 2):
+            options = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}"))
+            workers.append(start(folder, f"worker-{number}", WORKER, url, "--webui-port", "0", *options))
+        wait_for(folder / "master.log", "Registering worker", 2)
+        yield Cluster(url, workers)
+    finally:
+        for process in (*workers, master):
+            stop(process)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with one table, whose events are not delivered yet."""
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "events").mkdir()
+    catalog = {
+        "name": "lake",
+        "type": "jdbc",
+        "uri": f"jdbc:sqlite:{tmp_path}/catalog.db",
+        "warehouse": f"file://{tmp_path}/warehouse",
+    }
+    (tmp_path / "siltstone.yaml").write_text(json.dumps({"catalog": catalog}), encoding="utf-8")
+    spec = {
+        "table": THINGS,
+        "source": {"format": "debezium-json", "path": f"{tmp_path}/events"},
+        "keys": ["id"],
+        "columns": {"id": "int", "name": "string", "n": "int"},
+        "target": {"latest": "shop.things", "history": "shop.things_history"},
+    }
+    (tmp_path / "specs" / "things.yaml").write_text(json.dumps(spec), encoding="utf-8")
+    return tmp_path
+
+
+def deliver(project: Path, files: int) -> None:
+    """Write files, each with an insert and an update of its own keys."""
+    for number in range(files):
+        keys = range(number * KEYS, (number + 1) * KEYS)
+        lines = [insert(key + 1, row(key, "first")) + update(key + 900_000, row(key, "second", key)) for key in keys]
+        (project / "events" / f"{number}.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def submit(cluster: Cluster, project: Path, job: str, output: IO[str]) -> subprocess.Popen[bytes]:
+    """Start a job as the docs say."""
+    siltstone = [sys.executable, "-m", "engine.cli"]
+    asked = subprocess.run(
+        [*siltstone, "jars", "--project", str(project)], capture_output=True, text=True, check=True, env=environment()
+    )
+    settings = {
+        "spark.sql.extensions": ICEBERG_EXTENSIONS,
+        "spark.python.daemon.module": "engine.worker_daemon",
+        "spark.driver.host": "127.0.0.1",
+        "spark.executor.cores": "1",
+        "spark.executor.memory": "700m",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    confs = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command = [str(SPARK / "bin" / "spark-submit"), "--master", cluster.url, "--jars", asked.stdout.strip(), *confs]
+    command += [str(ROOT / "jobs" / f"{job}.py"), "--project", str(project)]
+    with (project / "submit.log").open("w", encoding="utf-8") as errors:
+        return subprocess.Popen(command, stdout=output, stderr=errors, cwd=project, env=environment())
+
+
+def report_of(cluster: Cluster, project: Path, job: str) -> dict[str, Any]:
+    """The report of a job that ends well."""
+    with (project / "report.json").open("w+", encoding="utf-8") as output:
+        code = submit(cluster, project, job, output).wait(timeout=3 * SECONDS)
+        output.seek(0)
+        text = output.read()
+    assert code == 0, text + (project / "submit.log").read_text(encoding="utf-8")[-3000:]
+    return dict(json.loads(text))
+
+
+def rows(project: Path) -> list[tuple[Any, ...]]:
+    """All live rows: (id, name, n)."""
+    command = [sys.executable, "-m", "engine.cli", "export", THINGS, "--format", "jsonl", "--project", str(project)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
+    found = map(json.loads, done.stdout.splitlines())
+    return sorted((one["id"], one["name"], one["n"]) for one in found)
+
+
+def test_jobs_run_on_executors_of_a_cluster(cluster: Cluster, project: Path) -> None:
+    deliver(project, 2)
+    (table,) = report_of(cluster, project, "catch_up")["tables"]
+    assert (table["status"], table["changes"]) == ("ok", 4 * KEYS)
+    assert rows(project) == [(key, "second", key) for key in range(2 * KEYS)]
+    assert report_of(cluster, project, "maintain")["exit_code"] == 0
+    assert rows(project) == [(key, "second", key) for key in range(2 * KEYS)]
+
+
+def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, project: Path) -> None:
+    deliver(project, 6)
+    with (project / "report.json").open("w+", encoding="utf-8") as output:
+        job = submit(cluster, project, "catch_up", output)
+        wait_for(project / "submit.log", r"Starting task \S+ in stage [2-9]")
+        stop(cluster.workers[0])
+        code = job.wait(timeout=3 * SECONDS)
+    assert code == 0, (project / "submit.log").read_text(encoding="utf-8")[-3000:]
+    assert rows(project) == [(key, "second", key) for key in range(6 * KEYS)]
