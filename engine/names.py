@@ -78,6 +78,8 @@ CONTROL_OF: Final = "control:"  # how the consumer of a source's control events 
 DISMISSALS: Final = "dismissals"
 LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, DISMISSALS)
 
+TOPICS: Final = "kafka://"  # how the path of a topic's partition begins
+
 EVERY_BATCH: Final = -1  # the batches after it are all
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called

@@ -37,7 +37,8 @@ class CheckReport:
 class SourceReport:
     """What became of a source's records: `read`, as who read them counted, is to be the sum of all the others.
 
-    `out_of_reach`: rejects by file that a replay could not read again.
+    `out_of_reach`: rejects by file that a replay could not read again. `left`: how many offsets of topics wait for
+    another run; None of files. `warning`: what a run could not do after it had taken the records.
     """
 
     path: str
@@ -49,6 +50,8 @@ class SourceReport:
     rejected: int
     half_lines: tuple[str, ...] = ()
     out_of_reach: Mapping[str, int] = field(default_factory=dict)
+    left: int | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True)

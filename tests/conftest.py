@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.errors import SiltstoneError
 from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from tests.brokers import Broker
 
 # Small and quick to start; the first two JVM flags trade peak speed for start-up, the third makes room
 # for the code of a long run; they are for tests only.
@@ -44,6 +47,20 @@ def spark(catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Ite
     session = spark_session(_project(root, catalog, "silt"))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Kafka broker of the whole run."""
+    from tests.brokers import Broker
+
+    try:
+        started = Broker(tmp_path_factory.mktemp("broker"))
+        started.start()
+    except SiltstoneError as error:  # its jars cannot be had
+        pytest.skip(f"no Kafka broker: {error}")
+    yield started
+    started.stop()
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """catch-up and check: parse, run, print."""
 
 import uuid
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from engine.report import RunReport, SourceReport, TableReport
     from quality import Checked
 
+SOURCE_COLUMNS: Final = ("source", "read", "taken", "control", "other tables", "rejected", "left")
+
 
 def add_commands(app: typer.Typer) -> None:
     """Register this part's commands."""
@@ -26,7 +28,7 @@ def catch_up(
     specs: SpecArguments = None,
     until: Annotated[
         str | None,
-        typer.Option(help="Leave files modified (of a table: committed) after this time (UTC) for another run."),
+        typer.Option(help="Leave for another run what is later (UTC): modified files, commits to a table, records."),
     ] = None,
     wait: WaitOption = 0.0,
     json: JsonOption = False,
@@ -73,10 +75,13 @@ def print_report(report: "RunReport") -> None:
     from rich.text import Text
 
     out = console()
-    out.print(grid(("source", "read", "taken", "control", "other tables", "rejected"), map(_source, report.sources)))
+    out.print(grid(SOURCE_COLUMNS, map(_source, report.sources)))
     columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
     print_styled(columns, map(_table, report.tables))
     print_notes(report)
+    for source in report.sources:
+        if source.warning:
+            out.print(Text(f"{source.path}: {source.warning}", style="yellow"), soft_wrap=True)
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
@@ -96,7 +101,7 @@ def _checked(found: "Checked") -> list[dict[str, Any]]:
 def _source(source: "SourceReport") -> tuple[str, ...]:
     others = sum(source.other_tables.values())
     numbers = (source.read, sum(source.taken.values()), source.control, others, source.rejected)
-    return source.path, *(f"{number:,}" for number in numbers)
+    return source.path, *(f"{number:,}" for number in numbers), number(source.left)
 
 
 def _table(table: "TableReport") -> tuple[str, ...]:

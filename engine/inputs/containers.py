@@ -12,7 +12,7 @@ from engine.inputs.store import read_bytes, store_of
 from engine.spec.model import SourceSpec
 from engine.spec.rows import Headers
 
-Kind = Literal["json", "csv", "parquet", "avro", "table"]
+Kind = Literal["json", "csv", "parquet", "avro", "table", "topic"]
 
 HEAD_BYTES = 1 << 16
 ENDINGS: tuple[tuple[tuple[str, ...], Kind], ...] = (
@@ -26,6 +26,8 @@ def kind_of(path: str, source: SourceSpec) -> Kind:
     """How a file of a source is written."""
     if source.table is not None:
         return "table"
+    if source.kafka is not None:
+        return "topic"
     if source.rows is not None and source.rows.file_type is not None:
         return source.rows.file_type
     written = format_of(source.format).containers

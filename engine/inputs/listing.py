@@ -11,6 +11,7 @@ from engine.inputs.store import Entry, Store, files_below, read_bytes, read_piec
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
 TAIL_BYTES = 1 << 24
+COMPRESSION = 10  # JSON of events packs about so well
 NO_FILE = "check source.path, or how the spec says files are written"
 
 
@@ -22,6 +23,11 @@ class InputFile:
     size: int
     mtime: int
     whole: bool = False
+
+    @property
+    def work_bytes(self) -> int:
+        """About how much is decoded."""
+        return self.size * (COMPRESSION if is_compressed(self.path) else 1)
 
     def can_grow(self) -> bool:
         """Whether lines can be appended to what was taken."""

@@ -18,13 +18,15 @@ from engine.inputs.globs import plain_start
 from engine.inputs.lines import computed
 from engine.inputs.listing import InputFile, Look
 from engine.inputs.pending import PendingFile, Taken, pending_files
+from engine.inputs.topics import Partition
 from engine.names import PLACE
 from engine.report import SourceReport
 from engine.run.events import changes_key, has_own_types, is_shown_by_scn, some
 from engine.run.evidence import evidence_counts
 from engine.run.marker import batch_of, newest_marker, scn_sources
 from engine.run.order import settled, turned_to_scns
-from engine.run.records import context_of, read_beside, source_files
+from engine.run.records import context_of, read_beside, source_files, with_lines_before
+from engine.run.topics import new_of_topics
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.collisions import ONE, placed_otherwise
 from engine.spec.fingerprint import mask_fingerprints
@@ -59,6 +61,7 @@ class Delivery:
     `declared`: all tables that share the files, be they at work or not, with their keys.
     `known_again`: the redeliveries of the files beside the new ones, too, where the format tells them by their
     neighbours: what was taken as a change can be known as one only now.
+    `lost`: what is gone of topics before it was taken, and acknowledged, in words.
     """
 
     source: SourceSpec
@@ -69,6 +72,7 @@ class Delivery:
     records: DataFrame | None = None
     known_again: DataFrame | None = None
     classes: Sequence[Any] = ()
+    lost: Sequence[str] = ()
 
     def pending_files(self) -> list[InputFile]:
         """The files of which something is new to somebody."""
@@ -100,27 +104,36 @@ def idle_consumers(spark: SparkSession, project: ProjectSpec, targets: Mapping[s
     }
 
 
-def find_consumers(
-    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], files: Sequence[InputFile], tidy: bool
-) -> dict[str, Consumer]:
-    """What each consumer still has to take. `targets`: the tables they write. With `tidy`, what unfinished runs left is
-    removed."""
-    idle = idle_consumers(spark, project, targets)
-    newest = {name: taker.newest_batch for name, taker in idle.items()}
-    taken = {
+def taken_by(
+    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], newest: Mapping[str, int], tidy: bool
+) -> dict[str, dict[str, Taken]]:
+    """What each consumer has taken of each file. `targets`: the tables they write; `newest`: their newest real batches.
+    With `tidy`, what unfinished runs left is removed."""
+    return {
         name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
         for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
     }
+
+
+def new_of_files(
+    spark: SparkSession,
+    project: ProjectSpec,
+    files: Sequence[InputFile],
+    taken: Mapping[str, Mapping[str, Taken]],
+) -> dict[str, list[PendingFile]]:
+    """What is new of the files to each consumer. `taken`: by each.
+
+    Raises: SourceError: a file changed under its name.
+    """
     look = Look()
-    consumers = {}
+    new = {}
     of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
-    for name, taker in idle.items():
+    for name, mine in taken.items():
         # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
-        refused = touched(files, taken[name]) - of_tables if name.startswith(names.CONTROL_OF) else set()
-        replaceable = refused - taken_by_others(spark, project, targets, refused)
-        pending = pending_files(look, files, taken[name], name, replaceable)
-        consumers[name] = replace(taker, pending={entry.file.path: entry for entry in pending})
-    return consumers
+        refused = touched(files, mine) - of_tables if name.startswith(names.CONTROL_OF) else set()
+        replaceable = refused - taken_by_others(spark, project, taken, refused)
+        new[name] = pending_files(look, files, mine, name, replaceable)
+    return new
 
 
 def touched(files: Iterable[InputFile], taken: Mapping[str, Taken]) -> set[str]:
@@ -152,12 +165,13 @@ def list_delivery(
     source: SourceSpec,
     specs: Sequence[TableSpec],
     until_ms: int | None,
-    tidy: bool = True,
+    run_id: str | None,
 ) -> Delivery:
-    """List a source's files, and find what is new to each consumer. Without `tidy` nothing is written.
+    """List a source's files, and find what is new to each consumer. What unfinished runs left is removed; without a run
+    nothing is written.
 
-    Raises: SourceError: nothing is there, or a file changed under its name. SpecError: another table's spec places the
-        same events otherwise.
+    Raises: SourceError: nothing is there, a file changed under its name, or records of a topic are gone. SpecError:
+        another table's spec places the same events otherwise.
     """
     tables = sharing(project, source, specs)
     for other in tables:
@@ -166,9 +180,19 @@ def list_delivery(
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = targets_of(project, source, specs)
     declared = {spec.table: spec.keys for spec in tables}
-    consumers = with_masks(find_consumers(spark, project, targets, files, tidy), project, source)
+    idle = idle_consumers(spark, project, targets)
+    newest = {name: taker.newest_batch for name, taker in idle.items()}
+    taken = taken_by(spark, project, targets, newest, tidy=run_id is not None)
+    new, lost = (
+        (new_of_files(spark, project, files, taken), ())
+        if source.kafka is None
+        else new_of_topics(spark, project, source, files, taken, run_id)
+    )
+    pending = {name: {entry.file.path: entry for entry in entries} for name, entries in new.items()}
+    found = {name: replace(taker, pending=pending[name]) for name, taker in idle.items()}
+    consumers = with_masks(found, project, source)
     ordered = settled(spark, project.catalog.name, source, specs, by_scn_of(consumers))
-    return Delivery(ordered, files, consumers, declared)
+    return Delivery(ordered, files, consumers, declared, lost=lost)
 
 
 def by_scn_of(consumers: Mapping[str, Consumer]) -> set[str]:
@@ -214,7 +238,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
     form = format_of(delivery.source.format)
     context = context_of(spark, delivery.source, delivery.files, union)
     whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
-    wanted = [*context, *(replace(entry, after_line=0) for entry in union)] if whole else union
+    wanted = [*context, *map(with_lines_before, union)] if whole else union
     found, counted = read_beside(spark, delivery.source, delivery.files, wanted, catalog)
     is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.resends else F.lit(False)
     # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
@@ -376,7 +400,26 @@ def source_report(delivery: Delivery, specs: Sequence[TableSpec]) -> SourceRepor
     )
     read = sum(row["records"] for row in delivery.classes) + unclassified(delivery)
     return SourceReport(
-        delivery.source.path, len(delivery.files), read, taken, sums[CONTROL], others, sums[REJECT], halves
+        delivery.source.path,
+        len(delivery.files),
+        read,
+        taken,
+        sums[CONTROL],
+        others,
+        sums[REJECT],
+        halves,
+        left=records_left(delivery),
+    )
+
+
+def records_left(delivery: Delivery) -> int | None:
+    """How many offsets of topics a delivery leaves for another run; None of files."""
+    partitions = [file for file in delivery.files if isinstance(file, Partition)]
+    if not partitions:
+        return None
+    return sum(
+        one.latest - (delivery.counted[one.path].lines if one.path in delivery.counted else one.end)
+        for one in partitions
     )
 
 

@@ -5,11 +5,10 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from engine.inputs.listing import InputFile, is_compressed
+from engine.inputs.listing import InputFile
 
 SMALL_BYTES = 32 << 20
 SMALL_ROWS = 200_000
-COMPRESSION = 10  # JSON of events packs about so well
 
 # Compiling an expression pays from some hundred thousand rows on (a fold of 300,000 into empty tables took 38 s without
 # and 28 s with it), planning again between stages from many partitions on. Below that they are most of a run: without
@@ -24,7 +23,7 @@ LIGHT: Mapping[str, str] = {
 
 def are_small(files: Iterable[InputFile]) -> bool:
     """Whether the files hold little to decode."""
-    return sum(file.size * (COMPRESSION if is_compressed(file.path) else 1) for file in files) <= SMALL_BYTES
+    return sum(file.work_bytes for file in files) <= SMALL_BYTES
 
 
 @contextmanager

@@ -34,6 +34,7 @@ from engine.run.take import (
     accepted_rejects,
     change_columns,
     decode_table,
+    is_waiting,
     newest_commit_us,
     reject_rows,
 )
@@ -101,7 +102,7 @@ def plan_source(
     began = time.monotonic()
     progress(source.path, "reading")
     try:
-        delivery = list_delivery(spark, project, source, specs, until_ms, tidy=False)
+        delivery = list_delivery(spark, project, source, specs, until_ms, run_id=None)
         with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
             read_delivery(spark, delivery, project.catalog.name)
         if delivery.consumers[control_consumer(source)].pending:  # what it has taken, it has accepted
@@ -146,7 +147,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
     Raises: what `take_table` raises.
     """
     taker = delivery.consumers[spec.table]
-    if not taker.pending:
+    if not taker.pending or is_waiting(spark, project, delivery, spec):
         return None
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)

@@ -21,6 +21,7 @@ from engine.decode.record_files import (
     parquet_groups,
 )
 from engine.decode.spark import RECORD, Make, events_of, made_of_files, made_of_frame, records_as_they_are
+from engine.decode.topic_records import TopicsToRead, around_of, topic_pieces
 from engine.errors import SourceError
 from engine.formats import format_of
 from engine.formats.rows import ROWS
@@ -31,21 +32,26 @@ from engine.inputs.csv_records import CsvLayout
 from engine.inputs.listing import InputFile, list_files
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.tables import data_files
+from engine.inputs.topics import Partition
 from engine.neighbours import canal_step, shareplex_step
 from engine.run.table_records import read_table
+from engine.run.topics import topic_partitions
 from engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
 """What files of a kind look like."""
 SAMPLE_RECORDS = 50
+RECORDS_BEFORE = 10_000
+"""How many records before the new ones of a topic are read, where a format's meaning goes back: what a tool sends again
+after a restart, or two halves of a change, are far nearer."""
 BESIDE = (1, 8, 64)
 """How many files on each side of a new one are looked at: the first is most often enough."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """New records of a source: files that tasks read themselves, and frames (file, line, text, perhaps is_last,
-    row_schema, problem)."""
+    """New records of a source: files and topics that tasks read themselves, and frames (file, line, text, perhaps
+    is_last, row_schema, problem)."""
 
     spark: SparkSession
     files: Sequence[Reading] = ()
@@ -80,6 +86,20 @@ class Records:
         return all_of([*found, *(made_of_frame(frame, make, schema) for frame in self.frames)])
 
 
+def from_first_line(entry: PendingFile) -> PendingFile:
+    """A file to be read from its first line. The records of a topic before the new ones can be gone."""
+    return entry if isinstance(entry.file, Partition) else replace(entry, after_line=0)
+
+
+def with_lines_before(entry: PendingFile) -> PendingFile:
+    """A file to be read with the lines that the meaning of the new ones can depend on: all of them, of a topic the last
+    ones before the new."""
+    if not isinstance(entry.file, Partition):
+        return replace(entry, after_line=0)
+    offset = max(entry.file.start, entry.after_line - RECORDS_BEFORE)
+    return replace(entry, file=replace(entry.file, read_from=offset), after_line=offset)
+
+
 def all_of(frames: Sequence[DataFrame]) -> DataFrame:
     """The rows of all frames."""
     first, *others = frames
@@ -89,7 +109,7 @@ def all_of(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms: int | None) -> list[InputFile]:
-    """The files of a source: those its path names, or the data files of its table.
+    """The files of a source: those its path names, the data files of its table, or the partitions of its topics.
 
     One that cannot grow line by line, and has nothing in it yet, is passed over: it is still to be written.
 
@@ -97,6 +117,8 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
     """
     if source.table is not None:
         return data_files(spark, source, catalog, until_ms)
+    if source.kafka is not None:
+        return [*topic_partitions(source, until_ms)]
     files = list_files(source.path, until_ms)
     known = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
     return [file for file in known if file.size or file.can_grow()]
@@ -110,7 +132,7 @@ def read_beside(
 
     Gives, Raises: as `read_records`.
     """
-    if not format_of(source.format).resends:
+    if not format_of(source.format).resends or source.kafka is not None:
         return read_records(spark, source, read, catalog)
     paths = {entry.file.path for entry in read}
     neighbours = pairwise(sorted(files, key=by_path))
@@ -153,6 +175,8 @@ def read_files(
 
     Raises: SourceError: a file cannot be read to its end.
     """
+    if kind == "topic":
+        return read_topics(pending, source)
     files = [entry.file for entry in pending]
     if kind in ("json", "csv"):
         layouts = {file.path: csv_layout(file, source) for file in files} if kind == "csv" else {}
@@ -164,6 +188,14 @@ def read_files(
             raise with_likeness(error, source, files) from error
         form = typed_likeness(source, files)
         raise SourceError(f"{error.message} They look like {form}." if form else error.message, error.hint) from error
+
+
+def read_topics(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[TopicsToRead, list[CountedFile]]:
+    """The new records of partitions. How many records their offsets are shows only when they are read."""
+    assert source.kafka is not None  # its partitions are files then
+    pieces = [piece for entry in pending if isinstance(entry.file, Partition) for piece in topic_pieces(entry.file)]
+    around = around_of(format_of(source.format))
+    return TopicsToRead(source.kafka, pieces, around), [CountedFile(entry, entry.file.size) for entry in pending]
 
 
 def read_avro(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[AvroToRead, list[CountedFile]]:
@@ -217,8 +249,8 @@ def context_of(
 ) -> list[PendingFile]:
     """The files next to new ones of which the meaning of either can depend on the other's: as many on each side as
     their format needs, up to BESIDE."""
-    if not format_of(source.format).resends:
-        return []
+    if not format_of(source.format).resends or source.kafka is not None:
+        return []  # what depends on each other is in one partition
 
     @cache
     def lanes() -> Collection[canal_step.Lane]:

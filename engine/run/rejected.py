@@ -14,14 +14,18 @@ from engine.inputs.containers import kind_of
 from engine.inputs.listing import InputFile, Look, listed
 from engine.inputs.pending import PendingFile, Taken
 from engine.inputs.tables import rows_by_file
+from engine.inputs.topics import Partition
 from engine.names import PLACE
 from engine.run.delivery import Delivery, by_scn_of, classes_of, idle_consumers, sharing, targets_of, with_masks
 from engine.run.order import settled
 from engine.run.records import Records, context_of, read_beside, source_files
+from engine.run.topics import topic_partitions
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.table.claims import taken_inputs
 from engine.table.ledger import open_rejects, read_ledger
 
+LINES = ("json", "topic")
+"""Kinds of files whose records were kept as they are read."""
 OF_VALUES = '^(?:(?:key )?column "|the table has no key)'
 """How reasons begin that were found in a change's values."""
 
@@ -93,14 +97,20 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
     """Read and classify the rejected records: as they were kept, or from their files where that says more."""
     assert found.waiting is not None
     counted = found.waiting.groupBy("file").agg(
-        F.count_distinct("line").alias("lines"), F.bool_and(F.col("record").isNotNull()).alias("kept")
+        F.count_distinct("line").alias("lines"),
+        F.bool_and(F.col("record").isNotNull()).alias("kept"),
+        F.min("line").alias("first"),
+        F.max("line").alias("last"),
     )
     whole = format_of(found.source.format).reads_whole
     rows = counted.collect()
-    is_line = {row["file"]: row["kept"] and kind_of(row["file"], found.source) == "json" for row in rows}
+    is_line = {row["file"]: row["kept"] and kind_of(row["file"], found.source) in LINES for row in rows}
     kept = [path for path, is_kept in is_line.items() if is_kept and not whole]
     taken = {path: one for path, one in taken_files(spark, project, found.waiting).items() if path not in kept}
-    reread = as_taken(spark, found.source, project.catalog.name, taken)
+    there = as_taken(spark, found.source, project.catalog.name, taken)
+    ends = {row["file"]: (row["first"], row["last"]) for row in rows}
+    read_from = {path: lines_only(entry, *ends[path]) for path, entry in there.items()}
+    reread = {path: entry for path, entry in read_from.items() if entry is not None}
     out_of_reach = {row["file"]: row["lines"] for row in rows if row["file"] not in {*kept, *reread}}
     lines = kept_lines(found.waiting, kept)
     places = found.waiting.select(*PLACE).distinct()
@@ -147,10 +157,34 @@ def as_taken(
 
     Those of a table are so as long as the table has all their rows, wherever they lie.
     """
+    if source.kafka is not None:
+        return topics_as_taken(source, taken)
     rows = None if source.table is None else rows_by_file(spark, source, catalog)
     whole = {path: one for path, one in taken.items() if rows is None or rows.get(path, 0) == one.to_line}
     found = {path: unchanged(path, one) for path, one in whole.items()}
     return {path: entry for path, entry in found.items() if entry is not None}
+
+
+def topics_as_taken(source: SourceSpec, taken: Mapping[str, Taken]) -> dict[str, PendingFile]:
+    """The partitions that still are of the topic that was taken, to be read from the first record that is there."""
+    found = {}
+    for one in topic_partitions(source):
+        known = taken.get(one.path)
+        if known is not None and known.fingerprint == one.topic_id:
+            found[one.path] = PendingFile(
+                replace(one, size=min(known.to_line, one.end)), one.topic_id, one.start, False
+            )
+    return found
+
+
+def lines_only(entry: PendingFile, first: int, last: int) -> PendingFile | None:
+    """An entry of some lines: of a topic no other records are read. None: they are gone. All of a file."""
+    if not isinstance(entry.file, Partition):
+        return entry
+    if first <= entry.file.start:
+        return None
+    part = replace(entry.file, read_from=first - 1, size=min(last, entry.file.size))
+    return replace(entry, file=part, after_line=first - 1)
 
 
 def unchanged(path: str, taken: Taken) -> PendingFile | None:

@@ -10,10 +10,19 @@ from queue import SimpleQueue
 
 from pyspark.sql import SparkSession
 
+from engine.errors import SiltstoneError
 from engine.report import NOTHING_NEW, OK, RunReport, SourceReport, TableReport
 from engine.run.begun import Begun, begun_run
 from engine.run.checking import Checking, Checks, blocked, run_sums, with_results
-from engine.run.delivery import Delivery, list_delivery, read_delivery, source_report
+from engine.run.delivery import (
+    Delivery,
+    list_delivery,
+    newest_batches,
+    read_delivery,
+    source_report,
+    taken_by,
+    targets_of,
+)
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import fold_history, follow_latest
 from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
@@ -23,6 +32,7 @@ from engine.run.marker import refuse_other_changes
 from engine.run.rebuild import rebuild_table
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
+from engine.run.topics import inform_group
 from engine.run.trust import checked_batch
 from engine.session import set_fold_conf, sibling
 from engine.spec import with_tables
@@ -92,7 +102,7 @@ class Run:
         self.progress(source.path, "reading")
         began = time.monotonic()
         try:
-            delivery = list_delivery(self.spark, self.project, source, specs, self.until_ms)
+            delivery = list_delivery(self.spark, self.project, source, specs, self.until_ms, self.begun.run_id)
             with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
                 read_delivery(self.spark, delivery, self.project.catalog.name)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
@@ -106,8 +116,21 @@ class Run:
             with light_planning(self.spark, are_small(delivery.pending_files()), self.project.spark.conf):
                 take_control(self.spark, self.project, delivery, specs)
                 self.tables += self.run_tables(sessions, delivery, specs, report, reading_seconds)
+            self.sources[-1] = self.informed(report, source, specs)
         except Exception as error:  # noqa: BLE001  # control events come before every table of the source
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
+
+    def informed(self, report: SourceReport, source: SourceSpec, specs: Sequence[TableSpec]) -> SourceReport:
+        """Inform the source's consumer group of what is taken. Where that fails the ledger has it all the same."""
+        if source.kafka is None or source.kafka.group is None:
+            return report
+        targets = targets_of(self.project, source, specs)
+        newest = newest_batches(self.spark, self.project, targets)
+        try:
+            inform_group(source, taken_by(self.spark, self.project, targets, newest, tidy=False).values())
+        except SiltstoneError as error:
+            return replace(report, warning=f"The group {source.kafka.group} is not informed. {error}")
+        return report
 
     def sessions(self, tables: int) -> list[SparkSession]:
         """The sessions that tables are run in at once: as many as cores, one where there is one table."""
@@ -153,7 +176,9 @@ class Run:
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         phases = {"read": reading_seconds, **report.phases}
-        return replace(report, seconds=time.monotonic() - began + reading_seconds, phases=phases, source=source.path)
+        notes = (*delivery.lost, *report.notes)
+        seconds = time.monotonic() - began + reading_seconds
+        return replace(report, seconds=seconds, phases=phases, source=source.path, notes=notes)
 
     def brought_up(self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport) -> TableReport:
         """Take, fold, publish and check one table."""

@@ -1,5 +1,6 @@
 """Which lines of which files were taken in which batch, and whether they still stand there."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -11,12 +12,14 @@ from engine.errors import SourceError
 from engine.frames import local_frame
 from engine.inputs.pending import PendingFile, Taken
 from engine.run.rejected import as_taken
+from engine.run.topics import topic_partitions
 from engine.spec.model import ProjectSpec, SourceSpec
 from engine.table.ledger import read_ledger
 
 SCHEMA = "path string, from_line bigint, to_line bigint, batch bigint"
 SHOWN_FILES = 5
 BACK = "put them back as they were, and run again"
+FROM_CHANGES = "`siltstone rebuild` without --reread folds what was decoded from them"
 ROLLED_BACK = "roll source.table back to a snapshot that has all their rows, and run again"
 
 
@@ -79,6 +82,8 @@ def files_to_read(
 
     Raises: SourceError: one is gone, or is not what was taken.
     """
+    if source.kafka is not None:
+        return records_to_read(source, spans, what)
     last: dict[str, Span] = {}
     for span in spans:
         known = last.get(span.path)
@@ -94,6 +99,35 @@ def files_to_read(
             BACK if source.table is None else ROLLED_BACK,
         )
     return list(found.values())
+
+
+def records_to_read(source: SourceSpec, spans: Iterable[Span], what: str) -> list[PendingFile]:
+    """The partitions of the spans, each to be read from the first record that was taken.
+
+    Raises: SourceError: records are gone, or are of a topic that is not there any more.
+    """
+    there, of_path = {one.path: one for one in topic_partitions(source)}, defaultdict[str, list[Span]](list)
+    for span in spans:
+        of_path[span.path].append(span)
+    found, gone = [], []
+    for path, mine in sorted(of_path.items()):
+        first, last = min(span.from_line for span in mine) - 1, max(span.to_line for span in mine)
+        one = there.get(path)
+        if one is None or any(span.fingerprint != one.topic_id for span in mine):
+            gone.append(f"{path} of that topic")
+        elif first < one.start and first < last:
+            gone.append(f"offsets {first} to {min(one.start, last) - 1} of {path}")
+        else:
+            part = replace(one, read_from=first, size=min(last, one.end))
+            found.append(PendingFile(part, one.topic_id, first, False))
+    if gone:
+        more = f" and {len(gone) - SHOWN_FILES} more" if len(gone) > SHOWN_FILES else ""
+        raise SourceError(
+            f"Cannot read the inputs of {what} again: the topics do not have {', '.join(gone[:SHOWN_FILES])}{more} any"
+            " more. Nothing was changed.",
+            FROM_CHANGES,
+        )
+    return found
 
 
 def spans_frame(spark: SparkSession, spans: Iterable[Span]) -> DataFrame:

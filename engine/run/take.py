@@ -228,7 +228,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
     taker = delivery.consumers[spec.table]
-    if not taker.pending:
+    if not taker.pending or is_waiting(spark, project, delivery, spec):
         return Taking(taker.newest_batch, 0, 0)
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
@@ -256,6 +256,13 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     finally:
         branch.drop()
     return Taking(batch, appended, missing, time_warning(spec, max_commit_us(delivery, spec)))
+
+
+def is_waiting(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> bool:
+    """Whether a table waits for the first event that shows its columns: its topics can have none yet, where files would
+    be missing."""
+    is_silent = delivery.source.kafka is not None and not delivery.classes
+    return is_silent and known_row(spark, project.catalog.name, spec.target.changes) is None
 
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:

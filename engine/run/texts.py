@@ -1,7 +1,6 @@
 """The texts of changes, which are not kept beside them: read again for the few that are asked for."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -11,7 +10,7 @@ from engine.frames import checkpointed
 from engine.inputs.lines import UNREADABLE, computed, unreadable
 from engine.names import PLACE
 from engine.run.delivery import TEXT_HASH, Delivery
-from engine.run.records import read_records
+from engine.run.records import from_first_line, read_records
 
 
 def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None, most: int | None = None) -> DataFrame:
@@ -28,7 +27,7 @@ def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None,
 
 
 def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: DataFrame) -> DataFrame:
-    """The texts of changes, read again from their files.
+    """The texts of changes, read again from their files: from their first lines, of topics from the first new record.
 
     Needs: asked: file, line, text_hash; without duplicates.
     Gives: file, line, text. Computed.
@@ -36,7 +35,7 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
     Raises: SourceError: a file has other lines now, or cannot be read any more.
     """
     paths = {row["file"] for row in asked.select("file").distinct().collect()}
-    files = [replace(entry.pending, after_line=0) for path, entry in delivery.counted.items() if path in paths]
+    files = [from_first_line(entry.pending) for path, entry in delivery.counted.items() if path in paths]
     try:
         lines, _ = read_records(spark, delivery.source, files, catalog)
         records = lines.frame().join(asked.select(*PLACE), on=PLACE, how="left_semi").select(*PLACE, "text")

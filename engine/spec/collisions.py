@@ -45,6 +45,8 @@ def placed_otherwise(one: SourceSpec, other: SourceSpec) -> str | None:
     """
     if one.epochs != other.epochs:
         return "epoch"
+    if one.kafka is not None and other.kafka is not None and one.kafka.bootstrap != other.kafka.bootstrap:
+        return "kafka"
     both_turn = format_of(one.format).can_turn_to_scns and format_of(other.format).can_turn_to_scns
     return "order" if one.order != other.order and both_turn else None
 

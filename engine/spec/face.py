@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -11,10 +11,12 @@ from engine.spec import fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import parse_column_type
 from engine.spec.kinds import (
+    Bootstrap,
     ByteCount,
     CatalogName,
     CheckName,
     Checks,
+    ClientOption,
     ColumnName,
     ColumnTypeText,
     Condition,
@@ -34,14 +36,18 @@ from engine.spec.kinds import (
     Lateness,
     Moment,
     NullColumns,
+    Pattern,
+    PositiveNumber,
     RowColumns,
     ServerId,
     Setting,
     SomeColumns,
     SourceTable,
+    Starting,
     TableName,
     Text,
     TimeZone,
+    Topics,
     Track,
     Truth,
     words,
@@ -61,6 +67,7 @@ from engine.spec.model import (
     Several,
     Severity,
     SnapshotSpec,
+    StartingSpec,
     Times,
     TrackSpec,
 )
@@ -74,10 +81,9 @@ _MAINTENANCE = MaintenanceSpec()
 
 
 class _Section(BaseModel):
-    """A mapping with known keys. `later` names those the language knows and this version does not carry out."""
+    """A mapping with known keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    later: ClassVar[dict[str, str]] = {}
 
 
 class EpochFace(_Section):
@@ -112,10 +118,40 @@ class RegistryFace(_Section):
         return self
 
 
+class KafkaFace(_Section):
+    """Topics of a Kafka cluster."""
+
+    bootstrap: Bootstrap = Field(description="The brokers that are asked first: host:port, or a list of them.")
+    topics: Topics | None = Field(default=None, description="The topics by name: one, or a list.")
+    pattern: Pattern | None = Field(
+        default=None, description="Instead of topics: a regular expression that names of topics match as a whole."
+    )
+    starting: Starting = Field(
+        default=StartingSpec(),
+        description="Where a table begins in partitions of which it has taken nothing: earliest, latest,"
+        " {time: 2026-03-01T04:00:00Z}, {offsets: {'0': 12}}.",
+    )
+    group: Text | None = Field(
+        default=None, description="A consumer group that is informed of the offsets that were taken, for tools of lag."
+    )
+    max_records: PositiveNumber | None = Field(default=None, description="The most records that a run takes.")
+    options: dict[ClientOption, Setting] = Field(
+        default_factory=dict,
+        repr=False,
+        description="Settings of librdkafka, such as security.protocol; secrets are best taken from ${env:NAME}.",
+    )
+
+    @model_validator(mode="after")
+    def _topics_are_named(self) -> KafkaFace:
+        if (self.topics is None) == (self.pattern is None):
+            fields.refuse("exactly one of topics and pattern is required")
+        if self.starting.offsets and (self.topics is None or len(self.topics) > 1):
+            fields.refuse("starting.offsets are those of one topic", "name one topic, or start at a time.")
+        return self
+
+
 class SourceFace(_Section):
     """Where the events are and how they are encoded."""
-
-    later = {"kafka": "reading events from Kafka (source.kafka)"}
 
     format: Format = Field(description="How the events are written.")
     path: Text | None = Field(
@@ -135,6 +171,7 @@ class SourceFace(_Section):
     table: TableName | None = Field(
         default=None, description="Format rows: an Iceberg table of the catalog, read instead of files."
     )
+    kafka: KafkaFace | None = Field(default=None, description="Topics with the events, read instead of files.")
     sequence_by: SomeColumns | None = Field(
         default=None, description="Format rows, required: the column, or columns, that order the changes of a key."
     )

@@ -36,11 +36,6 @@ def refuse(message: str, hint: str | None = None) -> NoReturn:
     raise PydanticCustomError("violation", "{message}", {"message": message, "hint": hint})
 
 
-def refuse_until_later(what: str, hint: str | None = None) -> NoReturn:
-    """Ends the check of a value that the language knows and this version does not carry out."""
-    refuse(f"{what} is not supported yet by this version", hint)
-
-
 def text(value: object) -> str:
     """A text that is not empty."""
     if not isinstance(value, str):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
 from engine.names import TAKEN_NAMES
-from engine.spec import expectations, fields
+from engine.spec import expectations, fields, kafka_fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import TYPE_WORDS
 from engine.spec.durations import DURATION_PATTERN
-from engine.spec.model import ExpectationSpec, Freshness, TrackSpec
+from engine.spec.model import ExpectationSpec, Freshness, StartingSpec, TrackSpec
 from engine.spec.predicates import Predicate
 
 _REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
@@ -61,17 +60,6 @@ def words(*known: str) -> tuple[PlainValidator, WithJsonSchema]:
     return PlainValidator(fields.word_check(known)), _schema({"enum": list(known)}, _REFERENCE)
 
 
-def exactly(value: object, why_not: Callable[[object], None]) -> PlainValidator:
-    """A value that can be said, but not changed yet."""
-
-    def check(given: object) -> object:
-        if given != value:
-            why_not(given)
-        return given
-
-    return PlainValidator(check)
-
-
 Text = Annotated[str, PlainValidator(fields.text), _schema(_TEXT)]
 DottedName = Annotated[str, PlainValidator(fields.dotted_name), _schema(_TEXT)]
 CatalogName = Annotated[str, PlainValidator(fields.catalog_name), _schema({**_TEXT, "pattern": "^[^.]+$"})]
@@ -110,6 +98,27 @@ HttpUrl = Annotated[
 ]
 Moment = Annotated[
     datetime, PlainValidator(fields.moment), _schema({**_TEXT, "examples": ["2026-03-01T04:00:00Z"]}, _REFERENCE)
+]
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
+_OFFSETS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
+_STARTING: dict[str, Any] = {
+    "type": "object",
+    "properties": {"time": _TEXT, "offsets": _OFFSETS},
+    "additionalProperties": False,
+    "minProperties": 1,
+    "maxProperties": 1,
+}
+Bootstrap = Annotated[
+    str, PlainValidator(kafka_fields.bootstrap), _schema({**_TEXT, "examples": ["broker:9092"]}, _TEXTS)
+]
+Topics = Annotated[tuple[str, ...], PlainValidator(kafka_fields.topics), _schema(_TEXT, _TEXTS)]
+Pattern = Annotated[str, PlainValidator(kafka_fields.pattern), _schema({**_TEXT, "examples": ["srv[.]shop[.].*"]})]
+Starting = Annotated[
+    StartingSpec, PlainValidator(kafka_fields.starting), _schema({"enum": ["earliest", "latest"]}, _STARTING)
+]
+ClientOption = Annotated[str, PlainValidator(kafka_fields.client_option), _schema(_TEXT)]
+PositiveNumber = Annotated[
+    int, PlainValidator(kafka_fields.positive_number), _schema({"type": "integer", "minimum": 1}, _REFERENCE)
 ]
 ServerId = Annotated[int, PlainValidator(fields.server_id), _schema({"type": "integer", "minimum": 0}, _REFERENCE)]
 Setting = Annotated[str, PlainValidator(fields.setting), _schema(_PLAIN)]

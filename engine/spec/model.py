@@ -22,6 +22,7 @@ Images = Literal["standard", "swapped"]
 Several = Literal["disjoint", "shards", "one_log"]
 Order = Literal["auto", "scn", "coordinates"]
 Nulls = Literal["omitted", "included"]
+StartingAt = Literal["earliest", "latest", "time", "offsets"]
 METADATA_PREFIX: Final = "__"
 """What Debezium's transforms put before the names of an event's fields, unless they are configured otherwise."""
 Freshness = timedelta | Literal["any"]
@@ -112,10 +113,38 @@ class RegistrySpec:
 
 
 @dataclass(frozen=True, slots=True)
+class StartingSpec:
+    """Where a table begins in partitions of which it has taken nothing: at their first record, after their last one, at
+    a `time` of records (UTC), or at `offsets` by partition."""
+
+    at: StartingAt = "earliest"
+    time: datetime | None = None
+    offsets: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSpec:
+    """Topics of a Kafka cluster: `topics` by name, or all whose names match the regular expression `pattern`.
+
+    `group`: the consumer group that is informed of what was taken; None: none is. `max_records`: the most that a run
+    takes. `options`: settings of librdkafka.
+    """
+
+    bootstrap: str
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    starting: StartingSpec = StartingSpec()
+    group: str | None = None
+    max_records: int | None = None
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """Where a table's events are, and how values without a schema of their own are encoded. `path` is absolute.
 
-    `table` names the Iceberg table that holds the rows, where no files do; `rows` says how plain rows are to be read;
+    `table` names the Iceberg table that holds the rows, where no files do; `kafka` the topics that hold the events:
+    `path` then is a name for them. `rows` says how plain rows are to be read;
     `epochs` are those of its log, from the first on. `registry` or `schemas`, a file, hold the schemas of its messages.
     `nulls`: whether messages leave out the columns that are null.
     `by_scn`: the sources, as changes name them, that were seen to be ordered by SCNs alone; no spec says them.
@@ -139,6 +168,7 @@ class SourceSpec:
     by_scn: tuple[str, ...] = ()
     nulls: Nulls = "omitted"
     metadata_prefix: str = METADATA_PREFIX
+    kafka: KafkaSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

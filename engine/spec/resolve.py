@@ -9,13 +9,14 @@ from pathlib import Path
 from engine.errors import SpecError
 from engine.formats import format_of
 from engine.formats.rows import ROWS
-from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
+from engine.names import IS_CURRENT, TOPICS, VALID_FROM, VALID_TO
 from engine.spec.checks import CHECK_SEVERITY, COMPACTED
 from engine.spec.columns import parse_column_type
 from engine.spec.defaults import masked_default, stored_default
 from engine.spec.face import (
     ColumnFace,
     HistoryNamesFace,
+    KafkaFace,
     ProjectFace,
     RegistryFace,
     SourceFace,
@@ -30,6 +31,7 @@ from engine.spec.model import (
     ColumnSpec,
     EpochSpec,
     HistorySpec,
+    KafkaSpec,
     MaintenanceSpec,
     ProjectSpec,
     QualitySpec,
@@ -101,7 +103,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
 
 def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
     face, root = table.source, project.root
-    given = face.path or f"table:{face.table}"
+    given = face.path or (f"table:{face.table}" if face.kafka is None else topics_path(face.kafka))
     path = given if face.path is None or _URI.match(given) else os.path.normpath(root / given)
     return SourceSpec(
         face.format,
@@ -120,7 +122,29 @@ def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
         None if face.schemas is None else like(face.schemas, os.path.normpath(root / face.schemas)),
         nulls=face.nulls,
         metadata_prefix=face.metadata_prefix,
+        kafka=None if face.kafka is None else kafka_values(face.kafka),
     )
+
+
+def kafka_values(face: KafkaFace) -> KafkaSpec:
+    """Topics of a cluster."""
+    return KafkaSpec(
+        face.bootstrap,
+        face.topics or (),
+        face.pattern,
+        face.starting,
+        face.group,
+        face.max_records,
+        tuple(sorted(face.options.items())),
+    )
+
+
+def topics_path(face: KafkaFace) -> str:
+    """The name of a source of topics: the same whatever the brokers and the settings are. The name of one topic begins
+    the paths of its partitions; a pattern can begin as any does."""
+    if face.topics is None:
+        return f"{TOPICS}?{face.pattern}"
+    return f"{TOPICS}{face.topics[0]}/*" if len(face.topics) == 1 else f"{TOPICS}{{{','.join(face.topics)}}}/*"
 
 
 def _registry(face: SourceFace, project: ProjectSpec) -> RegistrySpec | None:

@@ -38,6 +38,9 @@ _DATED_BY_NUMBER: Final = (
 )
 _TIMES: Final = ("timestamp", "timestamp_ntz")
 _OF_CSV: Final = ("delimiter", "header", "null_value")
+_OF_FILES: Final = ("file_type", *_OF_CSV)
+_PLACES: Final = frozenset({"path", "table", "kafka"})
+"""Where the events of a source can be: exactly one of them."""
 _KINDS: Final[Mapping[str, SequenceKind]] = {
     "integer": "number", "floating": "number", "decimal": "number", "unsigned": "number",
     "date": "time", "timestamp": "time", "timestamp_ntz": "time", "string": "text", "uuid": "text", "enum": "text",
@@ -163,7 +166,7 @@ def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str
         yield from _of_rows(spec, source)
     elif source.get("format") in FORMATS:
         yield from _of_changes(source)
-    elif "path" not in source and "table" not in source:  # what else is wrong can be told when the format is known
+    elif not _PLACES & source.keys():  # what else is wrong can be told when the format is known
         yield ("source", "path"), "is required", None
 
 
@@ -174,8 +177,13 @@ def _of_changes(source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | N
             yield ("source", name), "is a setting of the format rows", "leave it out."
     if "table" in source:
         yield ("source", "table"), "reading an Iceberg table is for the format rows", "give source.path."
-    elif "path" not in source:
-        yield ("source", "path"), "is required", None
+    elif not _PLACES & source.keys():
+        yield ("source", "path"), "is required", "write kafka instead where topics hold the events."
+    elif "path" in source and "kafka" in source:
+        yield ("source", "path"), "exactly one of source.path and source.kafka is required", None
+    form = FORMATS[source["format"]]
+    if "kafka" in source and "json" not in form.containers:
+        yield ("source", "kafka"), f"{form.name} is a format of files", "give source.path."
 
 
 def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tuple[Place, str, str | None]]:
@@ -194,8 +202,11 @@ def _of_rows(spec: Mapping[str, Any], source: Mapping[str, Any]) -> Iterator[tup
         message = "has no value: the numbers of sequence_by seem to count no time"
         hint = "name the column with the time of a change, or delete the line: then these numbers date versions."
         yield ("source", "time_by"), message, hint
-    if ("path" in source) == ("table" in source):
-        yield ("source", "path"), "exactly one of source.path and source.table is required", None
+    if len(_PLACES & source.keys()) != 1:
+        yield ("source", "path"), "exactly one of source.path, source.table and source.kafka is required", None
+    for name in _OF_FILES if "kafka" in source else ():
+        if name in source:
+            yield ("source", name), "is a setting of files, and the rows are in topics", "leave it out."
     if not spec.get("keys"):
         yield ("keys",), "is required: rows do not say their key", "name the columns that identify a row."
     yield from _excluded_keys(spec, source)

@@ -61,9 +61,6 @@ def _words(detail: ErrorDetails, place: Place, model: type[BaseModel]) -> tuple[
 def _unknown_key(place: Place, model: type[BaseModel]) -> tuple[str, str | None]:
     key = str(place[-1])
     section = _section(model, place[:-1])
-    later: dict[str, str] = getattr(section, "later", {})
-    if key in later:
-        return f"{later[key]} is not supported yet by this version", None
     return f"the key '{key}' is not known", word_hint(key, list(section.model_fields))
 
 

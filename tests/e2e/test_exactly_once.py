@@ -380,7 +380,7 @@ def test_a_file_that_only_the_slower_of_two_runs_has_seen_is_taken_by_the_next(
     shop.write("a.jsonl", FIRST)
     shop.taken(spec)
     shop.write("b.jsonl", SECOND)
-    faster = delivery.list_delivery(shop.spark, shop.project, spec.source, [spec], None)
+    faster = delivery.list_delivery(shop.spark, shop.project, spec.source, [spec], None, "a run")
     delivery.read_delivery(shop.spark, faster, shop.project.catalog.name)
     shop.write("c.jsonl", [insert(9, row(7, "Gil")), insert(10, row(8, "Hal", "few"))])
 

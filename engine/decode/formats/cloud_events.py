@@ -10,7 +10,8 @@
 
 Attributes that begin with `iodebezium` are the fields of the source block (`iodebeziumtsms` is `ts_ms`), those with
 `iodebeziumtx` and a lower-case name the fields of the transaction. Numbers of 64 bits are text in them. `data` is the
-rest of the event, with a schema around it or without.
+rest of the event, with a schema around it or without. In the binary content mode of Kafka the attributes are headers
+(`ce_specversion`, `ce_iodebeziumop`), and the value is the data.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from engine.decode.formats.json_fields import whole_number
 
 MARK: Final = b'"specversion"'
 """What the text of a CloudEvent has."""
+HEADER_MARK: Final = b'"ce_specversion"'
+"""What the headers of a record have whose value is the data alone (Kafka's binary content mode)."""
+_HEADER: Final = "ce_"
+_CONTENT_HEADER: Final = "content-type"
 _VERSION: Final = "specversion"
 _DATA: Final = ("data", "data_base64")
 _CONTENT: Final = "datacontenttype"
@@ -54,10 +59,27 @@ def unwrapped(record: Object) -> tuple[Object, str | None] | None:
     if isinstance(around.get("payload"), dict) and around.keys() <= _WRAPPED:
         around = around["payload"]
     if _VERSION not in around or not any(name in around for name in _DATA):
-        return None
+        around = {**_of_headers(record), "data": value}
+        if _VERSION not in around or value is None:
+            return None
     reason = _unreadable(around)
     event = {} if reason is not None else _event(around)
     return (event if around is record else {**record, "value": event}), reason
+
+
+def may_be_around(text: bytes) -> bool:
+    """Whether the text of a record can have a CloudEvent in it."""
+    return MARK in text or HEADER_MARK in text
+
+
+def _of_headers(record: Object) -> dict[str, Any]:
+    """The attributes in the headers of a record, an object or an array of objects."""
+    headers = record.get("headers")
+    listed = headers if isinstance(headers, list) else ()
+    pairs = {one.get("key"): one.get("value") for one in listed if isinstance(one, dict)}
+    told = headers if isinstance(headers, dict) else pairs
+    found = {str(name)[len(_HEADER) :]: value for name, value in told.items() if str(name).startswith(_HEADER)}
+    return found | ({_CONTENT: told[_CONTENT_HEADER]} if _CONTENT_HEADER in told else {})
 
 
 def _unreadable(cloud: Object) -> str | None:

@@ -26,8 +26,7 @@ import msgspec
 from engine.decode.decoder import Declared
 from engine.decode.epoch_rules import source_block_of
 from engine.decode.event import Event, Message, Reject, rejected
-from engine.decode.formats.cloud_events import MARK as CLOUD_EVENT
-from engine.decode.formats.cloud_events import unwrapped
+from engine.decode.formats.cloud_events import HEADER_MARK, may_be_around, unwrapped
 from engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from engine.decode.formats.debezium_event import EventBuilder, Record
 from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields, text_of
@@ -50,7 +49,7 @@ class DebeziumDecoder:
 
     def source_block(self, text: bytes) -> Mapping[str, Any]:
         """What a message says about its source."""
-        if CLOUD_EVENT not in text:
+        if not may_be_around(text):
             return source_block_of(text)
         try:
             found = unwrapped(parse_object(text))
@@ -66,20 +65,22 @@ class DebeziumDecoder:
             line: Line[Any] = _line.decode(text)
         except MISFIT:
             return self._unusual(message)
+        if line.headers is not None and HEADER_MARK in bytes(line.headers):
+            return self._unusual(message)
         if not is_sound(text):  # msgspec checks the escapes of all strings, but not all bytes
             return _broken(message)
         return self._builder.event(message, Record(line, lambda: parse_object(text)))
 
     def _unusual(self, message: Message) -> Event:
-        """The event of a null line, of a CloudEvent, whose source is text, or of a line with other types than
-        connectors write; the reject of all other lines."""
+        """The event of a null line, of a CloudEvent, whose source is text or whose attributes are headers, or of a line
+        with other types than connectors write; the reject of all other lines."""
         if message.text.strip(b" ") == _NULL:
             return self._builder.event(message, Record(Line(), lambda: None))
         try:
             fields = parse_object(message.text)
         except MISFIT:
             return _broken(message)
-        found = unwrapped(fields) if CLOUD_EVENT in message.text else None
+        found = unwrapped(fields) if may_be_around(message.text) else None
         opened, reason = (fields, None) if found is None else found
         if reason is not None:
             return rejected(message, reason)

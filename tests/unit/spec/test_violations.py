@@ -13,6 +13,14 @@ def avro(**settings: Any) -> dict[str, Any]:
     return source(format="debezium-avro", **settings)
 
 
+KAFKA = {"bootstrap": "broker:9092", "topics": "a"}
+
+
+def topics(**settings: Any) -> dict[str, Any]:
+    kafka = {name: value for name, value in (KAFKA | settings).items() if value is not None}
+    return {"source": {"format": "debezium-json", "kafka": kafka}}
+
+
 CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"table": "customers"}, "$.table", "does not say where the table is", "inventory.customers"),
     ({"table": "a..b"}, "$.table", "not a name of parts", None),
@@ -20,6 +28,27 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"source": "events"}, "$.source", "must be a mapping, not 'events'", None),
     ({"source": source(epoch={"until": "2026-01-01"})}, "$.source.epoch", "must be a list, not a mapping", None),
     ({"source": {"format": "debezium-json"}}, "$.source.path", "is required", None),
+    (topics(bootstrap="broker"), "$.source.kafka.bootstrap", "is no broker", "broker:9092"),
+    (topics(bootstrap="kafka://b:1"), "$.source.kafka.bootstrap", "is no broker", "broker:9092"),
+    (topics(topics=["a", "a"]), "$.source.kafka.topics", "names a topic twice", None),
+    (topics(topics="a,b"), "$.source.kafka.topics", "is no name of a topic", "a list"),
+    (topics(pattern="x"), "$.source.kafka", "exactly one of topics and pattern is required", None),
+    (topics(topics=None, pattern="a("), "$.source.kafka.pattern", "is no regular expression", None),
+    (topics(starting="latst"), "$.source.kafka.starting", "is not known", "'latest'"),
+    (topics(starting={"time": "2026-03-01"}), "$.source.kafka.starting", "has no time zone", None),
+    (topics(starting={"offsets": {"0": -1}}), "$.source.kafka.starting", "must be a whole number", None),
+    (topics(topics=["a", "b"], starting={"offsets": {"0": 1}}), "$.source.kafka", "those of one topic", "at a time"),
+    (topics(max_records=0), "$.source.kafka.max_records", "must be above zero", None),
+    (topics(options={"isolation.level": "x"}), "$.source.kafka.options", "siltstone sets isolation.level itself", None),
+    (topics(topcs="a"), "$.source.kafka", "the key 'topcs' is not known", "'topics'"),
+    ({"source": source(kafka=KAFKA)}, "$.source.path", "exactly one of source.path and source.kafka", None),
+    ({"source": {"format": "spanner-avro", "kafka": KAFKA}}, "$.source.kafka", "is a format of files", "source.path"),
+    (
+        {"keys": ["id"], "source": {"format": "rows", "sequence_by": "n", "file_type": "csv", "kafka": KAFKA}},
+        "$.source.file_type",
+        "is a setting of files",
+        None,
+    ),
     ({"source": source(path="")}, "$.source.path", "must not be empty", None),
     ({"source": source(format="debezim-json")}, "$.source.format", "is not known", "'debezium-json'"),
     ({"source": source(time_zone="Europe/Berln")}, "$.source.time_zone", "not a time zone", "'Europe/Berlin'"),
@@ -143,18 +172,6 @@ def test_a_wrong_setting_is_named_with_its_place(
     assert found.path.startswith(path)
     assert message in found.message
     assert hint is None or hint in (found.hint or "")
-
-
-LATER: list[tuple[dict[str, Any], str]] = [
-    ({"source": source(kafka={"topic": "x"})}, "$.source.kafka"),
-]
-
-
-@pytest.mark.parametrize(("settings", "path"), LATER)
-def test_what_comes_later_is_refused_and_said_to_come_later(settings: dict[str, Any], path: str) -> None:
-    found = violation(**settings)
-    assert found.path == path
-    assert "is not supported yet by this version" in found.message
 
 
 def test_violations_of_all_sections_come_together() -> None:

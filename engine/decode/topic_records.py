@@ -1,0 +1,124 @@
+r"""Records of topics as messages: each as the line that a file of such records has.
+
+    {"topic": "srv.shop.items", "partition": 0, "offset": 7, "timestamp": 1578923739801, "headers": {...},
+     "key": {"id": 1}, "value": {...}}
+
+So the decoders, the rejects and their replay know one form of records, wherever they come from. Keys, values and
+headers are JSON where they hold JSON, else their text as a string, which no decoder takes for an event. Of formats
+whose messages are bytes, keys and values are base64. Of formats whose events have no record around them, the text is
+the value alone. A record without a value is a null message.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import msgspec
+
+from engine.decode.event import Message
+from engine.decode.json_value import MISFIT
+from engine.formats.base import Format
+from engine.inputs.kafka import Reader
+from engine.inputs.topics import RECORD_BYTES, Partition
+from engine.spec.model import KafkaSpec
+
+RECORDS: Final = 2_000
+PIECE_RECORDS: Final = 50_000
+"""What one task reads of a partition."""
+Around = Literal["json", "base64", "nothing"]
+
+_NULL: Final = b"null"
+_raw: Final = msgspec.json.Decoder(msgspec.Raw)
+_text: Final = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True)
+class TopicsToRead:
+    """Ranges of offsets of partitions: `read_from` to before `end` of each piece."""
+
+    kafka: KafkaSpec
+    pieces: Sequence[Partition]
+    around: Around
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Of each piece, in bytes, about."""
+        return [(piece.end - piece.read_from) * RECORD_BYTES for piece in self.pieces]
+
+    def messages(self, index: int) -> Iterator[list[Message]]:
+        """The records of one piece, as lists."""
+        piece = self.pieces[index]
+        make = texts(piece.topic, piece.number, self.around)
+        reader = Reader(self.kafka, piece.path)
+        try:
+            for records in reader.read(piece.topic, piece.number, piece.read_from, piece.end, RECORDS):
+                yield [Message(piece.path, record.offset() + 1, make(record)) for record in records]
+        finally:
+            reader.close()
+
+
+def topic_pieces(partition: Partition, most: int = PIECE_RECORDS) -> list[Partition]:
+    """The pieces of what is to be read of a partition, in their order."""
+    starts = range(partition.read_from, partition.end, most)
+    return [replace(partition, read_from=at, size=min(at + most, partition.end)) for at in starts]
+
+
+def around_of(form: Format) -> Around:
+    """What is around the value of a record of a format."""
+    if form.holds == "messages":
+        return "base64"
+    return "json" if form.of_topics else "nothing"
+
+
+def texts(topic: str, partition: int, around: Around) -> Callable[[Any], bytes]:
+    """A function that gives the text of a record."""
+    if around == "nothing":
+        return lambda record: _NULL if record.value() is None else record.value()
+    head = b'{"topic":%b,"partition":%d,"offset":' % (_text.encode(topic), partition)
+    part = _json if around == "json" else _base64
+
+    def text(record: Any) -> bytes:
+        _, millis = record.timestamp()
+        headers = record.headers()
+        parts = [head, b'%d,"timestamp":%d' % (record.offset(), millis)]
+        if headers:
+            parts += [b',"headers":', _headers(headers)]
+        parts += [b',"key":', part(record.key()), b',"value":', part(record.value()), b"}"]
+        return b"".join(parts)
+
+    return text
+
+
+def _json(content: bytes | None) -> bytes:
+    """JSON as it is; another text as a string. What is no UTF-8 stays no event: its other bytes are escaped."""
+    if content is None:
+        return _NULL
+    try:
+        _raw.decode(content)
+    except MISFIT:
+        return _text.encode(content.decode("utf-8", "backslashreplace"))
+    return content
+
+
+def _base64(content: bytes | None) -> bytes:
+    return _NULL if content is None else b'"%b"' % base64.b64encode(content)
+
+
+def _headers(headers: Sequence[tuple[str, bytes | None]]) -> bytes:
+    """The headers as an array of objects: a name can come more than once."""
+    listed = [b'{"key":%b,"value":%b}' % (_text.encode(name), _header(value)) for name, value in headers]
+    return b"[%b]" % b",".join(listed)
+
+
+def _header(value: bytes | None) -> bytes:
+    """JSON and text as they are, other bytes as base64."""
+    if value is None:
+        return _NULL
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return _base64(value)
+    return _json(value)

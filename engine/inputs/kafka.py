@@ -1,0 +1,329 @@
+"""Kafka clusters: the topics of a source, their partitions, and clients that read them.
+
+Brokers are asked through librdkafka (`confluent-kafka`). What an error says never holds the value of a setting.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.errors import SiltstoneError, SourceError, SpecError
+from engine.inputs.topics import Partition, Starts, partition, partition_of
+from engine.names import REDACTED
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from engine.spec.model import KafkaSpec
+
+LOG: Final = logging.getLogger("siltstone.kafka")
+LOG.addHandler(logging.NullHandler())  # librdkafka repeats each failed connection: the error that ends a run says it
+PATIENCE_SECONDS: Final = 20
+"""How long brokers may stay silent."""
+POLL_SECONDS: Final = 0.05
+GROUP: Final = "siltstone"
+"""The group of clients that belong to none: librdkafka wants one to be named."""
+MISSING: Final = "pip install 'siltstone[kafka]'"
+CHECK_OPTIONS: Final = "check the security settings and the credentials under source.kafka.options"
+CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; then run again"
+_REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM")
+_READER: Final = {
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    "fetch.wait.max.ms": 10,  # the end of a partition shows when a fetch comes back empty
+    "queued.min.messages": 20_000,
+    "queued.max.messages.kbytes": 16_384,  # a task reads a part of a partition: what is fetched after it is in vain
+}
+
+
+class Client:
+    """What all clients of a cluster share: settings, and the errors that concern the connection."""
+
+    def __init__(self, kafka: KafkaSpec, name: str) -> None:
+        self._kafka, self._name = kafka, name
+        self._error: Any = None
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Settings of librdkafka."""
+        own = {"bootstrap.servers": self._kafka.bootstrap, "error_cb": self._on_error, "logger": LOG}
+        return {"client.id": GROUP, **{name: str(value) for name, value in self._kafka.options}, **own, **more}
+
+    @contextmanager
+    def errors(self, name: str = "") -> Iterator[None]:
+        """Around calls of librdkafka: its errors are raised as siltstone's. `name`: what is read."""
+        from confluent_kafka import KafkaException
+
+        try:
+            yield
+        except KafkaException as error:
+            raise self.failure(error.args[0], name) from None
+        except (TypeError, ValueError) as error:  # a setting is of no type that librdkafka takes
+            raise SpecError(f"Cannot use source.kafka.options: {self._said(error)}.", CHECK_OPTIONS) from None
+
+    def failure(self, error: Any, name: str = "") -> SiltstoneError:
+        """An error of librdkafka as siltstone's. `name`: what is read."""
+        code, what = error.name(), f"Cannot read {name or self._name}"
+        if code in _REFUSED:
+            return SpecError(f"{what}: the broker refuses the connection ({self._said(error.str())}).", CHECK_OPTIONS)
+        if code in ("_INVALID_ARG", "_CONFLICT"):
+            return SpecError(f"Cannot use source.kafka.options: {self._said(error.str())}.", CHECK_OPTIONS)
+        if code.endswith("AUTHORIZATION_FAILED"):
+            hint = f"allow the user to read and describe the topics, and to use the group {self.group}"
+            return SourceError(f"{what}: the broker does not allow it ({self._said(error.str())}).", hint)
+        if code == "UNKNOWN_TOPIC_OR_PART":
+            return SourceError(f"{what}: there is no such topic.", "check the topics under source.kafka")
+        return SourceError(f"{what}: {self._said(error.str())}. Nothing of this batch was taken.", CHECK_BROKER)
+
+    def silence(self) -> SiltstoneError:
+        """The error of brokers that do not answer: the last one of the connection says most."""
+        if self._error is not None and self._error.name() != "_ALL_BROKERS_DOWN":
+            return self.failure(self._error)
+        what = f"the broker {self._kafka.bootstrap} did not answer for {PATIENCE_SECONDS} seconds"
+        return SourceError(f"Cannot read {self._name}: {what}. Nothing of this batch was taken.", CHECK_BROKER)
+
+    def check(self) -> None:
+        """Raise what no waiting can change."""
+        if self._error is not None and self._error.name() in _REFUSED:
+            raise self.failure(self._error)
+
+    @property
+    def group(self) -> str:
+        """The group that clients name."""
+        return dict(self._kafka.options).get("group.id", self._kafka.group or GROUP)
+
+    def _on_error(self, error: Any) -> None:
+        is_worse = self._error is None or error.name() != "_ALL_BROKERS_DOWN"
+        if is_worse and (self._error is None or self._error.name() not in _REFUSED):
+            self._error = error
+
+    def _said(self, error: object) -> str:
+        """What an error says, without the values of settings."""
+        text = str(error).strip().rstrip(".")
+        for name, value in self._kafka.options:
+            is_secret = re.search(r"password|secret|token|key|pem|jaas|config|username", name) is not None
+            if is_secret and str(value):
+                text = text.replace(str.__str__(value), REDACTED)
+        return text
+
+
+@cache
+def cluster_of(kafka: KafkaSpec, name: str) -> Cluster:
+    """The cluster of some topics. It is never given up: librdkafka answers in threads of its own, and ends the process
+    if a client's last reference goes in one of them, which Python's garbage collection can bring about."""
+    return Cluster(kafka, name)
+
+
+class Cluster(Client):
+    """Asks a cluster what it has. Made by `cluster_of`."""
+
+    def __init__(self, kafka: KafkaSpec, name: str) -> None:
+        super().__init__(kafka, name)
+        library(name)
+        from confluent_kafka.admin import AdminClient
+
+        with self.errors():
+            self._admin = AdminClient(self.settings())
+
+    def partitions(self) -> list[Partition]:
+        """The partitions of the source's topics with what is committed in them, in the order of topics and numbers.
+
+        Raises: SourceError: a topic is not there, or the brokers do not answer. SpecError: they refuse the connection.
+        """
+        self._error = None
+        ids = self.topics()
+        places = [(topic, number) for topic, (_, numbers) in sorted(ids.items()) for number in numbers]
+        starts, ends = (self._offsets(places, when) for when in ("earliest", "latest"))
+        return [partition(*place, ids[place[0]][0], starts[place], ends[place]) for place in places]
+
+    def topics(self) -> dict[str, tuple[str, list[int]]]:
+        """The ids of the source's topics, and the numbers of their partitions.
+
+        Raises: SourceError: one is not there. SpecError: the brokers refuse the connection.
+        """
+        from confluent_kafka import TopicCollection
+
+        names = self._kafka.topics or self._matching()
+        found = {}
+        for name, future in self._admin.describe_topics(TopicCollection(list(names))).items():
+            told = self._answer(future, f"the topic {name}")
+            found[name] = str(told.topic_id), sorted(one.id for one in told.partitions)
+        return found
+
+    def offsets_at(self, partitions: Sequence[Partition], millis: int) -> dict[str, int]:
+        """The offset of the first record of each partition that is not older than a time; its end where none is."""
+        from confluent_kafka.admin import OffsetSpec
+
+        places = [(one.topic, one.number) for one in partitions]
+        found = self._offsets(places, OffsetSpec.for_timestamp(millis))
+        at_time = {one.path: found[place] for one, place in zip(partitions, places, strict=True)}
+        return {one.path: one.end if at_time[one.path] < 0 else at_time[one.path] for one in partitions}
+
+    def is_compacted(self, topic: str) -> bool:
+        """Whether a topic keeps only the last record of each key; false where the broker does not say it."""
+        from confluent_kafka.admin import ConfigResource, ResourceType
+
+        (future,) = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
+        try:
+            told = self._answer(future)
+        except SiltstoneError:  # users that can read a topic need not see its settings
+            return False
+        return "compact" in str(told["cleanup.policy"].value)
+
+    def _matching(self) -> list[str]:
+        assert self._kafka.pattern is not None  # the spec sees to it
+        pattern = re.compile(self._kafka.pattern)
+        found = [one for one in self._all_topics() if pattern.fullmatch(one) and not one.startswith("__")]
+        if not found:
+            raise SourceError(f"Cannot read {self._name}: no topic matches.", "check source.kafka.pattern")
+        return sorted(found)
+
+    def _all_topics(self) -> Iterable[str]:
+        from confluent_kafka import KafkaException
+
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            try:
+                return list(self._admin.list_topics(timeout=1).topics)
+            except KafkaException:  # what is wrong with the connection comes with the next poll
+                self._admin.poll(POLL_SECONDS)
+                self.check()
+        raise self.silence()
+
+    def _offsets(self, places: Iterable[tuple[str, int]], when: Any) -> dict[tuple[str, int], int]:
+        from confluent_kafka import IsolationLevel, TopicPartition
+        from confluent_kafka.admin import OffsetSpec
+
+        spec = getattr(OffsetSpec, when)() if isinstance(when, str) else when
+        asked = {TopicPartition(*place): spec for place in places}
+        if not asked:
+            return {}
+        found = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        return {(place.topic, place.partition): self._answer(future).offset for place, future in found.items()}
+
+    def _answer(self, future: Future[Any], name: str = "") -> Any:
+        """What the brokers answer. `name`: what is read."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not future.done():
+            self._admin.poll(POLL_SECONDS)
+            self.check()
+            if time.monotonic() > until:
+                raise self.silence()
+        with self.errors(name):
+            return future.result()
+
+
+class Reader(Client):
+    """Reads partitions, range by range."""
+
+    def __init__(self, kafka: KafkaSpec, name: str) -> None:
+        super().__init__(kafka, name)
+        library(name)
+        from confluent_kafka import Consumer
+
+        with self.errors():
+            self._consumer = Consumer(self.settings(**{"group.id": self.group}, **_READER))
+
+    def read(self, topic: str, number: int, start: int, end: int, most: int) -> Iterator[list[Any]]:
+        """The records of a partition with offsets from `start` to before `end`, as lists of at most so many.
+
+        Raises: SourceError: they are not there any more, or the brokers do not answer.
+        """
+        from confluent_kafka import TopicPartition
+
+        self._name = f"the topic {topic}, partition {number}"
+        with self.errors():
+            self._consumer.assign([TopicPartition(topic, number, start)])
+        reached, silent_since = start, time.monotonic()
+        while reached < end:
+            with self.errors():
+                first = self._consumer.poll(POLL_SECONDS)
+                found = [] if first is None else [first, *self._consumer.consume(most - 1, 0)]
+            records, reached = self._kept(found, reached, end)
+            if found:
+                silent_since = time.monotonic()
+            self.check()
+            if time.monotonic() - silent_since > PATIENCE_SECONDS:
+                raise self.silence()
+            if records:
+                yield records
+
+    def close(self) -> None:
+        """End the connection."""
+        self._consumer.close()
+
+    def commit(self, offsets: Mapping[str, int]) -> None:
+        """Inform the group of the offsets up to which partitions were taken.
+
+        Raises: SourceError: the brokers do not take it.
+        """
+        from confluent_kafka import TopicPartition
+
+        placed = [TopicPartition(*partition_of(path), offset) for path, offset in offsets.items()]
+        with self.errors():
+            for one in self._consumer.commit(offsets=placed, asynchronous=False):
+                if one.error is not None:
+                    raise self.failure(one.error)
+
+    def _kept(self, found: Sequence[Any], reached: int, end: int) -> tuple[list[Any], int]:
+        """The records of a range among those that came, and up to where the range is read."""
+        records = []
+        for message in found:
+            error = message.error()
+            if error is None:
+                if message.offset() < end:
+                    records.append(message)
+                reached = message.offset() + 1
+            elif error.name() == "_PARTITION_EOF":
+                reached = self._at_end(message.offset(), end)
+            elif error.name() == "_AUTO_OFFSET_RESET":
+                raise self._gone(reached)
+            elif error.fatal() or not error.retriable():
+                raise self.failure(error)
+        return records, reached
+
+    def _at_end(self, offset: int, end: int) -> int:
+        if offset < end:
+            raise SourceError(
+                f"Cannot read {self._name}: it ends at offset {offset}, and had records up to {end} when it was"
+                " listed. Nothing of this batch was taken.",
+                "look at the topic; then run again",
+            )
+        return offset
+
+    def _gone(self, offset: int) -> SourceError:
+        return SourceError(
+            f"Cannot read {self._name}: offset {offset} is gone since it was listed. Nothing of this batch was taken.",
+            "run again; lengthen the topic's retention where it deletes what was not taken",
+        )
+
+
+def library(name: str) -> None:
+    """See that the client of Kafka is installed.
+
+    Raises: SpecError: it is not.
+    """
+    try:
+        import confluent_kafka  # noqa: F401  # only whether it is there
+    except ImportError:
+        message = f"Cannot read {name}: the package confluent-kafka, which reads Kafka, is not installed."
+        raise SpecError(message, MISSING) from None
+
+
+def starts_of(kafka: KafkaSpec, cluster: Cluster, partitions: Sequence[Partition]) -> Starts:
+    """Where a table begins in partitions of which it has taken nothing, as the spec says."""
+    starting = kafka.starting
+    if starting.at == "latest":
+        return lambda one: one.latest
+    if starting.time is not None:
+        at_time = cluster.offsets_at(partitions, int(starting.time.timestamp() * 1000))
+        return lambda one: at_time[one.path]
+    offsets = dict(starting.offsets)
+    return lambda one: offsets.get(one.number, one.start)

@@ -1,0 +1,274 @@
+"""Topics as sources: each record once, whatever transactions, compaction, retention and new partitions leave out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions
+from pyspark.sql import SparkSession
+
+from engine.inputs.kafka import Reader
+from engine.look import open_catalog
+from engine.look.gaps import acknowledge, gaps_of
+from engine.look.rejects import rejects
+from engine.report import NOTHING_NEW, REBUILT
+from engine.run import catch_up, explain, plan, replay, reread
+from engine.run.topics import topic_partitions
+from engine.spec.model import CatalogSpec, ColumnSpec
+from quality.report.collect import collect
+from tests.brokers import WORDS, Broker, Record, free_port, until
+from tests.e2e.streams import COLUMNS, START_MS, delete, insert, row, update
+from tests.e2e.test_exactly_once import Killed, dies_before
+from tests.e2e.topics import TopicShop, keyed, offsets
+
+Open = Callable[..., TopicShop]
+
+
+@pytest.fixture
+def opened(spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, broker: Broker) -> Open:
+    return lambda partitions=1, **config: TopicShop.of(spark, catalog, tmp_path, broker, partitions, **config)
+
+
+def test_each_record_is_taken_once(opened: Open) -> None:
+    shop = opened(partitions=2)
+    shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))], partition=0)
+    shop.produce([insert(3, row(3, "Cy"))], partition=1)
+    first = shop.run_topics()
+    assert (first.exit_code, first.sources[0].read, first.sources[0].left) == (0, 3, 0)
+    assert shop.names() == ["Ann", "Bob", "Cy"]
+    assert shop.took().status == NOTHING_NEW
+    shop.produce([update(4, row(3, "Cyd")), delete(5, row(2, "Bob"))], partition=1)
+    second = shop.run_topics()
+    assert (second.sources[0].read, second.tables[0].changes) == (2, 2)
+    assert shop.names() == ["Ann", "Cyd"]
+    assert offsets(shop.inputs()) == [("0", 1, 2), ("1", 1, 1), ("1", 2, 3)]
+    places = {
+        (r["channel"], r["kafka_partition"], r["kafka_offset"], r["line"]) for r in shop.rows("shop_things_changes")
+    }
+    assert {place[1:] for place in places} == {(0, 0, 1), (0, 1, 2), (1, 0, 1), (1, 1, 2), (1, 2, 3)}
+    assert {place[0] for place in places} == {shop.topic}
+
+
+def test_aborted_transactions_are_gaps_and_open_ones_wait(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    ann, bob, cy = (keyed(insert(n, row(n, name)), 0) for n, name in enumerate(("Ann", "Bob", "Cy"), 1))
+    broker.transactions(shop.topic, [([ann], True), ([bob, bob], False), ([cy], True), ([bob], False)])
+    report = shop.run_topics()
+    assert (report.sources[0].read, shop.names()) == (2, ["Ann", "Cy"])
+    assert offsets(shop.inputs()) == [("0", 1, 9)]
+    assert shop.took().status == NOTHING_NEW
+    broker.transactions(shop.topic, [([bob], False)])
+    assert shop.took().changes == 0
+    assert offsets(shop.inputs()) == [("0", 1, 9), ("0", 10, 11)]
+
+
+def test_compaction_leaves_gaps_that_are_no_loss(opened: Open, broker: Broker) -> None:
+    shop = opened(cleanup_policy="compact", segment_ms="100", min_cleanable_dirty_ratio="0.01", delete_retention_ms="1")
+    shop.produce([insert(1, row(1, "Ann")), *(update(n, row(1, f"Ann {n}")) for n in range(2, 30))])
+    until(lambda: compacted(shop) < 29)
+    report = shop.run_topics()
+    assert report.sources[0].read < 31
+    assert shop.names() == ["Ann 29"]
+    assert offsets(shop.inputs())[0][1] == 1
+
+
+def compacted(shop: TopicShop) -> int:
+    """How many of the keyed records are left, after one more that closes the segment."""
+    assert shop.broker is not None
+    shop.broker.produce(shop.topic, [Record(None, {"id": 99}, 0)])
+    (one,) = topic_partitions(shop.topic_spec().source)
+    assert one.topic_id
+    reader = Reader(shop.topic_spec().source.kafka, one.path)  # type: ignore[arg-type]
+    try:
+        found = [record for some in reader.read(one.topic, 0, one.start, one.end, 100) for record in some]
+    finally:
+        reader.close()
+    return sum(record.value() is not None for record in found)
+
+
+def test_null_messages_and_null_keys_are_what_they_are(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "Ann")), delete(2, row(1, "Ann"))])
+    broker.produce(shop.topic, [Record(None, {"id": 1}, 0), Record(None, None, 0)])
+    broker.produce(shop.topic, [Record(json.loads(insert(3, row(2, "Bob"))), None, 0)])
+    report = shop.run_topics()
+    assert report.exit_code == 0
+    assert (report.sources[0].read, report.sources[0].control, report.sources[0].rejected) == (5, 2, 0)
+    assert shop.names() == ["Bob"]
+
+
+def test_records_that_retention_took_stop_the_table_until_somebody_acknowledges_it(
+    opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))])
+    shop.took()
+    shop.produce([update(3, row(1, "lost")), update(4, row(2, "lost, too")), insert(5, row(3, "Cy"))])
+    broker.delete_records(shop.topic, 4)
+    for _ in range(2):
+        error = shop.failed()
+        assert f"kafka://{shop.topic}/0 has lost offsets 2 to 3 to the topic's retention" in error
+        assert "siltstone gaps ack" in error
+    assert shop.names() == ["Ann", "Bob"]
+    catalog = open_catalog(shop.project.catalog)
+    (gap,) = gaps_of(catalog, shop.project.namespace)
+    assert (gap.table, gap.check, gap.status) == (f"kafka://{shop.topic}/*", "lost_records", "open")
+    assert gap.gap_id in error
+    facts = collect(shop.project, [shop.topic_spec()], catalog, datetime.now(UTC))
+    assert any(gap.gap_id == one.gap_id for table in facts.tables for one in table.gaps)
+    acknowledge(shop.project, gap.gap_id, "known", "ops", datetime.now(UTC))
+    broker.delete_records(shop.topic, 5)  # retention goes on meanwhile
+    shop.produce([insert(6, row(4, "Dan"))])
+    table = shop.took()
+    assert [note for note in table.notes if "lost offsets 2 to 4" in note and "acknowledged by ops" in note]
+    assert shop.names() == ["Ann", "Bob", "Dan"]
+    assert shop.took().status == NOTHING_NEW
+
+
+def test_partitions_that_are_added_are_taken_from_their_first_record(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "before"))])
+    assert shop.took(starting="latest").status == NOTHING_NEW
+    shop.produce([insert(2, row(2, "Ann"))])
+    broker.add_partitions(shop.topic, 2)
+    shop.produce([insert(3, row(3, "Bob"))], partition=1)
+    shop.took(starting="latest")
+    assert shop.names() == ["Ann", "Bob"]
+    assert offsets(shop.inputs()) == [("0", 2, 2), ("1", 1, 1)]
+
+
+def test_a_topic_that_was_created_once_more_stops_the_table(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))])
+    shop.took()
+    broker.delete(shop.topic)
+    broker.create(shop.topic)
+    shop.produce([insert(3, row(3, "Cy"))])
+    error = shop.failed()
+    assert f"kafka://{shop.topic}/0 belongs to another topic of that name now" in error
+    assert shop.names() == ["Ann", "Bob"]
+    (gap,) = gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)
+    acknowledge(shop.project, gap.gap_id, "set up anew", "ops", datetime.now(UTC))
+    shop.took()
+    assert shop.names() == ["Ann", "Bob", "Cy"]
+    (table,) = reread(shop.project, [shop.topic_spec()], shop.spark).tables
+    assert "the topics do not have kafka://" in str(table.error)
+
+
+def test_a_table_starts_where_its_spec_says(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    broker.produce(shop.topic, [dated(n, name) for n, name in enumerate(("Ann", "Bob", "Cy"), 1)])
+    for number, starting in enumerate(({"time": "2024-01-01T00:00:02Z"}, {"offsets": {"0": 1}}, "earliest")):
+        other = replace(shop, project=replace(shop.project, namespace=f"{shop.project.namespace}_{number}"))
+        other.took(starting=starting)
+        assert other.names() == (["Ann"] if starting == "earliest" else []) + ["Bob", "Cy"]
+
+
+def test_a_run_takes_no_more_records_than_it_may_and_none_that_are_later(opened: Open, broker: Broker) -> None:
+    shop = opened(partitions=2)
+    broker.produce(shop.topic, [dated(n, f"row {n}") for n in range(1, 6)])
+    broker.produce(shop.topic, [dated(6, "row 6", partition=1)])
+    first = shop.run_topics(max_records=3)
+    assert (first.sources[0].read, first.sources[0].left) == (3, 3)
+    assert offsets(shop.inputs()) == [("0", 1, 2), ("1", 1, 1)]
+    spec = shop.topic_spec()
+    assert catch_up(shop.project, [spec], shop.spark, until=datetime(2024, 1, 1, 0, 0, 4, tzinfo=UTC)).exit_code == 0
+    assert [name for _, name, _ in shop.latest()] == ["row 1", "row 2", "row 3", "row 4", "row 6"]
+    shop.took()
+    assert len(shop.latest()) == 6
+
+
+def dated(second: int, name: str, partition: int = 0) -> Record:
+    """An insert whose record has the time of its change."""
+    return replace(keyed(insert(second, row(second, name)), partition), millis=START_MS + second * 1000)
+
+
+def test_several_topics_and_tables_are_one_source_and_a_group_is_informed(opened: Open, broker: Broker) -> None:
+    shop, other = opened(), opened()
+    shop.produce([insert(1, row(1, "Ann"))])
+    broker.produce(other.topic, [Record(json.loads(insert(2, row(2, "Bob")).replace('"things"', '"others"')), None, 0)])
+    kafka = {"topics": None, "pattern": f"{shop.topic}|{other.topic}", "group": f"of-{shop.topic}"}
+    specs = [shop.topic_spec(kafka=kafka), shop.topic_spec("shop.others", kafka)]
+    report = catch_up(shop.project, specs, shop.spark)
+    assert [table.error for table in report.tables] == [None, None]
+    assert (len(report.sources), report.sources[0].warning) == (1, None)
+    assert (shop.latest(), shop.latest("shop_others")) == ([(1, "Ann", 0)], [(2, "Bob", 0)])
+    asked = ConsumerGroupTopicPartitions(f"of-{shop.topic}")
+    (found,) = broker.admin.list_consumer_group_offsets([asked]).values()
+    assert {(one.topic, one.offset) for one in found.result().topic_partitions} == {(shop.topic, 1), (other.topic, 1)}
+
+
+def test_what_is_no_event_is_rejected_with_its_place_and_replayed(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "Ann"))])
+    broker.produce(shop.topic, [Record(b'{"a":1},"offset":9', None, 0), Record(b"\xff\x00", b"\xfe", 0)])
+    broker.produce(shop.topic, [Record(json.loads(insert(2, row(2, "Bob", 3_000_000_000))), None, 0)])
+    report = shop.run_topics()
+    assert (report.exit_code, report.sources[0].rejected, report.tables[0].rejected) == (0, 2, 1)
+    wider = replace(shop.topic_spec(), columns={n: ColumnSpec(k) for n, k in (COLUMNS | {"n": "bigint"}).items()})
+    found = rejects(open_catalog(shop.project.catalog), shop.project, [wider], records=True)
+    assert [(one.file, one.line) for one in found] == [(f"kafka://{shop.topic}/0", line) for line in (2, 3, 4)]
+    assert replay(shop.project, [wider], shop.spark).exit_code == 0
+    assert shop.names() == ["Ann", "Bob"]
+
+
+def test_inputs_are_read_again_while_the_topic_has_them(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "Ann")), update(2, row(1, "Anne"))])
+    shop.took()
+    shop.produce([insert(3, row(2, "Bob"))])
+    shop.took()
+    before = shop.rows("shop_things_h")
+    (table,) = reread(shop.project, [shop.topic_spec()], shop.spark).tables
+    assert (table.status, table.error) == (REBUILT, None)
+    assert [each["name"] for each in shop.rows("shop_things_h")] == [each["name"] for each in before]
+    broker.delete_records(shop.topic, 1)
+    (table,) = reread(shop.project, [shop.topic_spec()], shop.spark).tables
+    assert f"the topics do not have offsets 0 to 0 of kafka://{shop.topic}/0 any more" in str(table.error)
+    (change,) = explain(shop.project, shop.topic_spec(), shop.spark, {"id": "2"}).changes
+    assert (change.file, change.line, change.kafka_offset) == (f"kafka://{shop.topic}/0", 3, 2)
+    assert [table.error for table in plan(shop.project, [shop.topic_spec()], shop.spark)] == [None]
+
+
+def test_a_run_that_dies_after_reading_is_completed_by_the_next(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = opened()
+    shop.produce([insert(1, row(1, "Ann"))])
+    shop.took()
+    shop.produce([update(2, row(1, "Anne")), insert(3, row(2, "Bob"))])
+    for table in ("control", "shop_things_changes", "shop_things_h", "shop_things"):
+        with monkeypatch.context() as patch, suppress(Killed):
+            dies_before(table)(patch)
+            shop.run_topics()
+    shop.took()
+    assert (shop.names(), len(shop.rows("shop_things_changes"))) == (["Anne", "Bob"], 3)
+
+
+def test_what_is_wrong_with_a_cluster_is_said(opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = opened()
+    monkeypatch.setattr("engine.inputs.kafka.PATIENCE_SECONDS", 2)
+    assert "Cannot read the topic nowhere: there is no such topic" in shop.failed(topics="nowhere")
+    assert "no topic matches" in shop.failed(topics=None, pattern="nowhere.*")
+    assert "Connection refused" in shop.failed(bootstrap=f"127.0.0.1:{free_port()}")
+    secret = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN", "sasl.username": "alice"}
+    wrong = shop.failed(bootstrap=broker.sasl, options={**secret, "sasl.password": "of-mallory"})
+    assert "the broker refuses the connection" in wrong
+    assert "of-mallory" not in wrong
+    assert "No such configuration property" in shop.failed(options={"sasl.pasword": "x"})
+    shop.produce([insert(1, row(1, "Ann"))])
+    shop.took(bootstrap=broker.sasl, options={**secret, "sasl.password": WORDS})
+    assert shop.names() == ["Ann"]
+    assert all(WORDS not in str(stored) for name in ("inputs", "runs", "control") for stored in shop.rows(name))
+
+
+def test_records_larger_than_what_is_fetched_at_once_are_taken(opened: Open) -> None:
+    shop = opened(max_message_bytes="3000000")
+    shop.produce([insert(1, row(1, "x" * 900_000)), insert(2, row(2, "Bob"))])
+    options = {"fetch.message.max.bytes": 1000, "fetch.max.bytes": 100_000, "message.max.bytes": 100_000}
+    shop.took(options=options)
+    assert len(shop.latest()) == 2

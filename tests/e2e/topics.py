@@ -1,0 +1,97 @@
+"""A shop whose events are in topics of a broker."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from engine.report import RunReport, TableReport
+from engine.run import catch_up
+from engine.spec import table_spec
+from engine.spec.model import CatalogSpec, TableSpec
+from tests.brokers import Broker, Record
+from tests.e2e.streams import COLUMNS, THINGS, Shop
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class TopicShop(Shop):
+    """The shop with `shop.things` in a topic of its own."""
+
+    broker: Broker | None = None
+    topic: str = ""
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, catalog: CatalogSpec, root: Path, broker: Broker, partitions: int = 1, **config: str
+    ) -> TopicShop:
+        number = next(_numbers)
+        base = Shop.open(spark, catalog, root, f"topics_{number}")
+        topic = broker.create(f"things-{number}", partitions, **config)
+        return cls(spark, base.project, broker, topic)
+
+    def produce(self, lines: Iterable[str], partition: int = 0) -> None:
+        """Produce values, with the keys of their rows."""
+        assert self.broker is not None
+        self.broker.produce(self.topic, [keyed(line, partition) for line in lines])
+
+    def topic_spec(self, table: str = THINGS, kafka: dict[str, Any] | None = None, **source: Any) -> TableSpec:
+        """The spec of one table."""
+        assert self.broker is not None
+        name = table.replace(".", "_")
+        place = {"bootstrap": self.broker.bootstrap, "topics": self.topic} | (kafka or {})
+        mapping: dict[str, Any] = {
+            "table": table,
+            "source": {"format": "debezium-json", "kafka": {k: v for k, v in place.items() if v is not None}} | source,
+            "keys": ["id"],
+            "columns": COLUMNS,
+            "target": {"latest": f"{self.project.namespace}.{name}", "history": f"{self.project.namespace}.{name}_h"},
+            "rejects": {"max_fraction": 0.5},
+        }
+        return table_spec(mapping, self.project)
+
+    def run_topics(self, **kafka: Any) -> RunReport:
+        """One run over `shop.things`."""
+        return catch_up(self.project, [self.topic_spec(kafka=kafka)], self.spark)
+
+    def took(self, **kafka: Any) -> TableReport:
+        """A run that is expected to go well."""
+        (table,) = self.run_topics(**kafka).tables
+        assert table.exit_code == 0, table.error
+        return table
+
+    def failed(self, **kafka: Any) -> str:
+        """What a run ends with."""
+        (table,) = self.run_topics(**kafka).tables
+        assert table.exit_code, table
+        return str(table.error)
+
+    def names(self) -> list[str]:
+        """The names of the live rows."""
+        return [name for _, name, _ in self.latest()]
+
+    def inputs(self) -> list[tuple[str, str, int, int]]:
+        """(consumer, path without the topic, from, to) of all that was taken."""
+        rows = [
+            (r["consumer"], r["path"].rpartition("/")[2], r["from_line"], r["to_line"]) for r in self.rows("inputs")
+        ]
+        return sorted(("control" if who.startswith("control") else who, *rest) for who, *rest in rows)
+
+
+def keyed(line: str, partition: int) -> Record:
+    """The record of an event, with the key of its row."""
+    value = json.loads(line)
+    image = value["after"] or value["before"]
+    return Record(value, {"id": image["id"]}, partition)
+
+
+def offsets(places: Sequence[tuple[str, str, int, int]]) -> list[tuple[str, int, int]]:
+    """What a table took: (partition, from, to)."""
+    return [(number, first, last) for who, number, first, last in places if who != "control"]
