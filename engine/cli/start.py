@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +12,7 @@ import typer
 from engine.cli.options import JsonOption
 from engine.cli.output import console, grid, note, number, print_json, write_line
 from engine.errors import SpecError
+from engine.names import TOPICS
 
 if TYPE_CHECKING:
     from engine.init import SchemaPlace, WrittenSpec
@@ -27,7 +28,10 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def init(
-    events: Annotated[list[Path], typer.Argument(help="Files or folders with events.", show_default=False)],
+    events: Annotated[
+        list[str],
+        typer.Argument(help="Files or folders with events; or kafka://broker:9092/topic.", show_default=False),
+    ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder for the specs; else specs/ of the project.")
     ] = None,
@@ -46,11 +50,15 @@ def init(
     registry_token: Annotated[
         str | None, typer.Option("--registry-token", help="env:NAME, the variable that holds a bearer token.")
     ] = None,
+    kafka_option: Annotated[
+        list[str] | None,
+        typer.Option("--kafka-option", help="A setting of librdkafka: name=value, or name=env:NAME for a secret."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite specs that are there.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Look into events and write specs for their tables, and a project file where there is none."""
-    from engine.init import find_tables, project_root, write_specs, written_specs
+    from engine.init import project_root, write_specs
     from engine.spec.load import PROJECT_FILE, SPECS_FOLDER
 
     folder = output or Path(os.path.relpath(_root_here() / SPECS_FOLDER))
@@ -58,7 +66,7 @@ def init(
     said = {"url": registry, "user": registry_user, "password": registry_password, "token": registry_token}
     told = {name: value for name, value in said.items() if value is not None}
     place = _schema_place(schemas, told, root if has_project else None)
-    specs = written_specs(find_tables(events, note, place), folder, root, events, place)
+    specs = _specs(events, kafka_option or (), folder, root, place)
     project_file = None if has_project else root / PROJECT_FILE
     write_specs(specs, project_file, force)
     if json:
@@ -89,6 +97,44 @@ def init(
         )
     else:
         write_line(f"The specs run as they are: `{_command('catch-up', folder, root)}`.")
+
+
+def _specs(
+    events: Sequence[str], options: Sequence[str], folder: Path, root: Path, place: "SchemaPlace | None"
+) -> "list[WrittenSpec]":
+    """The specs of the tables in files, or in the topics of one address."""
+    from engine.init import find_in_topics, find_tables, topics_at, written_specs
+
+    addresses = [event for event in events if event.startswith(TOPICS)]
+    if not addresses:
+        if options:
+            raise typer.BadParameter("--kafka-option goes with kafka://broker:9092/topic")
+        paths = [Path(event) for event in events]
+        return written_specs(find_tables(paths, note, place), folder, root, paths, place)
+    if len(events) > 1:
+        raise typer.BadParameter("name files and folders, or one kafka://broker:9092/topic,topic")
+    found = find_in_topics(topics_at(addresses[0], _kafka_options(options, root)), note, place)
+    return written_specs(found.tables, folder, root, (), place, found.place)
+
+
+def _kafka_options(options: Sequence[str], root: Path) -> list[tuple[str, str]]:
+    """Settings as a spec would have them; secrets come from the environment alone."""
+    from engine.spec.interpolation import Interpolation
+
+    values: dict[str, str] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        reference = _REFERENCE.fullmatch(value)
+        if not name or not equals:
+            raise typer.BadParameter(f"--kafka-option {option!r}: write it like security.protocol=SASL_SSL")
+        if reference is None and any(word in name for word in (*SECRETS, "secret")):
+            raise typer.BadParameter(f"--kafka-option {name}: a command line can be seen; write {name}=env:NAME")
+        values[name] = value if reference is None else f"${{{reference[1]}}}"
+    filling = Interpolation(root, os.environ)
+    filled = {name: filling.fill(value, (name,)) for name, value in values.items()}
+    if filling.problems:
+        raise typer.BadParameter("; ".join(f"{message}: {hint}" for _, message, hint in filling.problems))
+    return [(name, value) for name, value in filled.items() if isinstance(value, str)]
 
 
 def _command(name: str, folder: Path, root: Path) -> str:

@@ -3,6 +3,7 @@
 files -> records               file_sample, typed_records
 records -> a format            recognition: the decoder that takes most of them
 events of a format -> tables   tables, event_tables, row_tables, column_samples, meanings
+topics -> files                topics: their first and last records
 other files -> what they are   unread_files, envelopes, other_tools
 tables -> specs                spec_text, paths, targets
 """
@@ -12,15 +13,19 @@ from engine.init.recognition import looks_like, other_than
 from engine.init.schema_place import SchemaPlace
 from engine.init.spec_text import WrittenSpec, project_root, write_specs, written_specs
 from engine.init.tables import find_tables
+from engine.init.topics import FoundTopics, find_in_topics, topics_at
 
 __all__ = [
     "FoundTable",
+    "FoundTopics",
     "SchemaPlace",
     "WrittenSpec",
+    "find_in_topics",
     "find_tables",
     "looks_like",
     "other_than",
     "project_root",
+    "topics_at",
     "write_specs",
     "written_specs",
 ]

@@ -6,10 +6,10 @@ and `validate` lists it.
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 
@@ -56,15 +56,26 @@ class WrittenSpec:
     text: str
 
 
+class EventPlace(NamedTuple):
+    """Where the events of a table are: the lines of `source` that say it, lines for the end of the spec, and what is
+    counted there."""
+
+    lines: Sequence[str]
+    end: Sequence[str] = ()
+    unit: str = "file"
+
+
 def written_specs(
     tables: Sequence[FoundTable],
     folder: Path,
     root: Path,
     events: Iterable[Path] = (),
     schemas: SchemaPlace | None = None,
+    place_of: Callable[[FoundTable], EventPlace] | None = None,
 ) -> list[WrittenSpec]:
     """The specs of tables, a file for each in the folder. `root`: the project's folder, where paths start; `events`:
-    the places where the tables were found; `schemas`: where those of their messages were found.
+    the places where the tables were found; `schemas`: where those of their messages were found; `place_of`: where the
+    events of a table are, if not in files.
 
     Raises: SourceError: two tables would have one name, or the files of one have no path in common. SpecError: the
         project's file is wrong.
@@ -85,10 +96,15 @@ def written_specs(
     folders = named_folders(events)
     found: list[WrittenSpec] = []
     for table, (name, file), target in zip(tables, named.items(), targets, strict=True):
-        source = _source(table, common_path(table.files, root, _around(table, tables, folders)))
+        if place_of is None:
+            path = common_path(table.files, root, _around(table, tables, folders))
+            place = EventPlace([f"  path: {_scalar(path)}"])
+        else:
+            place = place_of(table)
+        source = _source(table, place)
         if format_of(table.format).needs_schemas and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
-        found.append(_spec(table, name, file, source, target))
+        found.append(_spec(table, name, file, place, source, target))
     return found
 
 
@@ -122,9 +138,11 @@ def project_root(folder: Path) -> tuple[Path, bool]:
     return begin.parent, False
 
 
-def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], target: Sequence[OtherName]) -> WrittenSpec:
+def _spec(
+    table: FoundTable, name: str, file: Path, place: EventPlace, source: Sequence[str], target: Sequence[OtherName]
+) -> WrittenSpec:
     lines = [
-        f"# Written by `siltstone init` from {_counted(table)}.",
+        f"# Written by `siltstone init` from {_counted(table, place)}.",
         f"# Changes are in the order of {'delivery' if is_written_by_dms(table) else table.order}.",
     ]
     if table.name is None:
@@ -141,7 +159,7 @@ def _spec(table: FoundTable, name: str, file: Path, source: Sequence[str], targe
     }
     questions = [name for name, is_needed in decisions.items() if is_needed]
     guesses = table.columns.guesses() if _has_connect_values(table) else {}
-    lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table, guesses)]
+    lines += [f"table: {_scalar(name)}", *source, key_line, *_target(target), *_columns(table, guesses), *place.end]
     columns = len(table.columns.names())
     unsure = tuple(name for name, guess in guesses.items() if not guess.is_sure)
     text = "\n".join(lines) + "\n"
@@ -178,9 +196,13 @@ def _around(table: FoundTable, tables: Iterable[FoundTable], folders: Sequence[N
     return Surroundings(folders, table.controls, table.blank, others, apart=table.format == ROWS)
 
 
-def _source(table: FoundTable, path: str) -> list[str]:
-    lines = ["source:", f"  format: {table.format}", f"  path: {_scalar(path)}"]
-    if table.format == ROWS and any(kind_by_name(file.name) != table.container for file in table.files):
+def _source(table: FoundTable, place: EventPlace) -> list[str]:
+    lines = ["source:", f"  format: {table.format}", *place.lines]
+    if (
+        place.unit == "file"
+        and table.format == ROWS
+        and any(kind_by_name(file.name) != table.container for file in table.files)
+    ):
         lines.append(f"  file_type: {table.container} # their names do not show it")
     if table.by_scn:
         lines.append("  order: scn # commit SCNs are lower than those of their changes, and cannot order them")
@@ -350,8 +372,8 @@ def _decide(what: str, candidates: Sequence[str]) -> str:
     return f"# decide: {what}{f'; candidates: {shown}' if shown else ''}"
 
 
-def _counted(table: FoundTable) -> str:
-    files = "1 file" if len(table.files) == 1 else f"{len(table.files)} files"
+def _counted(table: FoundTable, place: EventPlace) -> str:
+    files = f"1 {place.unit}" if len(table.files) == 1 else f"{len(table.files)} {place.unit}s"
     return f"{'' if table.whole else 'the first '}{table.changes} changes in {files}"
 
 
