@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -13,6 +16,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from pyspark.sql import SparkSession
 
+from engine.errors import SourceError
 from engine.inputs.kafka import Reader
 from engine.look import open_catalog
 from engine.look.gaps import acknowledge, gaps_of
@@ -23,9 +27,11 @@ from engine.run.topics import topic_partitions
 from engine.spec.model import CatalogSpec, ColumnSpec
 from quality.report.collect import collect
 from tests.brokers import WORDS, Broker, Record, free_port, until
-from tests.e2e.streams import COLUMNS, START_MS, delete, insert, row, update
+from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before
 from tests.e2e.topics import TopicShop, keyed, offsets
+from tests.framed import envelope, frame, message, record, schemas_file
+from tests.unit.decode.formats.debezium_events import SOURCE
 
 Open = Callable[..., TopicShop]
 
@@ -272,3 +278,106 @@ def test_records_larger_than_what_is_fetched_at_once_are_taken(opened: Open) -> 
     options = {"fetch.message.max.bytes": 1000, "fetch.max.bytes": 100_000, "message.max.bytes": 100_000}
     shop.took(options=options)
     assert len(shop.latest()) == 2
+
+
+@pytest.mark.parametrize("form", ["canal-json", "rows"])
+def test_formats_without_positions_are_in_the_order_of_offsets(opened: Open, broker: Broker, form: str) -> None:
+    """What Canal sends again after a restart is known over runs, too."""
+    shop = opened()
+    settings = (
+        {"sequence_by": ["_file", "_pos"], "time_by": "n", "delete_when": "name = 'gone'"} if form == "rows" else {}
+    )
+    spec = shop.topic_spec(format=form, **settings)
+    lines = [(1, 1, "Ann"), (2, 2, "Bob"), (3, 1, "Anne"), (4, 2, "gone"), (5, 3, "Cy")]
+    sent = [canal(*line) if form == "canal-json" else {"id": line[1], "name": line[2], "n": line[0]} for line in lines]
+    parts = (sent[:3], sent[2:4], sent[4:]) if form == "canal-json" else (sent[:2], sent[2:4], sent[4:])
+    for part in parts:
+        broker.produce(shop.topic, [Record(value, {"id": 1}, 0) for value in part])
+        (table,) = catch_up(shop.project, [spec], shop.spark).tables
+        assert table.exit_code == 0, table.error
+    assert shop.names() == ["Anne", *(["gone"] if form == "canal-json" else []), "Cy"]
+    names = [name for name, _, _ in shop.versions(1)]
+    assert names == ["Ann", "Anne"]
+
+
+def canal(second: int, key: int, name: str) -> dict[str, object]:
+    """A message of Canal: an insert, or an update of a row that is there."""
+    kind, old = ("UPDATE", [{"name": "?"}]) if second in (3, 4) else ("INSERT", None)
+    millis = START_MS + second * 1000
+    data = [{"id": str(key), "name": name, "n": "0"}]
+    around = {"database": "shop", "table": "things", "type": kind, "isDdl": False, "pkNames": ["id"], "old": old}
+    return {"data": data, "es": millis, "ts": millis, "id": second, "mysqlType": {"id": "int"}, **around}
+
+
+def test_framed_keys_and_values_give_the_tables_of_their_file(
+    opened: Open, broker: Broker, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
+) -> None:
+    shop = opened(partitions=2)
+    key = record("Key", {"id": "int"})
+    value = envelope({"id": "int", "name": "string", "n": "int"})
+    frames = [(frame(2, value, of_postgresql(number)), frame(1, key, {"id": number})) for number in range(1, 7)]
+    broker.produce(shop.topic, [Record(*each, at % 2) for at, each in enumerate(frames)])
+    broker.produce(shop.topic, [Record(frame(77, value, of_postgresql(9)), None, 0), Record(None, frames[0][1], 0)])
+    source = {"format": "debezium-avro", "schemas": schemas_file(tmp_path, {1: key, 2: value})}
+    report = catch_up(shop.project, [shop.topic_spec(**source)], spark)
+    assert (report.exit_code, report.sources[0].rejected, report.sources[0].control) == (0, 1, 1)
+    (found,) = rejects(open_catalog(catalog), shop.project, [shop.topic_spec(**source)], records=True)
+    assert (found.reason, found.line) == ("the value: schema 77 is not known", 4)
+    beside = Shop.open(spark, catalog, tmp_path, f"{shop.project.namespace}_files")
+    beside.write("a.jsonl", [message(*each) + "\n" for each in frames])
+    spec = replace(
+        beside.spec(), source=replace(beside.spec().source, format="debezium-avro", schemas=source["schemas"])
+    )
+    beside.taken(spec)
+    assert shop.latest() == beside.latest()
+    assert len(shop.latest()) == 6
+
+
+def of_postgresql(number: int) -> dict[str, object]:
+    place = {"version": "3", "db": "main", "txId": None, **SOURCE, "table": "things", "lsn": 32 + number}
+    image = {"id": number, "name": f"row {number}", "n": 0}
+    return {"before": None, "after": image, "source": place, "transaction": None, "op": "c", "ts_ms": 1_700_000_001_000}
+
+
+def test_a_process_that_is_killed_before_it_publishes_has_taken_nothing(opened: Open) -> None:
+    shop = opened(partitions=2)
+    shop.produce([insert(1, row(1, "Ann"))])
+    shop.took()
+    shop.produce([update(2, row(1, "Anne"))])
+    shop.produce([insert(3, row(2, "Bob"))], partition=1)
+    assert shop.broker is not None
+    place = {"bootstrap": shop.broker.bootstrap, "topics": shop.topic}
+    catalog = shop.project.catalog
+    told = {"uri": catalog.uri, "warehouse": catalog.warehouse, "root": str(shop.project.root)}
+    told |= {"namespace": shop.project.namespace, "spec": shop.mapping(kafka=place)}
+    ended = subprocess.run([sys.executable, "-m", "tests.e2e.kafka_run", json.dumps(told)], capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr[-2000:]
+    assert shop.names() == ["Ann"]
+    shop.took()
+    assert shop.names() == ["Anne", "Bob"]
+    taken = {(each["kafka_partition"], each["kafka_offset"]) for each in shop.rows("shop_things_changes")}
+    assert (len(shop.rows("shop_things_changes")), taken) == (3, {(0, 0), (0, 1), (1, 0)})
+
+
+def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything(
+    spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.inputs.kafka.PATIENCE_SECONDS", 2)
+    (tmp_path / "broker").mkdir()
+    broker = Broker(tmp_path / "broker")
+    broker.start()
+    try:
+        shop = TopicShop.of(spark, catalog, tmp_path, broker)
+        shop.produce([insert(n, row(n, f"row {n}")) for n in range(1, 4)])
+        (one,) = topic_partitions(shop.topic_spec().source)
+        broker.stop()
+        assert "Nothing of this batch was taken" in shop.failed()
+        reader = Reader(shop.topic_spec().source.kafka, one.path)  # type: ignore[arg-type]
+        with pytest.raises(SourceError, match=r"Connection refused|did not answer"):
+            list(reader.read(one.topic, 0, 0, one.end, 10))
+        reader.close()
+        broker.start()
+        shop.took()
+        assert len(shop.latest()) == 3
+    finally:
+        broker.stop()

@@ -44,10 +44,14 @@ class TopicShop(Shop):
 
     def topic_spec(self, table: str = THINGS, kafka: dict[str, Any] | None = None, **source: Any) -> TableSpec:
         """The spec of one table."""
+        return table_spec(self.mapping(table, kafka, **source), self.project)
+
+    def mapping(self, table: str = THINGS, kafka: dict[str, Any] | None = None, **source: Any) -> dict[str, Any]:
+        """The spec of one table as plain values."""
         assert self.broker is not None
         name = table.replace(".", "_")
         place = {"bootstrap": self.broker.bootstrap, "topics": self.topic} | (kafka or {})
-        mapping: dict[str, Any] = {
+        return {
             "table": table,
             "source": {"format": "debezium-json", "kafka": {k: v for k, v in place.items() if v is not None}} | source,
             "keys": ["id"],
@@ -55,7 +59,6 @@ class TopicShop(Shop):
             "target": {"latest": f"{self.project.namespace}.{name}", "history": f"{self.project.namespace}.{name}_h"},
             "rejects": {"max_fraction": 0.5},
         }
-        return table_spec(mapping, self.project)
 
     def run_topics(self, **kafka: Any) -> RunReport:
         """One run over `shop.things`."""

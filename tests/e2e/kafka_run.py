@@ -1,0 +1,37 @@
+"""A run in a process of its own that kills itself before it publishes a table: `python -m tests.e2e.kafka_run`."""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from engine.run import catch_up
+from engine.session import spark_session
+from engine.spec import table_spec
+from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from engine.table.commit import Branch
+from tests.conftest import TEST_CONF
+
+
+def main(told: dict[str, object]) -> None:
+    """Run over one table, and die when everything of it is on its branch."""
+    catalog = CatalogSpec("lake", "jdbc", str(told["uri"]), str(told["warehouse"]))
+    project = ProjectSpec(
+        Path(str(told["root"])), None, catalog, str(told["namespace"]), SparkSpec("local[2]", TEST_CONF), QualitySpec()
+    )
+    publish = Branch.publish
+
+    def dying(branch: Branch) -> None:
+        if branch.table.endswith("_changes"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        publish(branch)
+
+    Branch.publish = dying  # type: ignore[method-assign]
+    spec = told["spec"]
+    assert isinstance(spec, dict)
+    catch_up(project, [table_spec(spec, project)], spark_session(project))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
