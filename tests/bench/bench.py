@@ -35,10 +35,12 @@ from tests.bench.lake import Lake
 from tests.bench.late import halves
 from tests.bench.recipe import Recipe
 from tests.bench.subject import Project
+from tests.bench.topics import TopicProject, topic
 
-SUBJECTS = ("floor", "recipe", "catch-up", "checks", "late")
+SUBJECTS = ("floor", "recipe", "catch-up", "checks", "late", "kafka")
 GROWTH = "growth"
 CHECKED = "catch-up with checks"
+FROM_FILES, FROM_TOPICS = "catch-up from files", "catch-up from topics"
 IN_ORDER, LATE = "half a night, in order", "half a night, 1 % late"
 SMALL = Size(100_000, 30_000, 200_000)
 # Large enough for the plans of a large night: a small one is planned lightly, without a line of generated code.
@@ -84,6 +86,11 @@ class Bench:
         if "late" in self.only:
             with self._lake("late") as lake:
                 self._late(given, lake)
+        if "kafka" in self.only:
+            with self._lake("files") as lake:
+                self._nights(FROM_FILES, given, lake, Project(self.spark, lake, lake.root / "project"))
+            with self._lake("topics") as lake, topic(self.tables / "broker") as filled:
+                self._nights(FROM_TOPICS, given, lake, TopicProject(self.spark, lake, lake.root / "project", filled))
 
     def seconds(self, what: str, size: Size) -> float | None:
         """The time of one measured run, if it ran."""
@@ -119,16 +126,19 @@ class Bench:
         with self._timed("catch-up, nothing new", given.size) as phases:
             phases |= project.catch_up()
 
-    def _checks(self, given: Inputs, lake: Lake) -> None:
-        """The same nights, each with the checks behind it: how many seconds of a run are theirs."""
-        project = Project(self.spark, lake, lake.root / "project", checks=True)
+    def _nights(self, what: str, given: Inputs, lake: Lake, project: Project) -> None:
+        """The snapshot and the night, wherever the project has them."""
         project.receive(given.snapshot, "0-snapshot")
-        with self._timed(f"{CHECKED}, initial load", given.size) as phases:
+        with self._timed(f"{what}, initial load", given.size) as phases:
             phases |= project.catch_up()
         project.receive(given.events, "1-night")
-        with self._timed(CHECKED, given.size) as phases:
+        with self._timed(what, given.size) as phases:
             phases |= project.catch_up()
         self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
+
+    def _checks(self, given: Inputs, lake: Lake) -> None:
+        """The same nights, each with the checks behind it: how many seconds of a run are theirs."""
+        self._nights(CHECKED, given, lake, Project(self.spark, lake, lake.root / "project", checks=True))
 
     def _late(self, given: Inputs, lake: Lake) -> None:
         """Half a night after the other half: once in order, once with changes among it that came too late for that."""
@@ -200,7 +210,7 @@ def main() -> None:
     """Command line: see the module's docstring."""
     given = _arguments()
     size = SMALL if given.small else Size(given.events, given.keys, given.table_keys, given.seed)
-    only = frozenset(given.only.split(",") if given.only else (*SUBJECTS, GROWTH))
+    only = frozenset(given.only.split(",") if given.only else (*(one for one in SUBJECTS if one != "kafka"), GROWTH))
     load = os.getloadavg()[0]
     if given.work:
         given.work.mkdir(parents=True, exist_ok=True)
@@ -253,6 +263,9 @@ def _print(bench: Bench, size: Size, load: float) -> None:
     if "late" in bench.only:
         ratio = _ratio(bench.seconds(LATE, size), bench.seconds(IN_ORDER, size))
         console.print(f"1 % late changes: {ratio} x the batch in order")
+    for end in ("", ", initial load") if "kafka" in bench.only else ():
+        rate = _ratio(bench.seconds(FROM_FILES + end, size), bench.seconds(FROM_TOPICS + end, size))
+        console.print(f"Topics{end}: {rate} x the rate of files")
     for one in bench.measurements:
         if one.size == size and "checks" in one.phases:
             own = one.seconds - one.phases["checks"]

@@ -23,7 +23,7 @@ namespace: silt
 
 SPEC = """\
 table: shop.accounts
-source: {format: debezium-json, path: inbox/*.jsonl}
+source: {{format: debezium-json, {place}}}
 keys: [id]
 columns:
   id: bigint
@@ -47,13 +47,17 @@ class Project:
         self.inbox.mkdir(parents=True)
         (root / "specs").mkdir()
         (root / "siltstone.yaml").write_text(PROJECT.format(catalog=lake.catalog))
-        (root / "specs" / "accounts.yaml").write_text(SPEC)
+        (root / "specs" / "accounts.yaml").write_text(SPEC.format(place=self.place()))
         self.spark = spark
         self.project = load_project(root / "siltstone.yaml")
         self.specs = load_specs(None, self.project)
         self.checks = checks_of_run if checks else None
         self.latest = f"{lake.name}.shop.accounts"
         self.history = f"{lake.name}.shop.accounts_history"
+
+    def place(self) -> str:
+        """Where the spec says that the lines are."""
+        return "path: inbox/*.jsonl"
 
     def receive(self, lines: Path, name: str) -> None:
         """Puts the files of lines into the inbox, under names that sort by `name` first."""
