@@ -6,10 +6,11 @@ a source and no longer.
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -17,6 +18,7 @@ from requests.auth import HTTPBasicAuth
 from urllib3.util import Retry
 
 from engine.errors import SourceError, SpecError
+from engine.inputs.schema_references import inlined
 from engine.spec.model import RegistrySpec
 
 ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
@@ -67,7 +69,7 @@ def parsed(schema: Any) -> Any:
         if schema.get("schemaType", AVRO) != AVRO:
             return Unusable(f"is of type {schema['schemaType']}")
         if schema.get("references"):
-            return Unusable("refers to other schemas, which is not supported")
+            return Unusable("refers to other schemas, which a file of schemas does not have")
         schema = schema["schema"]
     if isinstance(schema, str) and schema.lstrip().startswith(("{", "[", '"')):
         try:
@@ -98,38 +100,82 @@ def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any
 
     Raises: SpecError: the place or the credentials are wrong. SourceError: the schema cannot be had.
     """
-    url = f"{registry.url.rstrip('/')}/schemas/ids/{number}"
+    body = asked(session, registry, f"schemas/ids/{number}", f"schema {number}")
+    return None if body is None else with_references(session, registry, body)
+
+
+def with_references(session: requests.Session, registry: RegistrySpec, body: Mapping[str, Any]) -> Any:
+    """The schema in an answer, with the types that it takes from other schemas in it.
+
+    Raises: as `fetch`.
+    """
+    listed = body.get("references") or ()
+    if body.get("schemaType", AVRO) != AVRO or not listed:
+        return parsed(body)
+    schema = parsed({**body, "references": ()})
+    others: dict[tuple[str, int], Any] = {}
+    missing = referred(session, registry, listed, others)
+    problem = next((each for each in (schema, missing, *others.values()) if isinstance(each, Unusable)), None)
+    return inlined(schema, others.values()) if problem is None else problem
+
+
+def referred(
+    session: requests.Session, registry: RegistrySpec, listed: Iterable[Any], found: dict[tuple[str, int], Any]
+) -> Unusable | None:
+    """Fetch the schemas that references name, and those that these name, into `found`. Gives: why one cannot be had."""
+    for reference in listed:
+        subject, version = reference.get("subject"), reference.get("version")
+        if not isinstance(subject, str) or not isinstance(version, int):
+            return Unusable("refers to a schema without its subject and version")
+        if (subject, version) in found:
+            continue
+        place = f"subjects/{quote(subject, safe='')}/versions/{version}"
+        body = asked(session, registry, place, f"version {version} of {subject}")
+        if body is None:
+            return Unusable(f"refers to version {version} of {subject}, which the registry does not have")
+        found[subject, version] = parsed({**body, "references": ()})
+        missing = referred(session, registry, body.get("references") or (), found)
+        if missing is not None:
+            return missing
+    return None
+
+
+def asked(session: requests.Session, registry: RegistrySpec, place: str, what: str) -> Mapping[str, Any] | None:
+    """What the registry answers about a schema; None where it does not know it. `what`: the schema, in words.
+
+    Raises: as `fetch`.
+    """
     try:
-        answer = session.get(url, timeout=TIMEOUT_SECONDS)
+        answer = session.get(f"{registry.url.rstrip('/')}/{place}", timeout=TIMEOUT_SECONDS)
     except requests.RequestException as error:
         reason = type(error).__name__
         raise SourceError(
-            f"Cannot fetch schema {number} from the registry: it does not answer ({reason}, {registry.url!r}).",
+            f"Cannot fetch {what} from the registry: it does not answer ({reason}, {registry.url!r}).",
             "check that the registry runs, and its url",
         ) from error
     if answer.status_code == requests.codes.not_found and told(answer).get("error_code") is not None:
         return None
-    check_status(answer, registry, number)
+    check_status(answer, registry, what)
     body = told(answer)
     if not isinstance(body.get("schema"), str):
         raise no_registry(registry, "the answer holds no schema")
-    return parsed(body)
+    return body
 
 
-def check_status(answer: requests.Response, registry: RegistrySpec, number: int) -> None:
-    """Refuse an answer that is no schema.
+def check_status(answer: requests.Response, registry: RegistrySpec, what: str) -> None:
+    """Refuse an answer that is no schema. `what`: the schema, in words.
 
     Raises: SpecError: the credentials are wrong, or this is no registry. SourceError: the registry fails.
     """
     status = answer.status_code
     if status in (requests.codes.unauthorized, requests.codes.forbidden):
         raise SpecError(
-            f"Cannot fetch schema {number} from the registry: it refuses the credentials ({status}, {registry.url!r}).",
+            f"Cannot fetch {what} from the registry: it refuses the credentials ({status}, {registry.url!r}).",
             "check what the registry is given in spec or project: user and password, or token",
         )
     if status >= requests.codes.server_error or status == requests.codes.too_many_requests:
         raise SourceError(
-            f"Cannot fetch schema {number} from the registry: it answers {status}, again and again ({registry.url!r}).",
+            f"Cannot fetch {what} from the registry: it answers {status}, again and again ({registry.url!r}).",
             "run again when the registry is well",
         )
     if status != requests.codes.ok:

@@ -381,3 +381,17 @@ def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything
         assert len(shop.latest()) == 3
     finally:
         broker.stop()
+
+
+def test_masked_records_that_were_rejected_are_read_again_from_the_topic(opened: Open, broker: Broker) -> None:
+    shop = opened()
+    secret = {"name": ColumnSpec("string", "sha256", salt="pepper"), "id": ColumnSpec("int")}
+    spec = replace(shop.topic_spec(), columns=secret | {"n": ColumnSpec("int")})
+    shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob", 3_000_000_000)), insert(3, row(3, "Cy"))])
+    assert catch_up(shop.project, [spec], shop.spark).tables[0].rejected == 1
+    (kept,) = shop.rows("rejects")
+    assert kept["record"] is None
+    broker.delete_records(shop.topic, 1)
+    wider = replace(spec, columns=secret | {"n": ColumnSpec("bigint")})
+    assert replay(shop.project, [wider], shop.spark).exit_code == 0
+    assert len(shop.latest()) == 3

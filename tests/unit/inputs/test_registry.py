@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import io
 import json
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,8 +10,10 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import fastavro
 import pytest
 
+from engine.decode.formats.avro_values import BodyReader
 from engine.errors import SourceError, SpecError
 from engine.inputs.registry import Unusable, fetch, schemas_in_file, session_of
 from engine.spec.model import RegistrySpec, SourceSpec
@@ -127,9 +130,35 @@ def test_what_is_no_registry_ends_the_run(
 
 def test_what_is_no_avro_schema_is_told_in_its_place(registry: Registry) -> None:
     given = [answer(schemaType="PROTOBUF"), answer(references=[{"name": "other"}]), (200, {"schema": "{"}), answer()]
+    given.append(answer(references=[{"name": "a.b", "subject": "b", "version": 2}]))
     registry.answers = {f"/schemas/ids/{number}": [found] for number, found in enumerate(given)}
-    reasons = ["is of type PROTOBUF", "refers to other schemas, which is not supported", "is not JSON"]
-    assert fetched(source(registry), range(4)) == dict(enumerate([*map(Unusable, reasons), SCHEMA]))
+    reasons = ["is of type PROTOBUF", "refers to a schema without its subject and version", "is not JSON"]
+    missing = Unusable("refers to version 2 of b, which the registry does not have")
+    assert fetched(source(registry), range(5)) == dict(enumerate([*map(Unusable, reasons), SCHEMA, missing]))
+
+
+def test_types_of_other_schemas_are_defined_where_they_are_used_first(registry: Registry) -> None:
+    country = {"type": "enum", "name": "geo.Country", "symbols": ["DE", "FR"]}
+    address = record("Address", {"country": ["null", "Country"], "street": "string"}, "geo")
+    person = record("Person", {"home": "geo.Address", "work": ["null", "geo.Address"], "born": "geo.Country"}, "crm")
+    of_address = [{"name": "geo.Address", "subject": "geo/Address", "version": 3}]
+    of_country = [{"name": "geo.Country", "subject": "Country", "version": 1}]
+    registry.answers = {
+        "/schemas/ids/1": [answer(person, references=[*of_address, *of_country])],
+        "/subjects/geo%2FAddress/versions/3": [answer(address, references=of_country)],
+        "/subjects/Country/versions/1": [answer(country)],
+    }
+    schema = fetched(source(registry), [1])[1]
+    value = {"home": {"country": "DE", "street": "a"}, "work": {"country": None, "street": "b"}, "born": "FR"}
+    written = io.BytesIO()
+    fastavro.schemaless_writer(written, fastavro.parse_schema(schema), value)
+    assert BodyReader(schema).read(written.getvalue()) == value
+    assert len(registry.seen) == 3
+
+
+def record(name: str, fields: dict[str, Any], space: str) -> dict[str, Any]:
+    listed = [{"name": name, "type": kind} for name, kind in fields.items()]
+    return {"type": "record", "name": name, "namespace": space, "fields": listed}
 
 
 def test_a_registry_that_does_not_answer_is_named(registry: Registry) -> None:
