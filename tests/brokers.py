@@ -25,7 +25,7 @@ from engine.jars import Jar, jar_paths
 from engine.java import java_program
 
 JARS = Path(__file__).parent / "data" / "kafka-4.1.1.jars"
-WORDS = "of-alice-nobody-else"
+WORDS = "of-alice-alone"
 PATIENCE = 60
 SETTINGS = """\
 process.roles=broker,controller
@@ -157,10 +157,10 @@ class Record:
 
 def line_record(line: str | dict[str, Any], partition: int = -1) -> Record:
     """The record of a line as recordings have it: with `key`, `value` and `headers`."""
-    told = json.loads(line) if isinstance(line, str) else line
-    headers = told.get("headers") or {}
+    found = json.loads(line) if isinstance(line, str) else line
+    headers = found.get("headers") or {}
     pairs = headers.items() if isinstance(headers, dict) else [(one["key"], one["value"]) for one in headers]
-    return Record(told.get("value"), told.get("key"), partition, [(name, value) for name, value in pairs])
+    return Record(found.get("value"), found.get("key"), partition, [(name, value) for name, value in pairs])
 
 
 def send(producer: Producer, topic: str, records: Iterable[Record]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +77,8 @@ def find_in_topics(kafka: KafkaSpec, remark: Remark, schemas: SchemaPlace | None
     compacted = frozenset(topic for topic in kafka.topics if cluster.is_compacted(topic))
     with tempfile.TemporaryDirectory(prefix="siltstone-init-") as folder:
         files = {_file(Path(folder), number, topic): topic for number, topic in enumerate(kafka.topics)}
-        with _named(files, remark) as said:
-            tables = _tables(files, records, said, schemas)
+        with _named(files, remark) as named_remark:
+            tables = _tables(files, records, named_remark, schemas)
     return FoundTopics(kafka, tables, files, compacted)
 
 
@@ -150,12 +150,11 @@ def _named(files: dict[Path, str], remark: Remark) -> Iterator[Remark]:
             text = text.replace(str(file), f"the topic {topic}")
         return text
 
-    def say(text: str) -> None:
+    def remark_on_topics(text: str) -> None:
         remark(named(text))
 
-    said: Callable[[str], None] = say
     try:
-        yield said
+        yield remark_on_topics
     except SiltstoneError as error:
         raise type(error)(named(error.message), error.hint) from None
 

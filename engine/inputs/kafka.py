@@ -1,6 +1,6 @@
 """Kafka clusters: the topics of a source, their partitions, and clients that read them.
 
-Brokers are asked through librdkafka (`confluent-kafka`). What an error says never holds the value of a setting.
+The client is librdkafka (`confluent-kafka`). An error never shows the value of a setting.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from engine.spec.model import KafkaSpec
 
 LOG: Final = logging.getLogger("siltstone.kafka")
-LOG.addHandler(logging.NullHandler())  # librdkafka repeats each failed connection: the error that ends a run says it
+LOG.addHandler(logging.NullHandler())  # librdkafka repeats each failed connection: the error that ends a run has it
 PATIENCE_SECONDS: Final = 20
 """How long brokers may stay silent."""
 POLL_SECONDS: Final = 0.05
 GROUP: Final = "siltstone"
 """The group of clients that belong to none: librdkafka wants one to be named."""
 MISSING: Final = "pip install 'siltstone[kafka]'"
+OPTIONS: Final = "Cannot use source.kafka.options"
 CHECK_OPTIONS: Final = "check the security settings and the credentials under source.kafka.options"
 CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; then run again"
 _REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM")
@@ -66,24 +67,26 @@ class Client:
         except KafkaException as error:
             raise self.failure(error.args[0], name) from None
         except (TypeError, ValueError) as error:  # a setting is of no type that librdkafka takes
-            raise SpecError(f"Cannot use source.kafka.options: {self._said(error)}.", CHECK_OPTIONS) from None
+            raise SpecError(
+                f"Cannot use source.kafka.options: {self._without_secrets(error)}.", CHECK_OPTIONS
+            ) from None
 
     def failure(self, error: Any, name: str = "") -> SiltstoneError:
         """An error of librdkafka as siltstone's. `name`: what is read."""
-        code, what = error.name(), f"Cannot read {name or self._name}"
+        code, what, text = error.name(), f"Cannot read {name or self._name}", self._without_secrets(error.str())
         if code in _REFUSED:
-            return SpecError(f"{what}: the broker refuses the connection ({self._said(error.str())}).", CHECK_OPTIONS)
+            return SpecError(f"{what}: the broker refuses the connection ({text}).", CHECK_OPTIONS)
         if code in ("_INVALID_ARG", "_CONFLICT"):
-            return SpecError(f"Cannot use source.kafka.options: {self._said(error.str())}.", CHECK_OPTIONS)
+            return SpecError(f"{OPTIONS}: {text}.", CHECK_OPTIONS)
         if code.endswith("AUTHORIZATION_FAILED"):
             hint = f"allow the user to read and describe the topics, and to use the group {self.group}"
-            return SourceError(f"{what}: the broker does not allow it ({self._said(error.str())}).", hint)
+            return SourceError(f"{what}: the broker does not allow it ({text}).", hint)
         if code == "UNKNOWN_TOPIC_OR_PART":
             return SourceError(f"{what}: there is no such topic.", "check the topics under source.kafka")
-        return SourceError(f"{what}: {self._said(error.str())}. Nothing of this batch was taken.", CHECK_BROKER)
+        return SourceError(f"{what}: {text}. Nothing of this batch was taken.", CHECK_BROKER)
 
     def silence(self) -> SiltstoneError:
-        """The error of brokers that do not answer: the last one of the connection says most."""
+        """The error of brokers that do not answer: the last one of the connection, where there is one."""
         if self._error is not None and self._error.name() != "_ALL_BROKERS_DOWN":
             return self.failure(self._error)
         what = f"the broker {self._kafka.bootstrap} did not answer for {PATIENCE_SECONDS} seconds"
@@ -104,8 +107,8 @@ class Client:
         if is_worse and (self._error is None or self._error.name() not in _REFUSED):
             self._error = error
 
-    def _said(self, error: object) -> str:
-        """What an error says, without the values of settings."""
+    def _without_secrets(self, error: object) -> str:
+        """The text of an error, without the values of settings."""
         text = str(error).strip().rstrip(".")
         for name, value in self._kafka.options:
             is_secret = re.search(r"password|secret|token|key|pem|jaas|config|username", name) is not None
@@ -153,8 +156,8 @@ class Cluster(Client):
         names = self._kafka.topics or self._matching()
         found = {}
         for name, future in self._admin.describe_topics(TopicCollection(list(names))).items():
-            told = self._answer(future, f"the topic {name}")
-            found[name] = str(told.topic_id), sorted(one.id for one in told.partitions)
+            found_topic = self._answer(future, f"the topic {name}")
+            found[name] = str(found_topic.topic_id), sorted(one.id for one in found_topic.partitions)
         return found
 
     def offsets_at(self, partitions: Sequence[Partition], millis: int) -> dict[str, int]:
@@ -172,10 +175,10 @@ class Cluster(Client):
 
         (future,) = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
         try:
-            told = self._answer(future)
+            found_topic = self._answer(future)
         except SiltstoneError:  # users that can read a topic need not see its settings
             return False
-        return "compact" in str(told["cleanup.policy"].value)
+        return "compact" in str(found_topic["cleanup.policy"].value)
 
     def _matching(self) -> list[str]:
         assert self._kafka.pattern is not None  # the spec sees to it
@@ -202,10 +205,10 @@ class Cluster(Client):
         from confluent_kafka.admin import OffsetSpec
 
         spec = getattr(OffsetSpec, when)() if isinstance(when, str) else when
-        asked = {TopicPartition(*place): spec for place in places}
-        if not asked:
+        wanted = {TopicPartition(*place): spec for place in places}
+        if not wanted:
             return {}
-        found = self._admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        found = self._admin.list_offsets(wanted, isolation_level=IsolationLevel.READ_COMMITTED)
         return {(place.topic, place.partition): self._answer(future).offset for place, future in found.items()}
 
     def _answer(self, future: Future[Any], name: str = "") -> Any:
@@ -318,7 +321,7 @@ def library(name: str) -> None:
 
 
 def starts_of(kafka: KafkaSpec, cluster: Cluster, partitions: Sequence[Partition]) -> Starts:
-    """Where a table begins in partitions of which it has taken nothing, as the spec says."""
+    """Where a table begins in partitions of which it has taken nothing, by the spec."""
     starting = kafka.starting
     if starting.at == "latest":
         return lambda one: one.latest

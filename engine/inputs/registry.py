@@ -100,7 +100,7 @@ def fetch(session: requests.Session, registry: RegistrySpec, number: int) -> Any
 
     Raises: SpecError: the place or the credentials are wrong. SourceError: the schema cannot be had.
     """
-    body = asked(session, registry, f"schemas/ids/{number}", f"schema {number}")
+    body = answer_of(session, registry, f"schemas/ids/{number}", f"schema {number}")
     return None if body is None else with_references(session, registry, body)
 
 
@@ -130,7 +130,7 @@ def referred(
         if (subject, version) in found:
             continue
         place = f"subjects/{quote(subject, safe='')}/versions/{version}"
-        body = asked(session, registry, place, f"version {version} of {subject}")
+        body = answer_of(session, registry, place, f"version {version} of {subject}")
         if body is None:
             return Unusable(f"refers to version {version} of {subject}, which the registry does not have")
         found[subject, version] = parsed({**body, "references": ()})
@@ -140,7 +140,7 @@ def referred(
     return None
 
 
-def asked(session: requests.Session, registry: RegistrySpec, place: str, what: str) -> Mapping[str, Any] | None:
+def answer_of(session: requests.Session, registry: RegistrySpec, place: str, what: str) -> Mapping[str, Any] | None:
     """What the registry answers about a schema; None where it does not know it. `what`: the schema, in words.
 
     Raises: as `fetch`.

@@ -28,10 +28,10 @@ class _Inlining:
         if not isinstance(part, Mapping):
             return part
         inner = _full_name(part, space).rpartition(".")[0] if part.get("type") in _NAMED else space
-        told = {**part, **{name: self.of(part[name], inner) for name in _INSIDE if name in part}}
+        filled = {**part, **{name: self.of(part[name], inner) for name in _INSIDE if name in part}}
         if "fields" in part:
-            told["fields"] = [{**field, "type": self.of(field["type"], inner)} for field in part["fields"]]
-        return told
+            filled["fields"] = [{**field, "type": self.of(field["type"], inner)} for field in part["fields"]]
+        return filled
 
     def _named(self, name: str, space: str) -> Any:
         full = _full_name({"name": name}, space)

@@ -33,7 +33,7 @@ def topic_partitions(source: SourceSpec, until_ms: int | None = None) -> list[Pa
 
     Raises: SourceError: a topic is not there, or the brokers do not answer. SpecError: they refuse the connection.
     """
-    assert source.kafka is not None  # asked of topics only
+    assert source.kafka is not None  # a source of topics
     cluster = cluster_of(source.kafka, source.path)
     found = cluster.partitions()
     if until_ms is None:
@@ -54,9 +54,9 @@ def new_of_topics(
 
     `taken`: by each consumer. `run_id`: of the run, which writes down what is lost; None: nothing is written.
 
-    Raises: SourceError: records are gone that a consumer has not taken, and nobody has acknowledged it.
+    Raises: SourceError: records are gone that a consumer has not taken, and the gap is not acknowledged.
     """
-    assert source.kafka is not None  # asked of topics only
+    assert source.kafka is not None  # a source of topics
     partitions = [file for file in files if isinstance(file, Partition)]
     starts = first_starts(spark, project, source, partitions, taken)
     found = {
@@ -87,7 +87,7 @@ def first_starts(
 ) -> Starts:
     """Where a consumer that has taken nothing begins. What was the latest record is decided by the first run, which the
     ledger keeps for the control events: a table whose first record comes later misses none before it."""
-    assert source.kafka is not None  # asked of topics only
+    assert source.kafka is not None  # a source of topics
     if all(taken.values()):
         return first_record
     cluster = cluster_of(source.kafka, source.path)
@@ -107,7 +107,7 @@ def first_starts(
 def refuse_lost(
     spark: SparkSession, project: ProjectSpec, source: SourceSpec, lost: Sequence[Lost], run_id: str | None
 ) -> tuple[str, ...]:
-    """Stop a source of which records are gone, until somebody acknowledges the gap. Gives: what is lost, in words.
+    """Stop a source of which records are gone, until the gap is acknowledged. Gives: what is lost, in words.
 
     Raises: SourceError.
     """
@@ -169,7 +169,7 @@ def inform_group(source: SourceSpec, consumers: Iterable[Mapping[str, Taken]]) -
 
     Raises: SourceError: the brokers do not take it.
     """
-    assert source.kafka is not None  # asked of topics only
+    assert source.kafka is not None  # a source of topics
     taken = list(consumers)
     paths = set.intersection(*(set(each) for each in taken))
     offsets = {path: min(each[path].to_line for each in taken) for path in sorted(paths)}

@@ -121,7 +121,7 @@ class RegistryFace(_Section):
 class KafkaFace(_Section):
     """Topics of a Kafka cluster."""
 
-    bootstrap: Bootstrap = Field(description="The brokers that are asked first: host:port, or a list of them.")
+    bootstrap: Bootstrap = Field(description="The brokers of the first connection: host:port, or a list of them.")
     topics: Topics | None = Field(default=None, description="The topics by name: one, or a list.")
     pattern: Pattern | None = Field(
         default=None, description="Instead of topics: a regular expression that names of topics match as a whole."

@@ -166,7 +166,7 @@ def row_disagreements(spec: Mapping[str, Any]) -> Iterator[tuple[Place, str, str
         yield from _of_rows(spec, source)
     elif source.get("format") in FORMATS:
         yield from _of_changes(source)
-    elif not _PLACES & source.keys():  # what else is wrong can be told when the format is known
+    elif not _PLACES & source.keys():  # the rest depends on the format
         yield ("source", "path"), "is required", None
 
 

@@ -137,7 +137,7 @@ class Bench:
         self._check(given.expected, project.latest, project.history, tombstone="_op = 'delete'")
 
     def _checks(self, given: Inputs, lake: Lake) -> None:
-        """The same nights, each with the checks behind it: how many seconds of a run are theirs."""
+        """The same nights, each with its checks: how many seconds of a run are theirs."""
         self._nights(CHECKED, given, lake, Project(self.spark, lake, lake.root / "project", checks=True))
 
     def _late(self, given: Inputs, lake: Lake) -> None:

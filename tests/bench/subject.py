@@ -56,7 +56,7 @@ class Project:
         self.history = f"{lake.name}.shop.accounts_history"
 
     def place(self) -> str:
-        """Where the spec says that the lines are."""
+        """The place of the lines, as the spec has it."""
         return "path: inbox/*.jsonl"
 
     def receive(self, lines: Path, name: str) -> None:

@@ -43,13 +43,13 @@ SHOWN = 60
 def record_of(line: bytes, source: SourceSpec) -> Given:
     """The record whose line this is: what is around the value in it, else the line alone."""
     form = format_of(source.format)
-    told = json.loads(line) if line.startswith((b"{", b"[")) else None
-    if not (form.of_topics and isinstance(told, dict) and "value" in told):
+    found = json.loads(line) if line.startswith((b"{", b"[")) else None
+    if not (form.of_topics and isinstance(found, dict) and "value" in found):
         return Given(base64.b64decode(line) if form.holds == "messages" else line)
     make = as_bytes if form.holds == "messages" else as_json
-    headers = told.get("headers") or {}
+    headers = found.get("headers") or {}
     pairs = headers.items() if isinstance(headers, dict) else [(one["key"], one["value"]) for one in headers]
-    return Given(make(told["value"]), make(told.get("key")), [(name, as_json(value)) for name, value in pairs])
+    return Given(make(found["value"]), make(found.get("key")), [(name, as_json(value)) for name, value in pairs])
 
 
 def as_bytes(part: str | None) -> bytes | None:
@@ -63,7 +63,7 @@ def as_json(part: Any) -> bytes | None:
 
 
 def seen(event: Event, by_place: bool) -> dict[str, Any]:
-    """What an event says; its position, unless the place of delivery is that."""
+    """The fields of an event; its position, unless the place of delivery is that."""
     found = {name: getattr(event, name) for name in PLAIN}
     for name in JSON:
         part = getattr(event, name)
@@ -73,7 +73,7 @@ def seen(event: Event, by_place: bool) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_records_of_topics_give_the_events_of_their_lines(name: str, tmp_path: Path, project: ProjectSpec) -> None:
-    teller, folder = BY_NAME[name], tmp_path / "told"
+    teller, folder = BY_NAME[name], tmp_path / "lines"
     folder.mkdir()
     teller.deliver(STORY, folder)
     specs = [spec_of(project, teller, table, folder) for table in STORY.tables]

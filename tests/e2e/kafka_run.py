@@ -14,11 +14,16 @@ from engine.table.commit import Branch
 from tests.conftest import TEST_CONF
 
 
-def main(told: dict[str, object]) -> None:
+def main(given: dict[str, object]) -> None:
     """Run over one table, and die when everything of it is on its branch."""
-    catalog = CatalogSpec("lake", "jdbc", str(told["uri"]), str(told["warehouse"]))
+    catalog = CatalogSpec("lake", "jdbc", str(given["uri"]), str(given["warehouse"]))
     project = ProjectSpec(
-        Path(str(told["root"])), None, catalog, str(told["namespace"]), SparkSpec("local[2]", TEST_CONF), QualitySpec()
+        Path(str(given["root"])),
+        None,
+        catalog,
+        str(given["namespace"]),
+        SparkSpec("local[2]", TEST_CONF),
+        QualitySpec(),
     )
     publish = Branch.publish
 
@@ -28,7 +33,7 @@ def main(told: dict[str, object]) -> None:
         publish(branch)
 
     Branch.publish = dying  # type: ignore[method-assign]
-    spec = told["spec"]
+    spec = given["spec"]
     assert isinstance(spec, dict)
     catch_up(project, [table_spec(spec, project)], spark_session(project))
 

@@ -109,7 +109,7 @@ def test_null_messages_and_null_keys_are_what_they_are(opened: Open, broker: Bro
     assert shop.names() == ["Bob"]
 
 
-def test_records_that_retention_took_stop_the_table_until_somebody_acknowledges_it(
+def test_records_that_retention_took_stop_the_table_until_the_gap_is_acknowledged(
     opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = opened()
@@ -160,14 +160,14 @@ def test_a_topic_that_was_created_once_more_stops_the_table(opened: Open, broker
     assert f"kafka://{shop.topic}/0 belongs to another topic of that name now" in error
     assert shop.names() == ["Ann", "Bob"]
     (gap,) = gaps_of(open_catalog(shop.project.catalog), shop.project.namespace)
-    acknowledge(shop.project, gap.gap_id, "set up anew", "ops", datetime.now(UTC))
+    acknowledge(shop.project, gap.gap_id, "set up again", "ops", datetime.now(UTC))
     shop.took()
     assert shop.names() == ["Ann", "Bob", "Cy"]
     (table,) = reread(shop.project, [shop.topic_spec()], shop.spark).tables
     assert "the topics do not have kafka://" in str(table.error)
 
 
-def test_a_table_starts_where_its_spec_says(opened: Open, broker: Broker) -> None:
+def test_a_table_starts_where_its_spec_wants_it(opened: Open, broker: Broker) -> None:
     shop = opened()
     broker.produce(shop.topic, [dated(n, name) for n, name in enumerate(("Ann", "Bob", "Cy"), 1)])
     for number, starting in enumerate(({"time": "2024-01-01T00:00:02Z"}, {"offsets": {"0": 1}}, "earliest")):
@@ -205,8 +205,8 @@ def test_several_topics_and_tables_are_one_source_and_a_group_is_informed(opened
     assert [table.error for table in report.tables] == [None, None]
     assert (len(report.sources), report.sources[0].warning) == (1, None)
     assert (shop.latest(), shop.latest("shop_others")) == ([(1, "Ann", 0)], [(2, "Bob", 0)])
-    asked = ConsumerGroupTopicPartitions(f"of-{shop.topic}")
-    (found,) = broker.admin.list_consumer_group_offsets([asked]).values()
+    wanted = ConsumerGroupTopicPartitions(f"of-{shop.topic}")
+    (found,) = broker.admin.list_consumer_group_offsets([wanted]).values()
     assert {(one.topic, one.offset) for one in found.result().topic_partitions} == {(shop.topic, 1), (other.topic, 1)}
 
 
@@ -255,7 +255,9 @@ def test_a_run_that_dies_after_reading_is_completed_by_the_next(opened: Open, mo
     assert (shop.names(), len(shop.rows("shop_things_changes"))) == (["Anne", "Bob"], 3)
 
 
-def test_what_is_wrong_with_a_cluster_is_said(opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_cannot_be_used_is_reported(
+    opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = opened()
     monkeypatch.setattr("engine.inputs.kafka.PATIENCE_SECONDS", 2)
     assert "Cannot read the topic nowhere: there is no such topic" in shop.failed(topics="nowhere")
@@ -323,13 +325,11 @@ def test_framed_keys_and_values_give_the_tables_of_their_file(
     assert (report.exit_code, report.sources[0].rejected, report.sources[0].control) == (0, 1, 1)
     (found,) = rejects(open_catalog(catalog), shop.project, [shop.topic_spec(**source)], records=True)
     assert (found.reason, found.line) == ("the value: schema 77 is not known", 4)
-    beside = Shop.open(spark, catalog, tmp_path, f"{shop.project.namespace}_files")
-    beside.write("a.jsonl", [message(*each) + "\n" for each in frames])
-    spec = replace(
-        beside.spec(), source=replace(beside.spec().source, format="debezium-avro", schemas=source["schemas"])
-    )
-    beside.taken(spec)
-    assert shop.latest() == beside.latest()
+    files = Shop.open(spark, catalog, tmp_path, f"{shop.project.namespace}_files")
+    files.write("a.jsonl", [message(*each) + "\n" for each in frames])
+    spec = replace(files.spec(), source=replace(files.spec().source, format="debezium-avro", schemas=source["schemas"]))
+    files.taken(spec)
+    assert shop.latest() == files.latest()
     assert len(shop.latest()) == 6
 
 
@@ -348,9 +348,9 @@ def test_a_process_that_is_killed_before_it_publishes_has_taken_nothing(opened: 
     assert shop.broker is not None
     place = {"bootstrap": shop.broker.bootstrap, "topics": shop.topic}
     catalog = shop.project.catalog
-    told = {"uri": catalog.uri, "warehouse": catalog.warehouse, "root": str(shop.project.root)}
-    told |= {"namespace": shop.project.namespace, "spec": shop.mapping(kafka=place)}
-    ended = subprocess.run([sys.executable, "-m", "tests.e2e.kafka_run", json.dumps(told)], capture_output=True)
+    given = {"uri": catalog.uri, "warehouse": catalog.warehouse, "root": str(shop.project.root)}
+    given |= {"namespace": shop.project.namespace, "spec": shop.mapping(kafka=place)}
+    ended = subprocess.run([sys.executable, "-m", "tests.e2e.kafka_run", json.dumps(given)], capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr[-2000:]
     assert shop.names() == ["Ann"]
     shop.took()

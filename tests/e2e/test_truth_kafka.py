@@ -65,9 +65,9 @@ def test_extracts_give_the_tables_of_their_file(
 ) -> None:
     file, with_schemas = EXTRACTS / f"{recording}.jsonl", recording.endswith(".schema")
     tables = tuple((POSTGRESQL if recording.startswith("postgresql") else MARIADB).values())
-    beside = a_project(catalog, tmp_path, f"{project.namespace}_file")
-    specs = [spec_of(beside, table, file, with_schemas) for table in tables]
-    assert catch_up(beside, specs, spark).exit_code == 0
+    by_files = a_project(catalog, tmp_path, f"{project.namespace}_file")
+    specs = [spec_of(by_files, table, file, with_schemas) for table in tables]
+    assert catch_up(by_files, specs, spark).exit_code == 0
     source = source_of(broker, produced(broker, lines(file)), project)
     run = from_topics(spark, project, tables, source, with_schemas, 1)
     for table in tables:
@@ -91,9 +91,11 @@ def test_whole_recordings_give_the_truth_in_bounded_runs(
     every = list(lines(DATA / recording))
     source = source_of(broker, produced(broker, every), project, max_records=len(every) // 3 + 3_000)
     run = from_topics(spark, project, tuple(tables.values()), source, ".schema" in recording, 3)
-    beside = whole(spark, a_project(catalog, tmp_path, f"{project.namespace}_file"), tuple(tables.values()), recording)
+    by_files = whole(
+        spark, a_project(catalog, tmp_path, f"{project.namespace}_file"), tuple(tables.values()), recording
+    )
     for table in tables.values():
         check_latest(run, table)
         but = [(90,)] if table.name == "inventory.customers" else []  # see test_truth_postgresql
         check_images(run, table, recording, but=but)
-        assert run.stored(table) == beside.stored(table)
+        assert run.stored(table) == by_files.stored(table)

@@ -77,9 +77,9 @@ def _of_headers(record: Object) -> dict[str, Any]:
     headers = record.get("headers")
     listed = headers if isinstance(headers, list) else ()
     pairs = {one.get("key"): one.get("value") for one in listed if isinstance(one, dict)}
-    told = headers if isinstance(headers, dict) else pairs
-    found = {str(name)[len(_HEADER) :]: value for name, value in told.items() if str(name).startswith(_HEADER)}
-    return found | ({_CONTENT: told[_CONTENT_HEADER]} if _CONTENT_HEADER in told else {})
+    by_name = headers if isinstance(headers, dict) else pairs
+    found = {str(name)[len(_HEADER) :]: value for name, value in by_name.items() if str(name).startswith(_HEADER)}
+    return found | ({_CONTENT: by_name[_CONTENT_HEADER]} if _CONTENT_HEADER in by_name else {})
 
 
 def _unreadable(cloud: Object) -> str | None:

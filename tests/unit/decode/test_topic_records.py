@@ -44,7 +44,7 @@ def text(record: Given, form: str = "debezium-json") -> bytes:
     return texts("t", 3, around_of(format_of(form)))(record)
 
 
-def told(record: Given, form: str = "debezium-json") -> dict[str, Any]:
+def parsed(record: Given, form: str = "debezium-json") -> dict[str, Any]:
     found = json.loads(text(record, form))
     assert {name: found.pop(name) for name in ("topic", "partition", "offset", "timestamp")} == {
         "topic": "t", "partition": 3, "offset": 7, "timestamp": 1_700_000_000_000,
@@ -65,7 +65,7 @@ def told(record: Given, form: str = "debezium-json") -> dict[str, Any]:
     ],
 )
 def test_values_are_json_or_texts_that_are_no_events(content: bytes | None, value: Any) -> None:
-    assert told(Given(content, content)) == {"key": value, "value": value}
+    assert parsed(Given(content, content)) == {"key": value, "value": value}
 
 
 def test_digits_of_numbers_stay() -> None:
@@ -74,7 +74,7 @@ def test_digits_of_numbers_stay() -> None:
 
 def test_headers_are_a_list_for_a_name_can_come_twice() -> None:
     headers = [("a", b'{"id":1}'), ("a", b"text"), ("b", None), ("c", b"\x00\xff")]
-    assert told(Given(b"1", None, headers))["headers"] == [
+    assert parsed(Given(b"1", None, headers))["headers"] == [
         {"key": "a", "value": {"id": 1}},
         {"key": "a", "value": "text"},
         {"key": "b", "value": None},
@@ -83,8 +83,8 @@ def test_headers_are_a_list_for_a_name_can_come_twice() -> None:
 
 
 def test_formats_of_bytes_have_base64_and_rows_are_as_they_are() -> None:
-    assert told(Given(b"\x00\x01", b"\x02"), "dts-avro") == {"key": "Ag==", "value": "AAE="}
-    assert told(Given(None), "debezium-avro") == {"key": None, "value": None}
+    assert parsed(Given(b"\x00\x01", b"\x02"), "dts-avro") == {"key": "Ag==", "value": "AAE="}
+    assert parsed(Given(None), "debezium-avro") == {"key": None, "value": None}
     assert text(Given(b'{"id": 1}'), "rows") == b'{"id": 1}'
     assert text(Given(None), "rows") == b"null"
 

@@ -30,7 +30,7 @@ def init(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tupl
     return spec, file.read_text(encoding="utf-8")
 
 
-def test_events_name_their_table_and_a_compacted_topic_is_said_to_be_one(
+def test_events_name_their_table_and_a_compacted_topic_is_declared_as_one(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topic = broker.create("init.events", 2, cleanup_policy="compact")
@@ -60,7 +60,7 @@ def test_rows_are_named_by_their_topic(broker: Broker, tmp_path: Path, monkeypat
 
 
 def inserted(number: int) -> dict[str, Any]:
-    """An insert as its Avro schema asks for."""
+    """An insert as its Avro schema has it."""
     place = {"version": "3", "db": "main", "txId": None, **SOURCE, "table": "things", "lsn": 32 + number}
     image = {"id": number, "name": f"row {number}"}
     return {"before": None, "after": image, "source": place, "transaction": None, "op": "c", "ts_ms": 1_700_000_001_000}
@@ -99,13 +99,13 @@ def test_settings_are_those_of_the_spec_and_secrets_stay_in_the_environment(
         (["kafka://{broker}"], "it names no broker or no topic"),
     ],
 )
-def test_what_cannot_be_read_is_said(
+def test_what_cannot_be_read_is_reported(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    told = [each.format(broker=broker.bootstrap) for each in arguments]
+    words_given = [each.format(broker=broker.bootstrap) for each in arguments]
     with pytest.raises(SiltstoneError) as caught:
-        CliRunner().invoke(app, ["init", *told], catch_exceptions=False)
+        CliRunner().invoke(app, ["init", *words_given], catch_exceptions=False)
     assert words in str(caught.value)
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_read_is_said(
         (["kafka://b:1/t", "--kafka-option", "sasl.password=env:NOT_SET_HERE"], "NOT_SET_HERE is not set"),
     ],
 )
-def test_what_is_wrong_on_the_command_line_is_said(options: list[str], words: str) -> None:
+def test_what_is_wrong_on_the_command_line_is_reported(options: list[str], words: str) -> None:
     found = CliRunner().invoke(app, ["init", *options])
     assert found.exit_code == 2
     assert words in " ".join(found.output.replace("│", " ").split())
