@@ -99,7 +99,7 @@ class Broker:
 
     @cached_property
     def admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.bootstrap})
+        return AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
 
     def create(self, topic: str, partitions: int = 1, **config: str) -> str:
         """A topic; the names of its settings are written with `_`. Gives its name."""
@@ -121,13 +121,13 @@ class Broker:
 
     def produce(self, topic: str, records: Iterable[Record]) -> None:
         """Produce records, in their order."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5})
+        producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 5, "log_level": 0})
         send(producer, topic, records)
         assert producer.flush(PATIENCE) == 0
 
     def transactions(self, topic: str, parts: Sequence[tuple[Sequence[Record], bool]]) -> None:
         """Produce transactions: the records of each, and whether it is committed."""
-        producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": f"of-{topic}"})
+        producer = Producer({"bootstrap.servers": self.bootstrap, "transactional.id": f"of-{topic}", "log_level": 0})
         producer.init_transactions(PATIENCE)
         for records, is_committed in parts:
             producer.begin_transaction()

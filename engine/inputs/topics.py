@@ -16,7 +16,7 @@ from engine.inputs.listing import InputFile
 from engine.inputs.pending import PendingFile, Taken
 from engine.names import TOPICS
 
-RECORD_BYTES: Final = 400
+RECORD_BYTES: Final = 1_000
 """What a record is taken to have: how large it is shows when it is read."""
 SHOWN: Final = 5
 

@@ -48,7 +48,7 @@ def check_unowned(delivery: Delivery, specs: Sequence[TableSpec], accepted: Data
             f"Cannot take {delivery.source.path}: {unowned} of {read} records are no {delivery.source.format} events,"
             f" more than rejects.max_fraction {allowed:g} allows ({listed(commonest(records).collect())})"
             f"{alike(other_format(records, delivery.source))}. Nothing was taken.",
-            "check source.format and source.path in the spec, or allow more with rejects.max_fraction",
+            f"check source.format and {place_of(delivery.source)} in the spec, or allow more with rejects.max_fraction",
         )
 
 
@@ -87,12 +87,12 @@ def behind(
         return SourceError(
             f"Cannot take the batch for {spec.table}: none of its {sum(row['n'] for row in told)} records can be"
             f" decoded ({listed(told)}){alike(other_format(rejects, spec.source))}. Nothing was taken.",
-            "check source.format, source.path and the columns that the spec names under source",
+            f"check source.format, {place_of(spec.source)} and the columns that the spec names under source",
         )
     form = other_format(texts_of(changes, again, SAMPLE_LINES), spec.source)
     if form is None:
         return error
-    hint = "check source.format and source.path in the spec"
+    hint = f"check source.format and {place_of(spec.source)} in the spec"
     return SpecError(f"{error.message} Its records look like {form}.", hint)
 
 
@@ -138,7 +138,15 @@ def no_events(spec: TableSpec, delivery: Delivery) -> SourceError:
     elif not there:  # what is in a column of bytes can be short enough for messages that say nothing
         read = [entry.pending.file for entry in delivery.counted.values()]
         tables += alike(typed_likeness(delivery.source, read))
-    hint = f"did you mean {near[0]}?" if near else "check `table` and source.path in the spec"
+    hint = f"did you mean {near[0]}?" if near else f"check `table` and {place_of(spec.source)} in the spec"
+    unit = "files" if spec.source.kafka is None else "partitions"
     return SourceError(
-        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} files hold {tables}.", hint
+        f"Cannot find events of {spec.table} in {spec.source.path}: {len(delivery.files)} {unit} hold {tables}.", hint
     )
+
+
+def place_of(source: SourceSpec) -> str:
+    """The setting that says where the events of a source are."""
+    if source.kafka is not None:
+        return "source.kafka"
+    return "source.path" if source.table is None else "source.table"

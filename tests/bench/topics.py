@@ -18,7 +18,7 @@ from tests.bench.subject import Project
 from tests.brokers import PATIENCE, Broker
 
 NAME = "accounts"
-IN_FLIGHT = 100_000
+IN_FLIGHT = 50_000
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,9 @@ class Topic:
 
     def fill(self, lines: Path) -> None:
         """Produce the lines of a folder as records: keys, values and partitions as the lines have them."""
-        producer = Producer({"bootstrap.servers": self.broker.bootstrap, "linger.ms": 50, "compression.type": "lz4"})
+        producer = Producer(
+            {"bootstrap.servers": self.broker.bootstrap, "linger.ms": 50, "compression.type": "lz4", "log_level": 0}
+        )
         for file in sorted(lines.glob("*.jsonl")):
             with file.open(encoding="utf-8") as opened:
                 for number, line in enumerate(opened, 1):

@@ -26,6 +26,7 @@ from engine.run import catch_up, explain, plan, replay, reread
 from engine.run.topics import topic_partitions
 from engine.spec.model import CatalogSpec, ColumnSpec
 from quality.report.collect import collect
+from quality.report.write import write_page
 from tests.brokers import WORDS, Broker, Record, free_port, until
 from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before
@@ -128,6 +129,7 @@ def test_records_that_retention_took_stop_the_table_until_the_gap_is_acknowledge
     assert gap.gap_id in error
     facts = collect(shop.project, [shop.topic_spec()], catalog, datetime.now(UTC))
     assert any(gap.gap_id == one.gap_id for table in facts.tables for one in table.gaps)
+    assert "has lost offsets 2 to 3" in write_page(shop.project, facts).read_text(encoding="utf-8")
     acknowledge(shop.project, gap.gap_id, "known", "ops", datetime.now(UTC))
     broker.delete_records(shop.topic, 5)  # retention goes on meanwhile
     shop.produce([insert(6, row(4, "Dan"))])
@@ -242,6 +244,7 @@ def test_inputs_are_read_again_while_the_topic_has_them(opened: Open, broker: Br
     assert [table.error for table in plan(shop.project, [shop.topic_spec()], shop.spark)] == [None]
 
 
+@pytest.mark.slow
 def test_a_run_that_dies_after_reading_is_completed_by_the_next(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = opened()
     shop.produce([insert(1, row(1, "Ann"))])
@@ -282,6 +285,7 @@ def test_records_larger_than_what_is_fetched_at_once_are_taken(opened: Open) -> 
     assert len(shop.latest()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["canal-json", "rows"])
 def test_formats_without_positions_are_in_the_order_of_offsets(opened: Open, broker: Broker, form: str) -> None:
     """What Canal sends again after a restart is known over runs, too."""
@@ -311,6 +315,7 @@ def canal(second: int, key: int, name: str) -> dict[str, object]:
     return {"data": data, "es": millis, "ts": millis, "id": second, "mysqlType": {"id": "int"}, **around}
 
 
+@pytest.mark.slow
 def test_framed_keys_and_values_give_the_tables_of_their_file(
     opened: Open, broker: Broker, spark: SparkSession, catalog: CatalogSpec, tmp_path: Path
 ) -> None:
@@ -359,6 +364,7 @@ def test_a_process_that_is_killed_before_it_publishes_has_taken_nothing(opened: 
     assert (len(shop.rows("shop_things_changes")), taken) == (3, {(0, 0), (0, 1), (1, 0)})
 
 
+@pytest.mark.slow
 def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything(
     spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +389,7 @@ def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything
         broker.stop()
 
 
+@pytest.mark.slow
 def test_masked_records_that_were_rejected_are_read_again_from_the_topic(opened: Open, broker: Broker) -> None:
     shop = opened()
     secret = {"name": ColumnSpec("string", "sha256", salt="pepper"), "id": ColumnSpec("int")}
