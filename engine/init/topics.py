@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from engine.spec.model import KafkaSpec
 SAMPLE_RECORDS: Final = 4_000
 """Of a topic: half of them are its first, half its last ones."""
 READ_AT_ONCE: Final = 500
+_WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 ADDRESS: Final = "write it like kafka://broker:9092/topic, several topics with commas"
 
 
@@ -79,6 +82,8 @@ def find_in_topics(kafka: KafkaSpec, remark: Remark, schemas: SchemaPlace | None
         files = {_file(Path(folder), number, topic): topic for number, topic in enumerate(kafka.topics)}
         with _named(files, remark) as named_remark:
             tables = _tables(files, records, named_remark, schemas)
+    for table in tables:
+        table.whole = table.whole and all(len(records[files[file]]) < SAMPLE_RECORDS for file in table.files)
     return FoundTopics(kafka, tables, files, compacted)
 
 
@@ -161,4 +166,4 @@ def _named(files: dict[Path, str], remark: Remark) -> Iterator[Remark]:
 
 def _written(value: str) -> str:
     shown = as_written(value)
-    return f'"{shown}"' if shown.startswith("${") else shown
+    return shown if _WORD.fullmatch(shown) else json.dumps(shown)

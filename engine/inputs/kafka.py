@@ -33,12 +33,15 @@ MISSING: Final = "pip install 'siltstone[kafka]'"
 OPTIONS: Final = "Cannot use source.kafka.options"
 CHECK_OPTIONS: Final = "check the security settings and the credentials under source.kafka.options"
 CHECK_BROKER: Final = "check that the broker runs, and source.kafka.bootstrap; then run again"
-_REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "_SSL", "UNSUPPORTED_SASL_MECHANISM")
+_REFUSED: Final = ("_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM")
+_INSECURE: Final = ("_SSL", *_REFUSED)
+"""Of these, a broken handshake can be that of a broker that restarts: it ends a run only if it lasts."""
 _READER: Final = {
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
+    "max.poll.interval.ms": 86_400_000,  # Spark can let a task wait
     "fetch.wait.max.ms": 10,  # the end of a partition shows when a fetch comes back empty
     "queued.min.messages": 20_000,
     "queued.max.messages.kbytes": 16_384,  # a task reads a part of a partition: what is fetched after it is in vain
@@ -74,7 +77,7 @@ class Client:
     def failure(self, error: Any, name: str = "") -> SiltstoneError:
         """An error of librdkafka as siltstone's. `name`: what is read."""
         code, what, text = error.name(), f"Cannot read {name or self._name}", self._without_secrets(error.str())
-        if code in _REFUSED:
+        if code in _INSECURE:
             return SpecError(f"{what}: the broker refuses the connection ({text}).", CHECK_OPTIONS)
         if code in ("_INVALID_ARG", "_CONFLICT"):
             return SpecError(f"{OPTIONS}: {text}.", CHECK_OPTIONS)
@@ -109,7 +112,7 @@ class Client:
 
     def _without_secrets(self, error: object) -> str:
         """The text of an error, without the values of settings."""
-        text = str(error).strip().rstrip(".")
+        text = " ".join(str(error).split()).rstrip(".")
         for name, value in self._kafka.options:
             is_secret = re.search(r"password|secret|token|key|pem|jaas|config|username", name) is not None
             if is_secret and str(value):
@@ -257,6 +260,7 @@ class Reader(Client):
                 raise self.silence()
             if records:
                 yield records
+                silent_since = time.monotonic()  # however long the records were worked on
 
     def close(self) -> None:
         """End the connection."""

@@ -114,7 +114,7 @@ def records_to_read(source: SourceSpec, spans: Iterable[Span], what: str) -> lis
         first, last = min(span.from_line for span in mine) - 1, max(span.to_line for span in mine)
         one = there.get(path)
         if one is None or any(span.fingerprint != one.topic_id for span in mine):
-            gone.append(f"{path} of that topic")
+            gone.append(f"{path} as it was taken (its topic was created again)")
         elif first < one.start and first < last:
             gone.append(f"offsets {first} to {min(one.start, last) - 1} of {path}")
         else:

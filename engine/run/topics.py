@@ -119,7 +119,8 @@ def refuse_lost(
     gap = gap_of_lost(source, unknown, run_id or "")
     if run_id is not None:
         update_gaps(spark, project, source.path, lambda before: with_gap(before, gap))
-    hint = f"`siltstone gaps ack {gap.gap_id} --reason ...` takes what is there; {SNAPSHOT_AGAIN}"
+    first = "" if run_id is not None else "`siltstone catch-up` records the gap; then "
+    hint = f"{first}`siltstone gaps ack {gap.gap_id} --reason ...` takes what is there; {SNAPSHOT_AGAIN}"
     raise lost_error(source.path, unknown, f"{hint}{order_again(unknown)}")
 
 
