@@ -4,17 +4,27 @@ import platform
 import shutil
 import sys
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote, urlparse
 
-from engine.errors import SiltstoneError
+from engine.errors import SiltstoneError, SpecError, StorageError
+from engine.inputs.listing import list_files
+from engine.inputs.store import read_bytes, store_of
 from engine.jars import jar_paths
 from engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
 from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars, sqlite_file
+from engine.spec import load_specs
 from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.storage import Settings, is_remote, of_stores, storage_error
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+
+PROBE: Final = b"siltstone doctor"
 PYTHONS = ((3, 11), (3, 14))
 LOW_DISK_BYTES = 2 * GIGABYTE
 LOW_MEMORY_BYTES = 4 * GIGABYTE
@@ -42,6 +52,7 @@ def examine(project: ProjectSpec, progress: Progress) -> Iterator[Finding]:
     yield catalog(project.catalog)
     yield from tables(project)
     yield warehouse(project.catalog)
+    yield from sources(project)
     yield disk(warehouse_folder(project.catalog) or project.root)
 
 
@@ -76,24 +87,37 @@ def jars(spec: CatalogSpec, progress: Progress) -> Finding:
     try:
         paths = jar_paths(needed_jars(spec), progress)
     except (SiltstoneError, OSError) as error:
-        hint = (error.hint if isinstance(error, SiltstoneError) else None) or "Make the cache folder writable."
-        return Finding("jars", False, _first_line(error), hint)
+        return Finding("jars", False, *_said(error, "Make the cache folder writable."))
     return Finding("jars", True, f"{len(paths)} in {paths[0].parent}, checksums right")
 
 
 def catalog(spec: CatalogSpec) -> Finding:
+    """Whether the catalog answers, and lets a namespace be made."""
     matter = f"catalog {spec.name}"
     database = sqlite_file(spec)
     if database and not database.exists():
         hint = "Make its folder writable, or set catalog.uri to another place."
         return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)
-    from engine.look import open_catalog
+    from engine.look import NothingWrittenError, open_catalog
 
     try:
-        namespaces = open_catalog(spec).list_namespaces()
+        reader = open_catalog(spec)
+        namespaces = reader.list_namespaces()
+        if not database:
+            _make_namespace(cast("Catalog", reader))
+    except NothingWrittenError as error:
+        return Finding(matter, True, f"{spec.type}, empty: the first run makes its tables ({_first_line(error)})")
     except Exception as error:  # noqa: BLE001  a catalog's client may raise anything, and each of it is the finding
-        return Finding(matter, False, _first_line(error), "Check catalog.type, catalog.uri and catalog.properties.")
-    return Finding(matter, True, f"{spec.type}, {len(namespaces)} namespaces")
+        return Finding(matter, False, *_said(error, "Check catalog.type, catalog.uri and catalog.properties."))
+    made = "" if database else ", a namespace can be made"
+    return Finding(matter, True, f"{spec.type}, {len(namespaces)} namespaces{made}")
+
+
+def _make_namespace(catalog: "Catalog") -> None:
+    """Make a namespace and remove it."""
+    name = f"siltstone_doctor_{uuid.uuid4().hex[:8]}"
+    catalog.create_namespace(name)
+    catalog.drop_namespace(name)
 
 
 def tables(project: ProjectSpec) -> Iterator[Finding]:
@@ -120,11 +144,52 @@ def tables(project: ProjectSpec) -> Iterator[Finding]:
 
 
 def warehouse(spec: CatalogSpec) -> Finding:
+    """Whether files can be written, read and removed where the tables are."""
     folder = warehouse_folder(spec)
     if folder:
         hint = "Make it writable, or set catalog.warehouse to another place."
         return Finding("warehouse", _writable(folder), str(folder), hint)
-    return Finding("warehouse", True, f"{spec.warehouse or 'chosen by the catalog'}, not on this machine")
+    if not spec.warehouse or not is_remote(spec.warehouse):
+        return Finding(
+            "warehouse", True, f"{spec.warehouse or 'chosen by the catalog'}, not on this machine, not tried"
+        )
+    try:
+        _write_read_remove(spec.warehouse, of_stores(spec.properties))
+    except SiltstoneError as error:
+        return Finding("warehouse", False, *_said(error, ""))
+    return Finding("warehouse", True, f"{spec.warehouse}: written, read and removed a file")
+
+
+def _write_read_remove(folder: str, settings: Settings) -> None:
+    """Try a small file in a store.
+
+    Raises: StorageError, SourceError: it refuses.
+    """
+    path, store = f"{folder.rstrip('/')}/siltstone-doctor-{uuid.uuid4().hex}", store_of(folder, settings)
+    with store.writer(path) as out:
+        out.write(PROBE)
+    try:
+        if read_bytes(path, 0, len(PROBE), settings) != PROBE:
+            raise StorageError(f"Cannot use {folder}: it gives back other bytes than were written.")
+    finally:
+        store.remove(path)
+
+
+def sources(project: ProjectSpec) -> Iterator[Finding]:
+    """Whether the files of sources in object stores can be listed. No finding where specs do not load: `validate` says
+    why."""
+    try:
+        paths = {spec.source.path: spec.source.store for spec in load_specs(None, project)}
+    except SpecError:
+        return
+    for path, settings in paths.items():
+        if is_remote(path):
+            try:
+                found = list_files(path, settings=settings)
+            except SiltstoneError as error:
+                yield Finding("source", False, *_said(error, ""))
+            else:
+                yield Finding("source", True, f"{path}: {len(found)} files")
 
 
 def disk(folder: Path) -> Finding:
@@ -150,6 +215,12 @@ def _writable(folder: Path) -> bool:
 
 def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
+
+
+def _said(error: Exception, hint: str) -> tuple[str, str]:
+    """What an error says, and what to do about it."""
+    known = error if isinstance(error, SiltstoneError) else storage_error(error)
+    return (_first_line(error), hint) if known is None else (known.message, known.hint or hint)
 
 
 def _first_line(error: Exception) -> str:

@@ -6,6 +6,7 @@
     ├── SchemaEvolutionError           4  allow the schema change
     ├── QualityError                   5  look at the failed checks
     │   └── ForeignWriteError          5  look at what another program wrote, then rebuild or roll it back
+    ├── StorageError                   6  make the catalog or its store reachable, then run again
     ├── CommitConflictError           75  run again
     │   └── LockedError               75  run again when the other run has ended
     ├── CommitStateUnknownError       70  do not run again: find out whether the commit stands
@@ -112,6 +113,12 @@ class QualityError(SiltstoneError):
 
 class ForeignWriteError(QualityError):
     """Another program changed the rows of a table that siltstone writes: going on would hide or overwrite it."""
+
+
+class StorageError(SiltstoneError):
+    """The catalog, or the store that holds the tables, cannot be reached, or refuses what siltstone does there."""
+
+    exit_code = 6
 
 
 class CommitConflictError(SiltstoneError):

@@ -50,6 +50,12 @@ ICEBERG_SPARK = Jar(
 SQLITE_JDBC = Jar(
     "org.xerial", "sqlite-jdbc", "3.54.1.0", "f8dce420a6016278497f4f0560f65602b9db858de141b541cf91a4644ebe4639"
 )
+POSTGRESQL_JDBC = Jar(
+    "org.postgresql", "postgresql", "42.7.8", "2a32a9dcbc42d67a50ad3a0de5efd102c8d2be46720045f2cbd6689f160ab7c7"
+)
+MYSQL_JDBC = Jar(
+    "com.mysql", "mysql-connector-j", "9.5.0", "f2ca3dfaf00d4aa311470db7ea3051962944ba0cb60005a2f75467549c39f425"
+)
 ICEBERG_AWS = Jar(
     "org.apache.iceberg",
     "iceberg-aws-bundle",

@@ -8,13 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
 
 from engine.errors import SpecError
 from engine.gateway import remember_names
-from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC, Jar, cache_folder, jar_paths
+from engine.jars import (
+    ICEBERG_AWS,
+    ICEBERG_SPARK,
+    MYSQL_JDBC,
+    POSTGRESQL_JDBC,
+    SQLITE_JDBC,
+    Jar,
+    cache_folder,
+    jar_paths,
+)
 from engine.java import require_java
 from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.storage import FILE_IO, S3, scheme_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +31,9 @@ if TYPE_CHECKING:
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 SQLITE_URI = "jdbc:sqlite:"
+JDBC_DRIVERS = {SQLITE_URI: SQLITE_JDBC, "jdbc:postgresql:": POSTGRESQL_JDBC, "jdbc:mysql:": MYSQL_JDBC}
+NOT_AT_LAUNCH = ("spark.sql.catalog.", "spark.hadoop.")
+"""How settings begin that can hold secrets, and that the JVM does not need to start: its command line can be seen."""
 BUSY_TIMEOUT_MS = "30000"
 MAX_LOG_BYTES = 10_000_000
 JAVA_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
@@ -130,6 +142,9 @@ def catalog_conf(catalog: CatalogSpec) -> dict[str, str]:
         settings["uri"] = catalog.uri
     if catalog.warehouse:
         settings["warehouse"] = catalog.warehouse
+    file_io = FILE_IO.get(scheme_of(catalog.warehouse or ""))
+    if file_io and catalog.type not in ("rest", "hadoop"):  # a REST catalog's own answer decides; hadoop has Hadoop's
+        settings["io-impl"] = file_io
     if catalog.type == "jdbc":
         settings["jdbc.schema-version"] = "V1"
     if sqlite_file(catalog):
@@ -148,13 +163,12 @@ def sqlite_file(catalog: CatalogSpec) -> Path | None:
 
 def needed_jars(catalog: CatalogSpec) -> list[Jar]:
     """What Spark needs to reach this catalog and its warehouse."""
-    jars = [ICEBERG_SPARK]
-    if sqlite_file(catalog):
-        jars.append(SQLITE_JDBC)
-    on_s3 = urlparse(catalog.warehouse or "").scheme in ("s3", "s3a", "s3n")
-    if on_s3 or catalog.type == "glue" or "aws" in catalog.properties.get("io-impl", ""):
-        jars.append(ICEBERG_AWS)
-    return jars
+    uri = (catalog.uri or "") if catalog.type == "jdbc" else ""
+    drivers = [jar for begin, jar in JDBC_DRIVERS.items() if uri.startswith(begin)]
+    is_on_s3 = scheme_of(catalog.warehouse or "") in S3 or "aws" in catalog.properties.get("io-impl", "")
+    may_be_on_s3 = catalog.type == "rest" and any(name.startswith("s3.") for name in catalog.properties)
+    aws = [ICEBERG_AWS] if is_on_s3 or may_be_on_s3 or catalog.type == "glue" else []
+    return [ICEBERG_SPARK, *drivers, *aws]
 
 
 def default_driver_gigabytes(memory_bytes: int) -> int:
@@ -200,12 +214,18 @@ def _start_gateway(conf: Mapping[str, str]) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     keep = log.exists() and log.stat().st_size < MAX_LOG_BYTES
     settings = SparkConf(loadDefaults=False).setAll(list(conf.items()))
+    at_launch = SparkConf(loadDefaults=False).setAll(list(launch_conf(conf).items()))
     try:
         with log.open("ab" if keep else "wb") as stderr, utf8_names():
-            gateway = launch_gateway(settings, {"stderr": stderr})  # type: ignore[no-untyped-call]  # pyspark gives it no types
+            gateway = launch_gateway(at_launch, {"stderr": stderr})  # type: ignore[no-untyped-call]  # pyspark gives it no types
     except PySparkRuntimeError as error:
         raise SpecError(f"Cannot start Spark: its JVM ended at once (its words are in {log}).") from error
     SparkContext(conf=settings, gateway=gateway)
+
+
+def launch_conf(conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings that the JVM is started with."""
+    return {name: value for name, value in conf.items() if not name.startswith(NOT_AT_LAUNCH)}
 
 
 @contextmanager

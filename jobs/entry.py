@@ -13,6 +13,7 @@ from engine.report import MaintenanceReport, RunReport
 from engine.session import spark_session
 from engine.spec import load_project, load_specs, with_tables
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.storage import storage_error
 
 Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namespace], RunReport | MaintenanceReport]
 
@@ -43,8 +44,11 @@ def run_job(parsed: argparse.Namespace, work: Work) -> int:
         project = load_project(parsed.project)
         specs = load_specs(parsed.specs or None, project)
         report = work(with_tables(project, specs), specs, spark_session(project), parsed)
-    except SiltstoneError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
+    except Exception as error:
+        known = error if isinstance(error, SiltstoneError) else storage_error(error)
+        if known is None:
+            raise
+        sys.stderr.write(f"{known}\n")
+        return known.exit_code
     sys.stdout.write(json.dumps(report.to_dict(), default=str) + "\n")
     return report.exit_code

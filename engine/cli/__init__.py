@@ -10,6 +10,7 @@ import typer
 from engine.cli import folds, gaps, machine, rejects, report, run, specs, standard_output, start, tables, upkeep
 from engine.cli.output import print_error
 from engine.errors import SiltstoneError, SpecError
+from engine.storage import storage_error
 
 UNEXPECTED_EXIT_CODE = 1
 GC_THRESHOLD = 100_000  # collecting while some thousand modules load takes a tenth of a short command's time
@@ -46,6 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if debugging():
             raise
+        if (known := storage_error(error)) is not None:
+            print_error(known.message, known.hint)
+            sys.exit(known.exit_code)
         first_line = str(error).strip().partition("\n")[0]
         print_error(f"Unexpected {type(error).__name__}: {first_line}", "SILTSTONE_DEBUG=1 shows where it comes from.")
         sys.exit(UNEXPECTED_EXIT_CODE)

@@ -4,7 +4,8 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from engine.cli.options import ExportFormat
 from engine.cli.standard_output import NO_ROOM, is_read, no_room
 from engine.errors import SpecError
+from engine.storage import Settings, is_remote
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,14 +22,39 @@ if TYPE_CHECKING:
 OTHER_FILE: Final = "name another file with -o"
 
 
-def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Path | None) -> int:
+@dataclass(frozen=True)
+class StoredFile:
+    """A file of an object store that is to be written."""
+
+    address: str
+    settings: Settings
+
+    def __str__(self) -> str:
+        return self.address
+
+
+def goal_of(text: str, settings: Settings) -> Path | StoredFile:
+    """Where rows are to go: a file of this machine, or one of a store."""
+    return StoredFile(text, settings) if is_remote(text) else Path(text)
+
+
+def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Path | StoredFile | None) -> int:
     """Write the rows and give their number."""
     if form is ExportFormat.parquet and output is None and sys.stdout.isatty():
         raise SpecError("Cannot write Parquet to a terminal.", hint="Name a file with -o, or pipe the output.")
     write = {ExportFormat.jsonl: _jsonl, ExportFormat.csv: _csv, ExportFormat.parquet: _parquet}[form]
     wanted = batches if output else takewhile(lambda _: is_read(), batches)
-    with _whole_file(output) if output else _standard_output() as out:
+    with _opened(output) as out:
         return write(batches.schema, wanted, out)
+
+
+def _opened(output: Path | StoredFile | None) -> AbstractContextManager[BinaryIO]:
+    """What rows are written to."""
+    if isinstance(output, StoredFile):
+        from engine.inputs.store import store_of
+
+        return store_of(output.address, output.settings).writer(output.address)
+    return _standard_output() if output is None else _whole_file(output)
 
 
 def _jsonl(_: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.moments import moment_in
+from engine.storage import lacks_slash, with_slashes
 
 if TYPE_CHECKING:
     from engine.spec.model import ProjectSpec
@@ -49,6 +50,13 @@ def open_project(path: Path | None) -> "ProjectSpec":
     from engine.spec import load_project
 
     return load_project(path)
+
+
+def parse_address(text: str | None) -> str | None:
+    """A path or a URI, as it is."""
+    if text and lacks_slash(text):
+        raise typer.BadParameter(f"{text!r} is neither a path nor a URI; write {with_slashes(text)}")
+    return text
 
 
 def parse_time(text: str) -> datetime:

@@ -1,11 +1,12 @@
 """report: can last night's data be trusted; one page, JSON or Markdown, without a JVM."""
 
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, open_project
+from engine.cli.options import JsonOption, ProjectOption, open_project, parse_address
 from engine.cli.output import print_json, write_line
 from engine.errors import SpecError
 
@@ -19,9 +20,17 @@ def report(
     show: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     json: JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a summary for a chat or a CI log.")] = False,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", callback=parse_address, help="A folder or a URI that the pages are copied to, too."
+        ),
+    ] = None,
     project: ProjectOption = None,
 ) -> None:
     """Write the data-quality report: which tables can be trusted, and what to do about the others."""
+    from engine.spec.resolve import address_in
+    from quality.report.copied import copy_pages
     from quality.report.summary import markdown as summary
     from quality.report.summary import plain
     from quality.report.verdict import verdict
@@ -32,6 +41,8 @@ def report(
     found_project = open_project(project)
     facts = facts_of(found_project)
     file = write_page(found_project, facts)
+    to = found_project.report if output is None else address_in(output, Path.cwd())
+    address = str(file) if to is None else copy_pages(found_project, to)
     if json:
         print_json(plain(facts))
     elif markdown:
@@ -39,6 +50,6 @@ def report(
     else:
         said = verdict(facts)
         write_line(f"{said.headline}. {said.detail} {said.age}".rstrip())
-        write_line(str(file))
+        write_line(address)
     if show:
         webbrowser.open(file.as_uri())

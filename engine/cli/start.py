@@ -30,7 +30,10 @@ def add_commands(app: typer.Typer) -> None:
 def init(
     events: Annotated[
         list[str],
-        typer.Argument(help="Files or folders with events; or kafka://broker:9092/topic.", show_default=False),
+        typer.Argument(
+            help="Files or folders with events, also as URIs (s3://...); or kafka://broker:9092/topic.",
+            show_default=False,
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder for the specs; else specs/ of the project.")
@@ -103,14 +106,15 @@ def _specs(
     events: Sequence[str], options: Sequence[str], folder: Path, root: Path, place: "SchemaPlace | None"
 ) -> "list[WrittenSpec]":
     """The specs of the tables in files, or in the topics of one address."""
-    from engine.init import find_in_topics, find_tables, topics_at, written_specs
+    from engine.init import event_place, find_in_topics, find_tables, topics_at, written_specs
+    from engine.spec.load import load_project
 
     addresses = [event for event in events if event.startswith(TOPICS)]
     if not addresses:
         if options:
             raise typer.BadParameter("--kafka-option goes with kafka://broker:9092/topic")
-        paths = [Path(event) for event in events]
-        return written_specs(find_tables(paths, note, place), folder, root, paths, place)
+        places = [event_place(each, load_project(start=root).store) for each in events]
+        return written_specs(find_tables(places, note, place), folder, root, places, place)
     if len(events) > 1:
         raise typer.BadParameter("name files and folders, or one kafka://broker:9092/topic,topic")
     found = find_in_topics(topics_at(addresses[0], _kafka_options(options, root)), note, place)

@@ -13,6 +13,7 @@ from engine.cli.options import (
     ShowFormat,
     TableArgument,
     open_project,
+    parse_address,
     parse_keys,
     parse_time,
 )
@@ -123,16 +124,23 @@ def export(
     form: Annotated[
         ExportFormat | None, typer.Option("--format", help="By default what the file's name ends with, else jsonl.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="A file; else standard output.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", callback=parse_address, help="A file, or a URI (s3://bucket/file); else standard output."
+        ),
+    ] = None,
     project: ProjectOption = None,
 ) -> None:
     """Write all rows with all columns to standard output or to a file."""
-    from engine.cli.exports import export_rows
+    from engine.cli.exports import export_rows, goal_of
     from engine.look import batches, load_table
 
-    catalog, names = _open(table, open_project(project))
+    found_project = open_project(project)
+    catalog, names = _open(table, found_project)
     source = load_table(catalog, names.history if history or table == names.history else names.latest)
-    written = export_rows(batches(source), form or _format_of(output), output)
+    goal = goal_of(output, found_project.store) if output else None
+    written = export_rows(batches(source), form or _format_of(output), goal)
     if output:
         note(f"{written} rows in {output}")
 
@@ -215,6 +223,6 @@ def _rows(found: "pa.Table") -> Iterator[dict[str, Any]]:
         yield from rows(batch)
 
 
-def _format_of(output: Path | None) -> ExportFormat:
-    suffix = output.suffix.removeprefix(".") if output else ""
+def _format_of(output: str | None) -> ExportFormat:
+    suffix = Path(output).suffix.removeprefix(".") if output else ""
     return ExportFormat(suffix) if suffix in list(ExportFormat) else ExportFormat.jsonl

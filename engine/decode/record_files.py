@@ -135,7 +135,7 @@ class ParquetToRead:
         one = self.files[index]
         number = one.first
         try:
-            with store_of(one.file.path).open(one.file.path) as opened:
+            with store_of(one.file.path, one.file.store).open(one.file.path) as opened:
                 parquet = parquet_file(opened, one.file)
                 columns = parquet_columns(parquet)
                 make = _parquet_texts(columns, self.holds_messages, one.file)
@@ -176,7 +176,7 @@ def _opened(file: InputFile) -> Iterator[tuple[BinaryIO, Header]]:
     Raises: SourceError: it is no Avro file, or what reads it finds that it is damaged.
     """
     try:
-        with store_of(file.path).open(file.path) as opened:
+        with store_of(file.path, file.store).open(file.path) as opened:
             try:
                 header = read_header(opened)
             except AvroFileError as error:
@@ -268,7 +268,7 @@ def parquet_groups(file: InputFile, after_line: int, holds_messages: bool = Fals
     Raises: SourceError: it is no Parquet file, or no column has messages.
     """
     try:
-        with store_of(file.path).open(file.path) as opened:
+        with store_of(file.path, file.store).open(file.path) as opened:
             parquet = parquet_file(opened, file)
             metadata = parquet.metadata
             if holds_messages:

@@ -77,7 +77,7 @@ def tell_checks(report: RunReport) -> None:
     print_checks((table.table, result) for table in report.tables for result in table.checks or ())
 
 
-def tell_ways_on(root: Path, report: Path | None, pages: Path) -> None:
+def tell_ways_on(root: Path, report: str | None, pages: Path) -> None:
     """Where everything is, and what to try."""
     project = f"--project {shlex.quote(str(root))}"
     places = {"tables": root / "lake", "specs": root / "specs", "report": report, "checks' pages": pages}

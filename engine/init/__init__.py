@@ -12,6 +12,7 @@ from engine.init.found_table import FoundTable
 from engine.init.recognition import looks_like, other_than
 from engine.init.schema_place import SchemaPlace
 from engine.init.spec_text import WrittenSpec, project_root, write_specs, written_specs
+from engine.init.stored_paths import event_place
 from engine.init.tables import find_tables
 from engine.init.topics import FoundTopics, find_in_topics, topics_at
 
@@ -20,6 +21,7 @@ __all__ = [
     "FoundTopics",
     "SchemaPlace",
     "WrittenSpec",
+    "event_place",
     "find_in_topics",
     "find_tables",
     "looks_like",

@@ -12,6 +12,7 @@ from engine.decode.event import Message
 from engine.decode.json_value import MISFIT, parse
 from engine.errors import SourceError
 from engine.init.dms_files import names_of_values
+from engine.init.stored_paths import opened
 from engine.init.typed_records import TypedRecords, typed_records
 from engine.inputs.compression import DAMAGED as DAMAGED_STREAM
 from engine.inputs.compression import plain_stream
@@ -19,6 +20,7 @@ from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, columns_of, sp
 from engine.inputs.line_files import BLANKS, CHUNK_BYTES
 from engine.inputs.listing import is_compressed
 from engine.inputs.magic import AVRO, COMPRESSIONS, LONGEST, PARQUET
+from engine.storage import problem_in
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]
 
@@ -76,23 +78,25 @@ def read_sample(path: Path) -> Sample:
     Raises: SourceError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             magic = file.read(LONGEST)
         if magic.startswith(AVRO):
             return _typed(path, "avro")
         if magic.startswith(PARQUET):
             return _typed(path, "parquet")
         _check_name(path, magic)
-        with path.open("rb") as file:
+        with opened(path) as file:
             return _of_text(path, _records(file, path))
     except SourceError:
         raise
     except _DAMAGED as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if (form := _other_form(path, magic)) is not None:
             message = f"it is neither in the frame format of {form} nor in Hadoop's blocks; raw {form} is not read"
             raise SourceError(f"Cannot read {path}: {message}.", f"pack it in {form}'s frame format") from error
-        raise SourceError(f"Cannot read {path}: {reason}.", "check the file and the permissions") from error
+        problem = problem_in(str(error))
+        reason = problem.reason if problem else str(error).splitlines()[0] if str(error) else type(error).__name__
+        hint = problem.hint if problem else "check the file and the permissions"
+        raise SourceError(f"Cannot read {path}: {reason}.", hint) from error
 
 
 def _typed(path: Path, container: Literal["avro", "parquet"]) -> Sample:

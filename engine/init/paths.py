@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Final
 
 from engine.errors import SourceError
+from engine.init.stored_paths import normal
 from engine.inputs.globs import exactly
 from engine.inputs.listing import is_compressed
+from engine.storage import with_slashes
 
 LISTED_FILES: Final = 50
 NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")
@@ -34,7 +36,7 @@ class NamedFolder:
 def named_folders(events: Iterable[Path]) -> list[NamedFolder]:
     """The folders among the places that were named."""
     found = []
-    for place in (Path(os.path.normpath(place.absolute())) for place in events):
+    for place in map(normal, events):
         if place.is_dir():
             files = frozenset(_visible_files(place))
             found.append(NamedFolder(place, files, _counts(place, files)))
@@ -113,7 +115,7 @@ def _joined(globs: Sequence[str]) -> str:
     """One glob for several. Where a brace holds a slash, Hadoop takes it apart first, and an escape with it."""
     if len(globs) == 1:
         return globs[0]
-    above = _above(map(Path, globs))
+    above = with_slashes(os.path.commonpath([glob.rpartition("/")[0] for glob in globs]))
     below = [os.path.relpath(glob, above).replace(",", "\\,") for glob in globs]
     if any("/" in each for each in below):
         below = [_ESCAPED.sub(r"\\\\\\\1", each) for each in below]
@@ -151,7 +153,8 @@ def _growing(
 
 
 def _above(files: Iterable[Path]) -> Path:
-    return Path(os.path.commonpath([file.parent for file in files]))
+    folders = [file.parent for file in files]
+    return type(folders[0])(os.path.commonpath(folders))
 
 
 def _downward(folder: NamedFolder, above: Path) -> Iterator[Path]:

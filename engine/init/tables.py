@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from engine.init.recognition import (
 )
 from engine.init.row_tables import are_rows, rows_name, rows_table
 from engine.init.schema_place import SchemaPlace, are_frames
+from engine.init.stored_paths import missing, normal
 from engine.init.unread_files import NOT_READ, SHOWN, Unread, described, none_read, unread_events
 
 Remark = Callable[[str], None]
@@ -47,13 +47,13 @@ def find_tables(
         SpecError: a file needs schemas, and they are not named.
     """
     search = _Search(schemas, remark or (lambda _: None))
-    schema_file = None if schemas is None or schemas.file is None else _absolute(schemas.file)
+    schema_file = None if schemas is None or schemas.file is None else normal(schemas.file)
     files, hidden = _files(paths, schema_file)
     if hidden:
         search.remark(f"{_hidden(hidden)} passed over")
     for file in files:
         search.add(file)
-    search.finish({_absolute(path) for path in paths})
+    search.finish({normal(path) for path in paths})
     if not search.tables:
         raise _no_change(paths, search.reasons)
     for table in search.tables:
@@ -176,14 +176,14 @@ def _files(paths: Iterable[Path], schema_file: Path | None) -> tuple[list[Path],
     hidden: dict[Path, None] = {}
     for path in paths:
         if not path.exists():
-            raise SourceError(f"Cannot read {path}: it does not exist.", "check the path")
+            raise SourceError(f"Cannot read {path}: it {missing(path)}.", "check the path")
         inside = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for file in inside:
             below = file.relative_to(path).parts if path.is_dir() else (path.name,)
-            if path.is_dir() and _absolute(file) == schema_file:
+            if path.is_dir() and normal(file) == schema_file:
                 continue
             is_hidden = any(part.startswith((".", "_")) for part in below)
-            (hidden if is_hidden else found)[_absolute(file)] = None
+            (hidden if is_hidden else found)[normal(file)] = None
     if found:
         return list(found), list(hidden)
     places = ", ".join(map(str, paths))
@@ -202,10 +202,6 @@ def _hidden(files: Sequence[Path]) -> str:
     is_one = len(files) == 1
     number = "1 file whose name or folder begins" if is_one else f"{len(files)} files whose names or folders begin"
     return f"{number} with _ or . ({listed}{more}) {'is' if is_one else 'are'}"
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.normpath(path.absolute()))
 
 
 @dataclass(frozen=True)

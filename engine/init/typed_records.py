@@ -24,6 +24,7 @@ from engine.decode.record_files import (
 )
 from engine.decode.typed_records import message_columns
 from engine.errors import SourceError
+from engine.init.stored_paths import settings_of, size_of
 from engine.inputs.listing import InputFile
 
 Kind = Literal["avro", "parquet"]
@@ -85,7 +86,7 @@ def typed_records(path: Path, kind: Kind) -> TypedRecords:
 
     Raises: SourceError and others: the file is damaged.
     """
-    file = InputFile(str(path), path.stat().st_size, 0, whole=True)
+    file = InputFile(str(path), size_of(path), 0, whole=True, store=settings_of(path))
     pieces = [piece for piece in (avro_pieces if kind == "avro" else parquet_groups)(file, 0) if piece.records]
     first = next(_messages(kind, pieces, "rows"), None)
     columns = {} if first is None else carried_columns(first.row_schema or "")

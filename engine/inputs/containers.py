@@ -79,9 +79,9 @@ def head(file: InputFile) -> bytes:
     Raises: SourceError: it cannot be unpacked.
     """
     if not is_compressed(file.path):
-        return read_bytes(file.path, 0, min(file.size, HEAD_BYTES))
+        return read_bytes(file.path, 0, min(file.size, HEAD_BYTES), file.store)
     try:
-        with store_of(file.path).open(file.path) as packed:
+        with store_of(file.path, file.store).open(file.path) as packed:
             begin = plain_stream(file.path, packed).read(HEAD_BYTES)
     except DAMAGED as error:
         raise SourceError(f"Cannot read {file.path}: it cannot be unpacked.", NO_FILE) from error

@@ -10,7 +10,7 @@ appended meanwhile wait for the next run, and a file that changes while it is re
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
 
 import xxhash
@@ -20,6 +20,7 @@ from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
 from engine.inputs.listing import InputFile, is_compressed
 from engine.inputs.store import shorter, store_of, unreadable
+from engine.storage import Settings
 
 PIECE_BYTES: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 20
@@ -30,7 +31,7 @@ BLANKS: Final = b" \t\r"
 @dataclass(frozen=True)
 class Piece:
     """The lines of a file that begin at the bytes from `start` to `end`; all of a compressed file, and of a CSV file.
-    `csv`: how the records of that are written.
+    `csv`: how the records of that are written; `store`: the settings of the store that holds it.
 
     Once it is counted: `first`, the number of its first line (1-based); `lines`, how many it has; `filled`, how many of
     them are not blank; `digest` of its bytes.
@@ -45,6 +46,7 @@ class Piece:
     filled: int = 0
     digest: int = 0
     csv: CsvLayout | None = None
+    store: Settings = field(default=(), repr=False)
 
     @property
     def blanks(self) -> bytes:
@@ -55,8 +57,9 @@ class Piece:
 def pieces_of(file: InputFile, most: int = PIECE_BYTES, csv: CsvLayout | None = None) -> list[Piece]:
     """The pieces of a file: those of a compressed one, or of one of CSV, cannot be read side by side."""
     if is_compressed(file.path) or csv is not None:
-        return [Piece(file.path, 0, file.size, file.size, csv=csv)]
-    return [Piece(file.path, at, min(at + most, file.size), file.size) for at in range(0, file.size, most)]
+        return [Piece(file.path, 0, file.size, file.size, csv=csv, store=file.store)]
+    starts = range(0, file.size, most)
+    return [Piece(file.path, at, min(at + most, file.size), file.size, store=file.store) for at in starts]
 
 
 def counted(piece: Piece) -> Piece:
@@ -102,7 +105,7 @@ def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, byte
 
 def _chunks(piece: Piece, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:
     try:
-        with store_of(piece.path).open(piece.path) as file:
+        with store_of(piece.path, piece.store).open(piece.path) as file:
             is_split = not is_compressed(piece.path) and piece.csv is None
             read = _plain_lines if is_split else _streamed_lines
             yield from _without_header(piece, read(piece, file, digest))

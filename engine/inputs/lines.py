@@ -71,7 +71,7 @@ def record_of(columns: Iterable[str]) -> Column:
 
 def unreadable(pending: Sequence[PendingFile], error: Exception) -> SourceError:
     """Which file cannot be read to its end."""
-    gone = next((entry.file.path for entry in pending if listed(entry.file.path) is None), None)
+    gone = next((entry.file.path for entry in pending if listed(entry.file.path, entry.file.store) is None), None)
     if gone is not None:
         return SourceError(
             f"Cannot read {gone}: it is gone since it was listed. Nothing of this batch was taken.",

@@ -2,11 +2,12 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.errors import SourceError
 from engine.inputs.globs import alternatives, is_pattern, name_pattern, plain
-from engine.inputs.store import Entry, Store, files_below, read_bytes, read_pieces, store_of
+from engine.inputs.store import MISSING, Entry, Store, files_below, read_bytes, read_pieces, refused, store_of
+from engine.storage import Settings
 
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
@@ -17,12 +18,14 @@ NO_FILE = "check source.path, or how the spec says files are written"
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file of a source. `mtime` in milliseconds since 1970. `whole`: it is taken as it is, nothing is appended."""
+    """One file of a source. `mtime` in milliseconds since 1970. `whole`: it is taken as it is, nothing is appended.
+    `store`: the settings of the store that holds it."""
 
     path: str
     size: int
     mtime: int
     whole: bool = False
+    store: Settings = field(default=(), repr=False)
 
     @property
     def work_bytes(self) -> int:
@@ -34,28 +37,28 @@ class InputFile:
         return not self.whole and not is_compressed(self.path)
 
 
-def list_files(path: str, until_ms: int | None = None) -> list[InputFile]:
+def list_files(path: str, until_ms: int | None = None, settings: Settings = ()) -> list[InputFile]:
     """The files that a file name, a folder or a glob names, in the order of their names.
 
     Folders are searched to the bottom; hidden files (``.`` or ``_`` first) are passed over, as Spark does. With
-    `until_ms`, files modified later wait for another run.
+    `until_ms`, files modified later wait for another run. `settings`: of the store.
 
     Raises: SourceError: nothing is there, or the place cannot be read.
     """
-    store = store_of(path)
+    store = store_of(path, settings)
     try:
         matched = {entry.path: entry for one in alternatives(path) for entry in matching(store, one)}
         found = [file for entry in matched.values() for file in files_below(store, entry)]
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise SourceError(f"Cannot list {path}: {reason}.", "check the path and the permissions") from error
+        raise refused("list", path, error) from error
     if not matched:
-        kind = "matches no file" if is_pattern(path) else "does not exist"
+        missing = store.missing()
+        kind = "matches no file" if is_pattern(path) and missing == MISSING else missing
         raise SourceError(f"Cannot read {path}: it {kind}.", "check source.path in the spec")
     if not found:
         raise SourceError(f"Cannot read {path}: the folder holds no files.", "check source.path in the spec")
     kept = {entry.path: entry for entry in found if until_ms is None or entry.mtime <= until_ms}
-    return [InputFile(path, entry.size, entry.mtime) for path, entry in sorted(kept.items())]
+    return [InputFile(path, entry.size, entry.mtime, store=settings) for path, entry in sorted(kept.items())]
 
 
 def matching(store: Store, path: str) -> Iterator[Entry]:
@@ -72,10 +75,12 @@ def matching(store: Store, path: str) -> Iterator[Entry]:
             yield from (child for child in store.children(parent.path) if asked.fullmatch(child.name))
 
 
-def listed(path: str) -> InputFile | None:
-    """One file as it is now; None where it is gone."""
-    entry = store_of(path).entry(path)
-    return None if entry is None or entry.is_folder else InputFile(entry.path, entry.size, entry.mtime)
+def listed(path: str, settings: Settings = ()) -> InputFile | None:
+    """One file as it is now; None where it is gone. `settings`: of the store that holds it."""
+    entry = store_of(path, settings).entry(path)
+    if entry is None or entry.is_folder:
+        return None
+    return InputFile(entry.path, entry.size, entry.mtime, store=settings)
 
 
 class Look:
@@ -85,14 +90,14 @@ class Look:
         self._fingerprints: dict[tuple[str, int], str] = {}
         self._tails: dict[InputFile, bytes | None] = {}
 
-    def fingerprint(self, path: str, size: int) -> str:
+    def fingerprint(self, path: str, size: int, settings: Settings = ()) -> str:
         """A hash over samples of the first `size` bytes: evenly spread blocks, the first and the last among them.
 
         Files up to a megabyte are hashed whole. A file that only grew keeps the fingerprint of the part already taken.
         """
         if (path, size) not in self._fingerprints:
             digest = hashlib.blake2b(str(size).encode(), digest_size=16)
-            for piece in read_pieces(path, samples(size)):
+            for piece in read_pieces(path, samples(size), settings):
                 digest.update(piece)
             self._fingerprints[path, size] = digest.hexdigest()
         return self._fingerprints[path, size]
@@ -120,11 +125,11 @@ def unfinished(file: InputFile) -> bytes | None:
     """The text after the last line end, None where there is none or the file is compressed."""
     if file.size == 0 or not file.can_grow():
         return None
-    if read_bytes(file.path, file.size - 1, 1) == b"\n":
+    if read_bytes(file.path, file.size - 1, 1, file.store) == b"\n":
         return None
     for length in (SAMPLE_BYTES, TAIL_BYTES):
         start = max(0, file.size - length)
-        tail = read_bytes(file.path, start, file.size - start)
+        tail = read_bytes(file.path, start, file.size - start, file.store)
         if b"\n" in tail or start == 0:
             return tail.rsplit(b"\n", 1)[-1]
     return None

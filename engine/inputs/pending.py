@@ -55,17 +55,17 @@ def pending_file(
 ) -> PendingFile | None:
     """What is new of one file, None when nothing is."""
     if taken is None:
-        return PendingFile(file, look.fingerprint(file.path, file.size), 0, has_half_line(look, file))
+        return PendingFile(file, look.fingerprint(file.path, file.size, file.store), 0, has_half_line(look, file))
     if taken.looks_like(file):
         return None
-    same = file.size >= taken.size and look.fingerprint(file.path, taken.size) == taken.fingerprint
+    same = file.size >= taken.size and look.fingerprint(file.path, taken.size, file.store) == taken.fingerprint
     if same and file.size == taken.size:
         return None
     if not same or not file.can_grow():
         if replaceable:
             return pending_file(look, file, None, consumer)
         raise changed_under_its_name(file, taken, consumer)
-    grown = look.fingerprint(file.path, file.size)
+    grown = look.fingerprint(file.path, file.size, file.store)
     return PendingFile(file, grown, taken.to_line, has_half_line(look, file))
 
 

@@ -49,7 +49,17 @@ class Partition(InputFile):
 
 def partition(topic: str, number: int, topic_id: str, start: int, end: int) -> Partition:
     """A partition with all its records."""
-    return Partition(partition_path(topic, number), end, 0, False, topic, number, topic_id, start, start, end)
+    return Partition(
+        partition_path(topic, number),
+        size=end,
+        mtime=0,
+        topic=topic,
+        number=number,
+        topic_id=topic_id,
+        start=start,
+        read_from=start,
+        latest=end,
+    )
 
 
 def partition_path(topic: str, number: int) -> str:

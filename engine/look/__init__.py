@@ -1,5 +1,6 @@
 """Reading the tables without a JVM."""
 
+from engine.look.embedded import NothingWrittenError
 from engine.look.reading import (
     MOVED_HINT,
     Reader,
@@ -18,6 +19,7 @@ from engine.look.versions import as_of, first_versions, stored_names, timeline
 
 __all__ = [
     "MOVED_HINT",
+    "NothingWrittenError",
     "Reader",
     "TableNames",
     "as_of",

@@ -9,11 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from engine.errors import SpecError
+
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.typedef import Identifier
 
 BUSY_SECONDS = 30.0
+
+
+class NothingWrittenError(SpecError):
+    """No run has made the catalog's tables yet."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(
+            f"Cannot read the catalog {name}: nothing has been written yet ({why}).", "Run `siltstone catch-up` first."
+        )
 
 
 class EmbeddedCatalog:

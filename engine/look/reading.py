@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.errors import SpecError
-from engine.look.embedded import EmbeddedCatalog
+from engine.look.embedded import EmbeddedCatalog, NothingWrittenError
+from engine.look.server import is_of_server, needs_extra, server_catalog
 from engine.moments import in_utc
 from engine.names import LEDGER_TABLES
 from engine.session import sqlite_file
@@ -85,25 +86,35 @@ def find_spec(word: str, specs: Iterable[TableSpec]) -> TableSpec | None:
 def open_catalog(spec: CatalogSpec) -> Reader:
     """The project's catalog for reading: the embedded one read-only, the others as PyIceberg knows them.
 
-    Raises: SpecError where there is nothing to read yet, or the kind of catalog needs a JVM.
+    Raises: NothingWrittenError where there is nothing to read yet. SpecError where the kind of catalog needs a JVM, or
+        a library that is not installed. StorageError where it cannot be reached.
     """
     if spec.type in ("rest", "glue", "hive"):
-        from pyiceberg.catalog import load_catalog
-
-        named = {"type": spec.type, "uri": spec.uri, "warehouse": spec.warehouse}
-        return load_catalog(spec.name, **{k: v for k, v in named.items() if v}, **spec.properties)
+        return _loaded(spec)
+    if is_of_server(spec):
+        return server_catalog(spec)
     database = sqlite_file(spec)
     if database is None:
         raise SpecError(
-            f"Cannot read the catalog {spec.name} without a JVM: its type is {spec.type}.",
-            hint="show, export and runs read jdbc on SQLite, rest, glue and hive; use Spark SQL for this one.",
+            f"Cannot read the catalog {spec.name} without a JVM: its type is {spec.type}, its uri is {spec.uri!r}.",
+            hint="show, export and runs read jdbc on SQLite, PostgreSQL and MySQL, rest, glue and hive;"
+            " use Spark SQL for this one.",
         )
     if not database.is_file():
-        raise SpecError(
-            f"Cannot read the catalog {spec.name}: nothing has been written yet ({database} does not exist).",
-            hint="Run `siltstone catch-up` first.",
-        )
+        raise NothingWrittenError(spec.name, f"{database} does not exist")
     return EmbeddedCatalog(spec.name, database, spec.properties)
+
+
+def _loaded(spec: CatalogSpec) -> Reader:
+    """A catalog that PyIceberg knows by its type."""
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.exceptions import NotInstalledError
+
+    named = {"type": spec.type, "uri": spec.uri, "warehouse": spec.warehouse}
+    try:
+        return load_catalog(spec.name, **{k: v for k, v in named.items() if v}, **spec.properties)
+    except (NotInstalledError, ImportError) as error:
+        raise needs_extra(spec, spec.type, error) from error
 
 
 def load_table(catalog: Reader, name: str) -> "Table":

@@ -119,7 +119,7 @@ def source_files(spark: SparkSession, source: SourceSpec, catalog: str, until_ms
         return data_files(spark, source, catalog, until_ms)
     if source.kafka is not None:
         return [*topic_partitions(source, until_ms)]
-    files = list_files(source.path, until_ms)
+    files = list_files(source.path, until_ms, source.store)
     known = [file if kind_of(file.path, source) == "json" else replace(file, whole=True) for file in files]
     return [file for file in known if file.size or file.can_grow()]
 

@@ -21,6 +21,7 @@ from engine.run.order import settled
 from engine.run.records import Records, context_of, read_beside, source_files
 from engine.run.topics import topic_partitions
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.storage import Settings
 from engine.table.claims import taken_inputs
 from engine.table.ledger import open_rejects, read_ledger
 
@@ -161,7 +162,7 @@ def as_taken(
         return topics_as_taken(source, taken)
     rows = None if source.table is None else rows_by_file(spark, source, catalog)
     whole = {path: one for path, one in taken.items() if rows is None or rows.get(path, 0) == one.to_line}
-    found = {path: unchanged(path, one) for path, one in whole.items()}
+    found = {path: unchanged(path, one, source.store) for path, one in whole.items()}
     return {path: entry for path, entry in found.items() if entry is not None}
 
 
@@ -187,10 +188,13 @@ def lines_only(entry: PendingFile, first: int, last: int) -> PendingFile | None:
     return replace(entry, file=part, after_line=first - 1)
 
 
-def unchanged(path: str, taken: Taken) -> PendingFile | None:
-    """A file to be read again from its first line; None where it is gone, or is not what was taken."""
-    file = listed(path)
-    if file is None or file.size < taken.size or Look().fingerprint(path, taken.size) != taken.fingerprint:
+def unchanged(path: str, taken: Taken, settings: Settings = ()) -> PendingFile | None:
+    """A file to be read again from its first line; None where it is gone, or is not what was taken. `settings`: of the
+    store that holds it."""
+    file = listed(path, settings)
+    if file is None or file.size < taken.size:
+        return None
+    if Look().fingerprint(path, taken.size, settings) != taken.fingerprint:
         return None
     return PendingFile(file, taken.fingerprint, 0, False)
 

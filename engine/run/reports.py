@@ -13,6 +13,7 @@ from engine.errors import SiltstoneError
 from engine.report import FAILED, RunReport, SourceReport, TableReport
 from engine.run.begun import Begun
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.storage import storage_error
 from engine.table.ledger import append_rows
 
 LOG = logging.getLogger("siltstone")
@@ -33,8 +34,9 @@ def failed(spec: TableSpec, error: Exception, seconds: float) -> TableReport:
 
 def failure(error: Exception) -> tuple[str, int]:
     """What a report says of an error: its text, and the exit code."""
-    if isinstance(error, SiltstoneError):
-        return str(error), error.exit_code
+    known = error if isinstance(error, SiltstoneError) else storage_error(error)
+    if known is not None:
+        return str(known), known.exit_code
     return f"{type(error).__name__}: {error}", 1
 
 

@@ -11,6 +11,7 @@ from engine.spec import fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import parse_column_type
 from engine.spec.kinds import (
+    Address,
     Bootstrap,
     ByteCount,
     CatalogName,
@@ -154,7 +155,7 @@ class SourceFace(_Section):
     """Where the events are and how they are encoded."""
 
     format: Format = Field(description="How the events are written.")
-    path: Text | None = Field(
+    path: Address | None = Field(
         default=None,
         description="Files with the events: a file, a folder, a glob, or a URI. Relative to the project's folder.",
     )
@@ -433,7 +434,7 @@ class CatalogFace(_Section):
         default="jdbc", description="jdbc on SQLite is embedded; the others pass through."
     )
     uri: Text | None = Field(default=None, description="Where it is. Default for jdbc: under the project's folder.")
-    warehouse: Text | None = Field(default=None, description="Where tables are stored. Default for jdbc: as above.")
+    warehouse: Address | None = Field(default=None, description="Where tables are stored. Default for jdbc: as above.")
     properties: dict[Text, Setting] = Field(default_factory=dict, description="Handed to Iceberg as they are.")
 
     @model_validator(mode="after")
@@ -486,3 +487,10 @@ class ProjectFace(_Section):
     quality: ProjectQualityFace = Field(default_factory=lambda: ProjectQualityFace())
     registry: RegistryFace | None = Field(default=None, description="Of the specs of debezium-avro that name none.")
     maintenance: MaintenanceFace = Field(default_factory=lambda: MaintenanceFace())
+    store: dict[Text, Setting] = Field(
+        default_factory=dict,
+        description="Settings of object stores by Iceberg's names: s3.endpoint, client.region. Environment: AWS_*.",
+    )
+    report: Address | None = Field(
+        default=None, description="A URI that the report's pages are copied to: s3://bucket/folder."
+    )

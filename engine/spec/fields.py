@@ -22,6 +22,7 @@ from engine.spec.interpolation import FromEnvironment
 from engine.spec.model import ColumnDefault, Freshness, TrackSpec
 from engine.spec.predicates import Predicate, PredicateError, parse_predicate
 from engine.spec.wording import nearest, shown, word_hint
+from engine.storage import lacks_slash, with_slashes
 
 ONE_PLACE: Final = (
     "exactly one of source.registry and source.schemas is required for debezium-avro, if the project has no registry"
@@ -43,6 +44,14 @@ def text(value: object) -> str:
     if not value.strip():
         refuse("must not be empty")
     return value
+
+
+def address(value: object) -> str:
+    """A path, a URI, or the name of a warehouse."""
+    given = text(value)
+    if lacks_slash(given):
+        refuse(f"{shown(given)} is neither a path nor a URI", f"write {with_slashes(given)}")
+    return given
 
 
 def dotted_name(value: object) -> str:

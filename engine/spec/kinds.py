@@ -61,6 +61,9 @@ def words(*known: str) -> tuple[PlainValidator, WithJsonSchema]:
 
 
 Text = Annotated[str, PlainValidator(fields.text), _schema(_TEXT)]
+Address = Annotated[
+    str, PlainValidator(fields.address), _schema({**_TEXT, "examples": ["events/*.jsonl.gz", "s3://bucket/folder"]})
+]
 DottedName = Annotated[str, PlainValidator(fields.dotted_name), _schema(_TEXT)]
 CatalogName = Annotated[str, PlainValidator(fields.catalog_name), _schema({**_TEXT, "pattern": "^[^.]+$"})]
 SourceTable = Annotated[

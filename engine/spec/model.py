@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from engine.storage import Settings
+
 if TYPE_CHECKING:
     from engine.spec.rows import RowsSpec
 
@@ -30,7 +32,7 @@ Freshness = timedelta | Literal["any"]
 
 @dataclass(frozen=True, slots=True)
 class CatalogSpec:
-    """An Iceberg catalog; `properties` are handed to Iceberg as they are."""
+    """An Iceberg catalog; `properties` are handed to Iceberg as they are, those of its store among them."""
 
     name: str
     type: str
@@ -75,9 +77,10 @@ class MaintenanceSpec:
 class ProjectSpec:
     """One project: a root folder, a catalog, the namespace of the ledger tables. `file` is None without a file.
 
-    `registry`: of the sources that need schemas and do not say where they are. `tables`: all its tables that are known,
-    be they at work or not: files are shared, and what stands in them for another table is that one's. `unread`: the
-    specs beside them that cannot be read, so that nobody knows what they ask for.
+    `registry`: of the sources that need schemas and do not say where they are. `store`: the settings of stores, for
+    files that are read and for what is written to a URI. `report`: where the report's pages are copied to. `tables`:
+    all its tables that are known, be they at work or not: files are shared, and what stands in them for another table
+    is that one's. `unread`: the specs beside them that cannot be read, so that nobody knows what they ask for.
     """
 
     root: Path
@@ -88,6 +91,8 @@ class ProjectSpec:
     quality: QualitySpec
     registry: RegistrySpec | None = None
     maintenance: MaintenanceSpec = MaintenanceSpec()
+    store: Settings = field(default=(), repr=False)
+    report: str | None = None
     tables: tuple[TableSpec, ...] = ()
     unread: tuple[Path, ...] = ()
 
@@ -149,6 +154,7 @@ class SourceSpec:
     `nulls`: whether messages leave out the columns that are null.
     `by_scn`: the sources, as changes name them, that were seen to be ordered by SCNs alone; no spec says them.
     `metadata_prefix`: how the names of an event's fields begin in a row that a transform of Debezium made of it.
+    `store`: the settings of the store that holds the files.
     """
 
     format: str
@@ -169,6 +175,7 @@ class SourceSpec:
     nulls: Nulls = "omitted"
     metadata_prefix: str = METADATA_PREFIX
     kafka: KafkaSpec | None = None
+    store: Settings = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

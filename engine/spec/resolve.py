@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import SpecError
@@ -24,7 +24,7 @@ from engine.spec.face import (
     TableQualityFace,
     TargetFace,
 )
-from engine.spec.interpolation import like
+from engine.spec.interpolation import FromEnvironment, like
 from engine.spec.model import (
     CatalogSpec,
     ChecksSpec,
@@ -43,8 +43,7 @@ from engine.spec.model import (
     TargetSpec,
 )
 from engine.spec.rows import RowsSpec, condition_columns, second_digits, sequence_kind
-
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+from engine.storage import Settings, completed, environment_settings, is_remote, of_stores, scheme_of
 
 
 def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectSpec:
@@ -58,7 +57,20 @@ def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectS
         quality=QualitySpec(face.quality.on_failure, face.quality.fresh_within),
         registry=None if face.registry is None else registry_values(face.registry),
         maintenance=MaintenanceSpec(**face.maintenance.model_dump()),
+        store=tuple(completed(_store(face.store)).items()),
+        report=None if face.report is None else address_in(face.report, root),
     )
+
+
+def _store(said: Mapping[str, str]) -> dict[str, str]:
+    """The settings of stores: as they are said, else as the environment has them."""
+    found = environment_settings(os.environ, said)
+    return {name: FromEnvironment(value, "(environment)") for name, value in found.items()} | dict(said)
+
+
+def address_in(text: str, root: Path) -> str:
+    """A path in a project, absolute, or a URI as it is."""
+    return text if scheme_of(text) else like(text, os.path.normpath(root / text))
 
 
 def _addressable(root: Path) -> Path:
@@ -79,7 +91,10 @@ def _catalog(face: ProjectFace, root: Path) -> CatalogSpec:
     if face.catalog.type == "jdbc":
         uri = uri or f"jdbc:sqlite:{root}/lake/catalog.db"
         warehouse = warehouse or f"file://{_addressable(root)}/lake/warehouse"
-    return CatalogSpec(face.catalog.name, face.catalog.type, uri, warehouse, dict(face.catalog.properties))
+    said = dict(face.catalog.properties)
+    is_elsewhere = is_remote(warehouse or "") or face.catalog.type in ("rest", "glue")
+    properties = completed(_store({**face.store, **said})) if is_elsewhere else said
+    return CatalogSpec(face.catalog.name, face.catalog.type, uri, warehouse, properties)
 
 
 def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> TableSpec:
@@ -103,11 +118,13 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
 
 def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
     face, root = table.source, project.root
-    given = face.path or (f"table:{face.table}" if face.kafka is None else topics_path(face.kafka))
-    path = given if face.path is None or _URI.match(given) else os.path.normpath(root / given)
+    if face.path is not None:
+        path = address_in(face.path, root)
+    else:
+        path = f"table:{face.table}" if face.kafka is None else topics_path(face.kafka)
     return SourceSpec(
         face.format,
-        like(given, path),
+        path,
         face.time_zone,
         face.decimals,
         face.binaries,
@@ -123,6 +140,7 @@ def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
         nulls=face.nulls,
         metadata_prefix=face.metadata_prefix,
         kafka=None if face.kafka is None else kafka_values(face.kafka),
+        store=_store_of(path, face.table is not None, project),
     )
 
 
@@ -145,6 +163,13 @@ def topics_path(face: KafkaFace) -> str:
     if face.topics is None:
         return f"{TOPICS}?{face.pattern}"
     return f"{TOPICS}{face.topics[0]}/*" if len(face.topics) == 1 else f"{TOPICS}{{{','.join(face.topics)}}}/*"
+
+
+def _store_of(path: str, is_table: bool, project: ProjectSpec) -> Settings:
+    """The settings that reach a source's files: a table's lie where those of all tables do."""
+    if is_table:
+        return of_stores(project.catalog.properties)
+    return project.store if is_remote(path) else ()
 
 
 def _registry(face: SourceFace, project: ProjectSpec) -> RegistrySpec | None:

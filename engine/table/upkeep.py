@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from engine.iceberg import expire_snapshots, plain, rewrite_manifests, rewrite_small_files
 from engine.names import quoted
 from engine.report import TableSize
+from engine.storage import is_remote
 from engine.table.catalog import identifier, load
 from engine.table.commit import one_boundary, own_marker, tag_marker
 
@@ -93,9 +94,11 @@ def orphans(spark: SparkSession, catalog: str, name: str, age: timedelta, dry_ru
     Gives: the files; with `dry_run` they stay.
     """
     older_than = datetime.now(UTC) - max(age, SMALLEST_ORPHAN_AGE)
+    is_in_store = is_remote(str(load(spark, catalog, name).location()))  # Hadoop lists no s3://, the FileIO does
     statement = (
         f"CALL {quoted(catalog)}.system.remove_orphan_files(table => '{_literal(identifier(catalog, name))}',"
-        f" older_than => TIMESTAMP '{older_than:%Y-%m-%d %H:%M:%S}', dry_run => {str(dry_run).lower()})"
+        f" older_than => TIMESTAMP '{older_than:%Y-%m-%d %H:%M:%S}', dry_run => {str(dry_run).lower()},"
+        f" prefix_listing => {str(is_in_store).lower()})"
     )
     with one_boundary(name):
         return [row[0] for row in spark.sql(statement).collect()]

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.errors import SpecError, writing
-from engine.look import open_catalog
-from engine.session import sqlite_file
+from engine.errors import SiltstoneError, SpecError, writing
+from engine.look import NothingWrittenError, Reader, open_catalog
 from engine.spec import load_specs
 from engine.spec.model import ProjectSpec, TableSpec
 from quality.docs import docs_folder
 from quality.report.collect import collect
+from quality.report.copied import copy_pages
 from quality.report.facts import Facts
 from quality.report.page import page
 
@@ -31,8 +31,11 @@ def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
 
     Raises: SpecError where the kind of catalog needs a JVM.
     """
-    database = sqlite_file(project.catalog)
-    catalog = None if database is not None and not database.is_file() else open_catalog(project.catalog)
+    catalog: Reader | None
+    try:
+        catalog = open_catalog(project.catalog)
+    except NothingWrittenError:
+        catalog = None
     facts = collect(project, known_specs(project), catalog, at or datetime.now(UTC))
     return replace(facts, docs=(docs_folder(project.root) / "index.html").is_file())
 
@@ -45,13 +48,15 @@ def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
         return ()
 
 
-def report_after(project: ProjectSpec, checked: bool) -> Path | None:
-    """The page after a run, where checks ran. None where none did, or where the catalog needs a JVM to be read."""
+def report_after(project: ProjectSpec, checked: bool) -> str | None:
+    """The address of the page after a run, where checks ran. None where none did, or where the catalog needs a JVM to
+    be read."""
     if not checked:
         return None
     try:
-        return write_page(project, facts_of(project))
-    except (SpecError, OSError) as error:  # the tables are written: a page that cannot be is no reason to fail
+        page = write_page(project, facts_of(project))
+        return str(page) if project.report is None else copy_pages(project, project.report)
+    except (SiltstoneError, OSError) as error:  # the tables are written: a page that cannot be is no reason to fail
         LOG.warning("No report was written: %s", error)
         return None
 

@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "engine.jars",
         "engine.moments",
         "engine.render",
+        "engine.storage",
     ),
     ("engine.json_text",),
     ("engine.spec", "engine.schema", "engine.report"),

@@ -1,0 +1,112 @@
+"""Paths in an object store that are asked as paths of this machine are: for their names, parents, and what is in them.
+
+Inside, `s3://bucket/a.json` is the absolute path `/s3:/bucket/a.json`: names and parents are those of any path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator
+from pathlib import Path, PosixPath
+from typing import Any, BinaryIO, ClassVar, Final
+
+from engine.errors import SpecError
+from engine.inputs.store import Entry, store_of
+from engine.storage import Settings, is_remote, lacks_slash, with_slashes
+
+_BEGIN: Final = re.compile(r"^/([A-Za-z][A-Za-z0-9+.-]+):/")
+
+
+class StoredPath(PosixPath):
+    """A path in a store. `settings`: of the store; `known`: what it holds, as far as it was listed."""
+
+    settings: ClassVar[Settings] = ()
+    known: ClassVar[dict[str, Entry | None]] = {}
+
+    def __str__(self) -> str:
+        return _BEGIN.sub(r"\1://", self.__fspath__())
+
+    def __fspath__(self) -> str:
+        return super().__str__()
+
+    def exists(self, **_: Any) -> bool:
+        """Whether something is there."""
+        return self._entry() is not None
+
+    def is_dir(self, **_: Any) -> bool:
+        """Whether it is a folder."""
+        entry = self._entry()
+        return entry is not None and entry.is_folder
+
+    def is_file(self, **_: Any) -> bool:
+        """Whether it is a file."""
+        entry = self._entry()
+        return entry is not None and not entry.is_folder
+
+    def absolute(self) -> StoredPath:
+        """Itself."""
+        return self
+
+    def iterdir(self) -> Generator[StoredPath, None, None]:
+        """What a folder holds."""
+        for child in store_of(str(self), self.settings).children(str(self)):
+            self.known[child.path] = child
+            yield self / child.name
+
+    def rglob(self, *_: Any, **__: Any) -> Generator[StoredPath, None, None]:
+        """What a folder and all folders in it hold."""
+        for child in self.iterdir():
+            yield child
+            if child.is_dir():
+                yield from child.rglob()
+
+    def size(self) -> int:
+        """How many bytes a file has."""
+        entry = self._entry()
+        return 0 if entry is None else entry.size
+
+    def _entry(self) -> Entry | None:
+        address = str(self)
+        if address not in self.known:
+            self.known[address] = store_of(address, self.settings).entry(address)
+        return self.known[address]
+
+
+def event_place(text: str, settings: Settings) -> Path:
+    """A place with events: of this machine, or of a store.
+
+    Raises: SpecError: it is a URI with one slash where two belong.
+    """
+    if lacks_slash(text):
+        raise SpecError(f"Cannot read {text}: it is neither a path nor a URI.", f"write {with_slashes(text)}")
+    if not is_remote(text):
+        return Path(text.removeprefix("file://"))
+    scheme, _, rest = text.partition("://")
+    kind = type("StoredPath", (StoredPath,), {"settings": settings, "known": {}})
+    return kind(f"/{scheme}:/{rest}")  # type: ignore[no-any-return]  # a class made here has no types
+
+
+def settings_of(path: Path) -> Settings:
+    """The settings of the store that a path is in; none for one of this machine."""
+    return path.settings if isinstance(path, StoredPath) else ()
+
+
+def missing(path: Path) -> str:
+    """What is said of a path at which nothing is: it can be its bucket that is not there."""
+    return store_of(str(path), settings_of(path)).missing()
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file, to be read as bytes."""
+    return store_of(str(path), path.settings).open(str(path)) if isinstance(path, StoredPath) else path.open("rb")
+
+
+def size_of(path: Path) -> int:
+    """How many bytes a file has."""
+    return path.size() if isinstance(path, StoredPath) else path.stat().st_size
+
+
+def normal(path: Path) -> Path:
+    """A path, absolute and without `..`, in the place that it is in."""
+    return type(path)(os.path.normpath(path.absolute()))
