@@ -81,6 +81,12 @@ class SpecError(SiltstoneError):
         return super().__str__() + "".join(f"\n  {violation}" for violation in self.violations)
 
 
+def gist(error: BaseException) -> str:
+    """The first line of an error that says something: Py4J's own only names the call, the JVM's words come after."""
+    lines = str(error).strip().splitlines() or [""]
+    return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
+
+
 @contextmanager
 def writing(place: Path, hint: str) -> Iterator[None]:
     """What is written inside to a place that the operator chose.

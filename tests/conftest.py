@@ -41,10 +41,11 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> CatalogSpec:
 @pytest.fixture(scope="session")
 def spark(catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of the whole run."""
+    from engine.jars import ICEBERG_AWS, POSTGRESQL_JDBC
     from engine.session import spark_session
 
     root = tmp_path_factory.mktemp("session")
-    session = spark_session(_project(root, catalog, "silt"))
+    session = spark_session(_project(root, catalog, "silt"), (ICEBERG_AWS, POSTGRESQL_JDBC))
     yield session
     session.stop()
 

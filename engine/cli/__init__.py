@@ -9,7 +9,7 @@ import typer
 
 from engine.cli import folds, gaps, machine, rejects, report, run, specs, standard_output, start, tables, upkeep
 from engine.cli.output import print_error
-from engine.errors import SiltstoneError, SpecError
+from engine.errors import SiltstoneError, SpecError, gist
 from engine.storage import storage_error
 
 UNEXPECTED_EXIT_CODE = 1
@@ -50,20 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if (known := storage_error(error)) is not None:
             print_error(known.message, known.hint)
             sys.exit(known.exit_code)
-        first_line = str(error).strip().partition("\n")[0]
-        print_error(f"Unexpected {type(error).__name__}: {first_line}", "SILTSTONE_DEBUG=1 shows where it comes from.")
+        print_error(f"Unexpected {type(error).__name__}: {gist(error)}", DEBUG_HINT)
         sys.exit(UNEXPECTED_EXIT_CODE)
 
 
 def violations_of(error: SiltstoneError) -> list[str]:
     """Everything wrong in the specs, a line each."""
     return [str(violation) for violation in error.violations] if isinstance(error, SpecError) else []
-
-
-def gist(error: Exception) -> str:
-    """The first line of an error that says something: Py4J's own only names the call, the JVM's words come after."""
-    lines = str(error).strip().splitlines() or [""]
-    return next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
 
 
 def debugging() -> bool:

@@ -80,9 +80,14 @@ def needs_extra(spec: CatalogSpec, extra: str, error: Exception) -> SpecError:
 
 def _connected(spec: CatalogSpec) -> "SqlCatalog":
     from pyiceberg.catalog.sql import SqlCatalog
+    from sqlalchemy import NullPool, create_engine
 
-    address = database_address(spec).render_as_string(hide_password=False)
-    return SqlCatalog(spec.name, uri=address, init_catalog_tables="false", **spec.properties)
+    address = database_address(spec)
+    text = address.render_as_string(hide_password=False)
+    catalog = SqlCatalog(spec.name, uri=text, init_catalog_tables="false", **spec.properties)
+    catalog.engine.dispose()
+    catalog.engine = create_engine(address, poolclass=NullPool)  # a command keeps no connection open
+    return catalog
 
 
 def _has_tables(catalog: "SqlCatalog") -> bool:

@@ -80,7 +80,7 @@ def tidy(spark: SparkSession, project: ProjectSpec, specs: Sequence[TableSpec], 
             if exists(spark, catalog, name):
                 Upkeep(spark, project, settings, name).due(progress)
         except Exception as error:  # noqa: BLE001  # whatever it is, the run has done its work
-            LOG.warning("Cannot maintain %s: %s", name, error)
+            LOG.warning("Cannot maintain %s: %s", name, failure(error)[0])
 
 
 def tables_of(project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from engine import names
-from engine.errors import SiltstoneError
+from engine.errors import SiltstoneError, gist
 from engine.report import FAILED, RunReport, SourceReport, TableReport
 from engine.run.begun import Begun
 from engine.spec.model import ProjectSpec, TableSpec
@@ -37,7 +37,7 @@ def failure(error: Exception) -> tuple[str, int]:
     known = error if isinstance(error, SiltstoneError) else storage_error(error)
     if known is not None:
         return str(known), known.exit_code
-    return f"{type(error).__name__}: {error}", 1
+    return f"{type(error).__name__}: {gist(error)}", 1
 
 
 def written_down(

@@ -1,11 +1,14 @@
 """Tables as Spark leaves them: format version 3, merge-on-read, changed by MERGE so that deletion vectors exist."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from engine.spec.model import CatalogSpec, ProjectSpec
+from tests.servers.postgresql import PostgreSql, postgresql_server
+from tests.servers.s3 import S3, s3_server
 
 PROPERTIES = (
     "TBLPROPERTIES ('format-version'='3', 'write.merge.mode'='merge-on-read', 'write.delete.mode'='merge-on-read', "
@@ -16,6 +19,20 @@ USER_COLUMNS = (
     "tags MAP<STRING, INT>"
 )
 VERSION_COLUMNS = "_valid_from TIMESTAMP, _valid_to TIMESTAMP, _op STRING, _commit_ts TIMESTAMP, _position STRING"
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """A server of S3 without buckets."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSql]:
+    """A server of PostgreSQL without databases."""
+    with postgresql_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import typer
 
-from engine.cli import gist, main
+from engine.cli import main
 from engine.cli.options import parse_keys, parse_ranges, parse_time
 from engine.cli.output import print_rows
 from engine.cli.run import print_report
-from engine.errors import CommitConflictError
+from engine.errors import CommitConflictError, gist
 from engine.report import FAILED, OK, RunReport, SourceReport, TableReport
 
 Run = Callable[..., tuple[int, str, str]]

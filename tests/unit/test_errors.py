@@ -13,6 +13,7 @@ EXIT_CODES = {
     "SchemaEvolutionError": 4,
     "QualityError": 5,
     "ForeignWriteError": 5,
+    "StorageError": 6,
     "CommitConflictError": 75,
     "LockedError": 75,
     "CommitStateUnknownError": 70,

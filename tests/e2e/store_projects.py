@@ -1,0 +1,107 @@
+"""Projects on catalogs and stores of servers, used through the command line; and one of this machine to compare."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.cli import main
+from engine.session import spark_session
+from engine.spec import load_project
+from engine.spec.model import CatalogSpec
+from tests.e2e.streams import COLUMNS, delete, insert, read, row, update
+from tests.servers.s3 import KEY, S3, SECRET
+
+SECRETS = {"STORE_KEY": KEY, "STORE_SECRET": SECRET}
+"""The variables of the environment that hold the credentials of the store."""
+FIRST = (
+    insert(105, row(1, "Alice")),
+    insert(106, row(2, "Bob")),
+    update(120, row(1, "Charlie")),
+    read(200, row(3, "as read")),
+)
+SECOND = (
+    update(110, row(1, "Barbara")),  # late
+    update(120, row(1, "Charlie")),  # once more
+    delete(300, row(2, "Bob")),
+    insert(310, row(4, "Dora")),
+)
+TABLES = {"latest": "things", "history": "things_history", "changes": "things_changes"}
+OF_PLACE = ("file", "ingest_ts", "_ingest_ts")
+"""Columns that say where and when a change was taken."""
+
+
+@dataclass(frozen=True)
+class StoreProject:
+    """A project in a folder. `events`: where its source's files are; `catalog`: the name of its catalog."""
+
+    root: Path
+    catalog: str
+    events: str
+    namespace: str
+
+    @classmethod
+    def make(
+        cls,
+        root: Path,
+        catalog: str,
+        events: str,
+        catalog_text: str,
+        store: S3 | None = None,
+        namespace: str = "things",
+    ) -> StoreProject:
+        """Write the project's file and its spec. `catalog_text`: the settings of the catalog, as YAML."""
+        (root / "specs").mkdir(parents=True)
+        target = ", ".join(f"{name}: {namespace}.{table}" for name, table in TABLES.items())
+        text = f"catalog: {{name: {catalog}, {catalog_text}}}\nnamespace: {namespace}\n"
+        (root / "siltstone.yaml").write_text(text + ("" if store is None else store_text(store)))
+        (root / "specs" / "things.yaml").write_text(
+            f"table: shop.things\nsource: {{format: debezium-json, path: '{events}'}}\nkeys: [id]\n"
+            f"columns: {json.dumps(COLUMNS)}\ntarget: {{{target}}}\n"
+        )
+        return cls(root, catalog, events, namespace)
+
+    def run(self, capsys: pytest.CaptureFixture[str], *arguments: str, ends: int = 0) -> str:
+        """What a command prints; its standard error too where it is to fail."""
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--project", str(self.root)])
+        printed = capsys.readouterr()
+        assert (ended.value.code or 0) == ends, printed
+        return f"{printed.out}{printed.err}" if ends else printed.out
+
+    def tables(self, spark: SparkSession, without: Collection[str] = ()) -> dict[str, list[dict[str, Any]]]:
+        """The rows of the tables of data, but the columns that differ from place to place, and those of `without`."""
+        spark_session(load_project(self.root))
+        rows = {
+            name: spark.table(f"{self.catalog}.{self.namespace}.{table}").collect() for name, table in TABLES.items()
+        }
+        apart = {*OF_PLACE, *without}
+        return {name: sorted((_bare(row, apart) for row in found), key=str) for name, found in rows.items()}
+
+
+def store_text(store: S3) -> str:
+    """The settings of a store in a project's file; the credentials are in the environment."""
+    keys = "s3.access-key-id: '${env:STORE_KEY}', s3.secret-access-key: '${env:STORE_SECRET}'"
+    return f"store: {{s3.endpoint: '{store.endpoint}', client.region: eu-west-1, {keys}}}\n"
+
+
+def embedded(root: Path, catalog: CatalogSpec, namespace: str) -> StoreProject:
+    """A project on this machine, in the catalog of the test run."""
+    (root / "events").mkdir(parents=True)
+    text = f"type: jdbc, uri: '{catalog.uri}', warehouse: '{catalog.warehouse}'"
+    return StoreProject.make(root, catalog.name, str(root / "events"), text, namespace=namespace)
+
+
+def delivered(lines: Sequence[str]) -> bytes:
+    """A file of events."""
+    return "".join(lines).encode()
+
+
+def _bare(row: Any, apart: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in row.asDict(recursive=True).items() if name not in apart}

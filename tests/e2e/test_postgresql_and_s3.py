@@ -1,0 +1,107 @@
+"""A catalog in PostgreSQL, tables and events in S3: every command, and the same tables as on this machine."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import BufferReader
+from pyspark.sql import SparkSession
+
+from engine.cli import main
+from engine.spec.model import CatalogSpec
+from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, delivered, embedded
+from tests.servers.postgresql import PASSWORD, USER, PostgreSql
+from tests.servers.s3 import S3, SECRET
+
+Capsys = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def project(
+    spark: SparkSession, s3: S3, postgresql: PostgreSql, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StoreProject]:
+    """A project that took two batches."""
+    s3.bucket("lake"), s3.bucket("landing")
+    user = f"{{jdbc.user: {USER}, jdbc.password: '${{env:DATABASE_PASSWORD}}'}}"
+    text = f"type: jdbc, uri: '{postgresql.uri('catalog')}', warehouse: s3://lake/warehouse, properties: {user}"
+    root = tmp_path_factory.mktemp("postgresql") / "project"
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**SECRETS, "DATABASE_PASSWORD": PASSWORD}.items():
+            patch.setenv(name, value)
+        made = StoreProject.make(root, "pg", "s3://landing/events/*.jsonl", text, s3)
+        for name, lines in (("a", FIRST), ("b", SECOND)):
+            s3.put(f"s3://landing/events/{name}.jsonl", delivered(lines))
+            with pytest.raises(SystemExit) as ended:
+                main(["catch-up", "--project", str(root)])
+            assert not ended.value.code
+        yield made
+
+
+def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
+    spark: SparkSession, project: StoreProject, catalog: CatalogSpec, tmp_path: Path, capsys: Capsys
+) -> None:
+    here = embedded(tmp_path / "here", catalog, "pg_things")
+    for name, lines in (("a", FIRST), ("b", SECOND)):
+        (Path(here.events) / f"{name}.jsonl").write_bytes(delivered(lines))
+        here.run(capsys, "catch-up")
+    assert project.tables(spark) == here.tables(spark)
+
+
+def test_what_was_taken_is_not_taken_again_and_a_changed_file_is_named(
+    project: StoreProject, s3: S3, capsys: Capsys
+) -> None:
+    (again,) = json.loads(project.run(capsys, "catch-up", "--json"))["tables"]
+    assert (again["status"], again["changes"]) == ("nothing new", 0)
+    s3.put("s3://landing/events/a.jsonl", delivered(FIRST[1:]))
+    changed = project.run(capsys, "plan", "--json", ends=3)
+    s3.put("s3://landing/events/a.jsonl", delivered(FIRST))
+    assert "Cannot take s3://landing/events/a.jsonl for shop.things: the file changed under its name" in changed
+
+
+def test_commands_without_a_jvm_read_the_tables(project: StoreProject, s3: S3, capsys: Capsys) -> None:
+    rows = json.loads(project.run(capsys, "show", "things.things", "--json"))
+    assert [(row["id"], row["name"]) for row in rows] == [(1, "Charlie"), (3, "as read"), (4, "Dora")]
+    project.run(capsys, "export", "things.things", "-o", "s3://lake/exports/latest.parquet")
+    assert pq.read_table(BufferReader(s3.get("s3://lake/exports/latest.parquet"))).num_rows == 3
+    assert "s3://lake/report/index.html" in project.run(capsys, "report", "-o", "s3://lake/report")
+    assert b"shop.things" in s3.get("s3://lake/report/index.html")
+    assert any(key.startswith("report/data-docs/") for key in s3.keys("lake"))
+    assert len(json.loads(project.run(capsys, "runs", "--json"))) >= 2
+    project.run(capsys, "validate")
+    project.run(capsys, "gaps", "list")
+
+
+def test_doctor_tries_catalog_warehouse_and_source(project: StoreProject, s3: S3, capsys: Capsys) -> None:
+    found = {each["matter"]: each for each in json.loads(project.run(capsys, "doctor", "--json"))}
+    assert all(each["ok"] for each in found.values()), found
+    assert "a namespace can be made" in found["catalog pg"]["found"]
+    assert "written, read and removed" in found["warehouse"]["found"]
+    assert "2 files" in found["source"]["found"]
+    assert not [key for key in s3.keys("lake") if "doctor" in key]
+
+
+def test_maintenance_changes_no_row(spark: SparkSession, project: StoreProject, capsys: Capsys) -> None:
+    before = project.tables(spark)
+    assert "Charlie" in project.run(capsys, "explain", "things.things", "--key", "id=1")
+    project.run(capsys, "maintain", "--retain", "0s")
+    assert project.tables(spark) == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--reread",)])
+def test_a_rebuild_gives_the_same_rows(
+    spark: SparkSession, project: StoreProject, capsys: Capsys, options: tuple[str, ...]
+) -> None:
+    before = project.tables(spark, without=("_batch", "batch"))
+    project.run(capsys, "rebuild", *options)
+    assert project.tables(spark, without=("_batch", "batch")) == before
+
+
+def test_no_secret_is_in_what_is_written(project: StoreProject, s3: S3) -> None:
+    written = [s3.get(f"s3://lake/{key}") for key in s3.keys("lake")]
+    written += [path.read_bytes() for path in project.root.rglob("*") if path.is_file()]
+    assert written
+    for secret in (SECRET.encode(), PASSWORD.encode()):
+        assert not any(secret in content for content in written)

@@ -1,0 +1,49 @@
+"""A REST catalog whose tables are in S3, used by Spark and without it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.spec.model import CatalogSpec
+from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, delivered, embedded
+from tests.servers.rest import rest_server
+from tests.servers.s3 import S3
+
+Capsys = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def project(spark: SparkSession, s3: S3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StoreProject]:
+    """A project whose tables are in S3 and whose events are on this machine."""
+    bucket = s3.bucket("rest")
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "events").mkdir()
+    with rest_server(tmp_path, f"{bucket}/warehouse", {**s3.settings, "s3.path-style-access": "true"}) as uri:
+        text = f"type: rest, uri: '{uri}'"
+        yield StoreProject.make(tmp_path / "project", "rest", str(tmp_path / "events"), text, s3)
+
+
+def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
+    spark: SparkSession, project: StoreProject, catalog: CatalogSpec, s3: S3, tmp_path: Path, capsys: Capsys
+) -> None:
+    here = embedded(tmp_path / "here", catalog, "rest_things")
+    for name, lines in (("a", FIRST), ("b", SECOND)):
+        for each in (project, here):
+            (Path(each.events) / f"{name}.jsonl").write_bytes(delivered(lines))
+            each.run(capsys, "catch-up")
+    assert project.tables(spark) == here.tables(spark)
+    rows = json.loads(project.run(capsys, "show", "things.things", "--json"))
+    assert [row["id"] for row in rows] == [1, 3, 4]
+    goal = tmp_path / "history.csv"
+    project.run(capsys, "export", "things.things_history", "-o", str(goal))
+    assert len(goal.read_text().splitlines()) == 1 + len(project.tables(spark)["history"])
+    assert "index.html" in project.run(capsys, "report")
+    findings = json.loads(project.run(capsys, "doctor", "--json"))
+    assert [each for each in findings if not each["ok"]] == []
+    assert "a namespace can be made" in next(each["found"] for each in findings if each["matter"] == "catalog rest")
+    project.run(capsys, "maintain")
+    assert project.tables(spark) == here.tables(spark)
