@@ -28,15 +28,20 @@ class Note:
 
     def is_dead(self) -> bool:
         """Whether its process is known to be no more: only its own machine knows."""
-        if os.name != "posix" or self.host != platform.node():
-            return False
-        try:
-            os.kill(self.process, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:  # another user's: it is there
-            return False
+        return is_gone(self.host, self.process)
+
+
+def is_gone(host: str, process: int) -> bool:
+    """Whether a process is known to be no more: only its own machine knows."""
+    if os.name != "posix" or host != platform.node():
         return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # another user's: it is there
+        return False
+    return False
 
 
 def lock_file(project: ProjectSpec) -> Path:

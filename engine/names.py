@@ -76,6 +76,8 @@ CHECKS: Final = "checks"
 GAPS: Final = "gaps"
 CONTROL_OF: Final = "control:"  # how the consumer of a source's control events is called, before the path
 DISMISSALS: Final = "dismissals"
+LEASE: Final = "run_lease"
+"""Where a shared catalog says which run is at work: see `engine.run.lease`."""
 LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, DISMISSALS)
 
 TOPICS: Final = "kafka://"  # how the path of a topic's partition begins

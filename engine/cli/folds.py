@@ -50,7 +50,7 @@ def plan(
 ) -> None:
     """Say what catch-up would do now, and write nothing."""
     bound = parse_time(until) if until else None
-    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import plan as run_plan
 
         plans = run_plan(found_project, found_specs, spark, progress, bound, wait)
@@ -111,7 +111,7 @@ def verify(
     project: ProjectOption = None,
 ) -> None:
     """Fold a sample of keys again, shuffled, doubled and split, and compare with the tables."""
-    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import verify as run_verify
 
         found = run_verify(found_project, found_specs, spark, progress, None if everything else sample, seed, wait)
@@ -152,7 +152,7 @@ def rebuild(
         raise SpecError("Cannot accept the changes for a part of the keys.", "leave out --key and --range")
     if reread and accept_changes:
         raise SpecError("Cannot both read the inputs again and accept the changes that there are.", "choose one")
-    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import rebuild as run_rebuild
         from engine.run import reread as run_reread
         from engine.run.part import Part

@@ -85,7 +85,7 @@ def replay_rejects(
     """Take the rejects again, after the spec or siltstone was mended: with their original coordinates, once."""
     from engine.cli.run import print_report
 
-    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import replay
         from quality.validate import checks_of_run
 

@@ -36,7 +36,7 @@ def catch_up(
 ) -> None:
     """Take all that is new into the tables, exactly once, and check them."""
     bound = parse_time(until) if until else None
-    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import catch_up as run_catch_up
         from quality.validate import checks_of_run
 

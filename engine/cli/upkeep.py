@@ -29,7 +29,7 @@ def maintain(
 ) -> None:
     """Compact the tables, expire old snapshots, remove orphan files and trim the ledgers. No row changes."""
     span = None if retain is None else parse_span(retain)
-    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import maintain as run_maintain
 
         report = run_maintain(found_project, found_specs, spark, progress, dry_run, span, wait)

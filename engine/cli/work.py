@@ -22,13 +22,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def spark_work(
-    specs: list[Path] | None, project: Path | None
+    specs: list[Path] | None, project: Path | None, wait: float | None = None
 ) -> "Iterator[tuple[ProjectSpec, list[TableSpec], SparkSession, Progress]]":
-    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start."""
+    """Everything a command on Spark needs; specs are read first, because Spark takes seconds to start.
+
+    `wait`: of a run that other runs exclude, the seconds that it waits for them; without any it is refused at once.
+
+    Raises: LockedError: another run is at work.
+    """
     from engine.spec import load_specs
 
     found_project = open_project(project)
     found_specs = load_specs(specs, found_project)
+    if wait == 0:
+        from engine.run.lock import no_run
+
+        with no_run(found_project, 0):
+            pass
     with started_spark(found_project) as (spark, progress):
         yield found_project, found_specs, spark, progress
 

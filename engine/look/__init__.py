@@ -15,6 +15,7 @@ from engine.look.reading import (
     open_catalog,
     table_names,
 )
+from engine.look.server import is_of_server, server_catalog
 from engine.look.versions import as_of, first_versions, stored_names, timeline
 
 __all__ = [
@@ -27,11 +28,13 @@ __all__ = [
     "find_spec",
     "first_versions",
     "first_rows",
+    "is_of_server",
     "key_columns",
     "load_table",
     "matching",
     "missing_file",
     "open_catalog",
+    "server_catalog",
     "stored_names",
     "table_names",
     "timeline",

@@ -24,8 +24,8 @@ def is_of_server(spec: CatalogSpec) -> bool:
     return spec.type == "jdbc" and (spec.uri or "").startswith(tuple(DRIVERS))
 
 
-def server_catalog(spec: CatalogSpec) -> "SqlCatalog":
-    """The catalog, for reading and writing.
+def server_catalog(spec: CatalogSpec, create: bool = False) -> "SqlCatalog":
+    """The catalog, for reading and writing. `create`: make its own tables, as Iceberg's JdbcCatalog does.
 
     Raises: NothingWrittenError: its tables are not there yet. SpecError: the database's driver is not installed.
         StorageError: the database cannot be reached.
@@ -35,6 +35,9 @@ def server_catalog(spec: CatalogSpec) -> "SqlCatalog":
     try:
         catalog = _connected(spec)
         has_tables = _has_tables(catalog)
+        if create and not has_tables:
+            catalog.create_tables()
+            return catalog
     except ModuleNotFoundError as error:
         raise needs_extra(spec, (spec.uri or "").split(":")[1], error) from error
     except SQLAlchemyError as error:

@@ -1,5 +1,9 @@
-"""One run at a time: a second one waits, or ends with exit code 75."""
+"""One run at a time: a second one waits, or ends with exit code 75.
 
+A lock on a file excludes the runs of this machine; a lease in a shared catalog those of others.
+"""
+
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -7,12 +11,35 @@ from filelock import FileLock, Timeout
 
 from engine.at_work import lock_file, read_note
 from engine.errors import LockedError
+from engine.run.lease import leased, refuse_leased
 from engine.spec.model import ProjectSpec
 
 
 @contextmanager
 def one_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
-    """Hold the lock during the block.
+    """Hold the lock during the block, and the lease of a shared catalog.
+
+    Raises: LockedError: another run holds it, and still does after `wait_seconds`.
+    """
+    end = time.monotonic() + wait_seconds
+    with locked_here(project, wait_seconds), leased(project, max(0.0, end - time.monotonic())):
+        yield
+
+
+@contextmanager
+def no_run(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
+    """Hold the lock during the block, and see that no other machine has the lease: for what writes nothing.
+
+    Raises: LockedError: another run is at work.
+    """
+    with locked_here(project, wait_seconds):
+        refuse_leased(project)
+        yield
+
+
+@contextmanager
+def locked_here(project: ProjectSpec, wait_seconds: float) -> Iterator[None]:
+    """Hold the lock of this machine during the block.
 
     Raises: LockedError: another run holds it, and still does after `wait_seconds`.
     """

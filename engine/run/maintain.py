@@ -87,7 +87,7 @@ def tables_of(project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterator[str]
     """The tables that siltstone writes for specs, then the ledgers."""
     for spec in specs:
         yield from (spec.target.latest, spec.target.history, spec.target.changes)
-    yield from (ledger_name(project, table) for table in names.LEDGER_TABLES)
+    yield from (ledger_name(project, table) for table in (*names.LEDGER_TABLES, names.LEASE))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
 from engine.run.folding import Folding, check_settings, refuse_taken_names
 from engine.run.foreign import refuse_foreign_writes
-from engine.run.lock import one_run
+from engine.run.lock import no_run
 from engine.run.marker import marker_of, newest_batch
 from engine.run.refold import versions_of
 from engine.run.refusals import check_unowned
@@ -82,7 +82,7 @@ def plan(
     set_fold_conf(spark)
     project, tell = with_tables(project, specs), progress or silent
     until_ms = None if until is None else int(until.timestamp() * 1000)
-    with one_run(project, wait):
+    with no_run(project, wait):
         return [
             found
             for source, of_source in by_source(specs).items()

@@ -21,7 +21,7 @@ from engine.run.effort import light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_rows
 from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.links import linked
-from engine.run.lock import one_run
+from engine.run.lock import no_run
 from engine.run.refold import keys_to_refold, versions_of
 from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows
@@ -55,7 +55,7 @@ def verify(
     set_fold_conf(spark)
     chosen = random.SystemRandom().randrange(1 << 31) if seed is None else seed
     tell = progress or silent
-    with one_run(project, wait):
+    with no_run(project, wait):
         return [verify_table(project, spec, spark, tell, sample, chosen) for spec in specs]
 
 

@@ -1,0 +1,132 @@
+"""The lease of a shared catalog: machines exclude each other, and none waits for a run that is gone."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from engine.errors import LockedError
+from engine.names import LEASE
+from engine.run import lease as leases
+from engine.run.lease import Holder, Lease, leased, refuse_leased
+from engine.run.lock import no_run, one_run
+from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from tests.servers.postgresql import PASSWORD, USER, PostgreSql
+from tests.servers.rest import rest_server
+from tests.servers.s3 import S3
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def rest(s3: S3, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogSpec]:
+    bucket = s3.bucket("leases")
+    store = s3.settings | {"s3.path-style-access": "true"}
+    with rest_server(tmp_path_factory.mktemp("rest"), f"{bucket}/w", store) as uri:
+        yield CatalogSpec("lake", "rest", uri, None, dict(s3.settings))
+
+
+@pytest.fixture(scope="module")
+def database(postgresql: PostgreSql, tmp_path_factory: pytest.TempPathFactory) -> CatalogSpec:
+    warehouse = f"file://{tmp_path_factory.mktemp('leases')}"
+    user = {"jdbc.user": USER, "jdbc.password": PASSWORD}
+    return CatalogSpec("lake", "jdbc", postgresql.uri("leases"), warehouse, user)
+
+
+@pytest.fixture(params=["database", "rest"])
+def project(request: pytest.FixtureRequest, tmp_path: Path) -> ProjectSpec:
+    """A project with a namespace of its own in one of the catalogs."""
+    catalog = request.getfixturevalue(request.param)
+    return ProjectSpec(tmp_path, None, catalog, f"ns{next(_numbers)}", SparkSpec(), QualitySpec())
+
+
+def elsewhere(project: ProjectSpec) -> ProjectSpec:
+    """The same project on another machine: its lock is another file."""
+    return replace(project, root=project.root / "other")
+
+
+def held_by(lease: Lease, host: str, process: int, until: timedelta) -> None:
+    """Let the lease be another's."""
+    now = datetime.now(UTC)
+    leases._commit(lease._table(), Holder("other", host, process, now, now + until).summary())
+
+
+def test_one_run_excludes_those_of_other_machines(project: ProjectSpec) -> None:
+    with one_run(project, 0):
+        with pytest.raises(LockedError, match=rf"process \d+ on {platform.node()} since .*its lease ends at"):
+            one_run(elsewhere(project), 0).__enter__()
+        with pytest.raises(LockedError):
+            no_run(elsewhere(project), 0).__enter__()
+    with no_run(elsewhere(project), 0):
+        pass
+    with one_run(elsewhere(project), 0):
+        pass
+
+
+def test_of_many_that_begin_together_one_gets_it(project: ProjectSpec) -> None:
+    found = [Lease(project) for _ in range(4)]
+
+    def taken(lease: Lease) -> bool:
+        try:
+            lease.take(0)
+        except LockedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(taken, found)) == [False, False, False, True]
+
+
+def test_a_run_that_waits_gets_it_when_it_is_given_back(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "POLL_SECONDS", 0.05)
+    first, second = Lease(project), Lease(project)
+    first.take(0)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(second.take, 60)
+        first.give_back()
+        waiting.result()
+    first.give_back()  # it is another's now
+    with pytest.raises(LockedError):
+        refuse_leased(project)
+
+
+def test_a_dead_run_of_this_machine_and_an_ended_lease_stop_nobody(project: ProjectSpec) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    lease, hour = Lease(project), timedelta(hours=1)
+    held_by(lease, "elsewhere", gone.pid, hour)
+    with pytest.raises(LockedError, match=f"process {gone.pid} on elsewhere"):
+        lease.take(0)
+    for host, until in ((platform.node(), hour), ("elsewhere", -hour)):
+        held_by(lease, host, gone.pid, until)
+        refuse_leased(project)
+        lease.take(0)
+
+
+def test_a_long_run_prolongs_it(project: ProjectSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "LASTS", timedelta(seconds=0))
+    lease = Lease(project)
+    lease.take(0)
+    refuse_leased(project)
+    monkeypatch.setattr(leases, "LASTS", timedelta(hours=1))
+    lease.prolong()
+    with pytest.raises(LockedError):
+        refuse_leased(project)
+
+
+def test_a_catalog_of_this_machine_has_none(tmp_path: Path) -> None:
+    catalog = CatalogSpec("lake", "jdbc", f"jdbc:sqlite:{tmp_path}/c.db", f"file://{tmp_path}/w")
+    project = ProjectSpec(tmp_path, None, catalog, "silt", SparkSpec(), QualitySpec())
+    with leased(project, 0):
+        refuse_leased(project)
+    assert not (tmp_path / "c.db").exists()
+    assert not (tmp_path / "w" / "silt" / LEASE).exists()
