@@ -16,14 +16,16 @@ from engine.inputs.listing import list_files
 from engine.inputs.store import read_bytes, store_of
 from engine.jars import jar_paths
 from engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
+from engine.names import LEASE
 from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars, sqlite_file
 from engine.spec import load_specs
 from engine.spec.model import CatalogSpec, ProjectSpec
-from engine.storage import Settings, is_remote, of_stores, storage_error
+from engine.storage import FILE_IO, Settings, is_remote, of_stores, scheme_of, storage_error
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
+CHOSEN: Final = "chosen by the catalog; tried when a run has made a table"
 PROBE: Final = b"siltstone doctor"
 PYTHONS = ((3, 11), (3, 14))
 LOW_DISK_BYTES = 2 * GIGABYTE
@@ -51,7 +53,7 @@ def examine(project: ProjectSpec, progress: Progress) -> Iterator[Finding]:
     yield jars(project.catalog, progress)
     yield catalog(project.catalog)
     yield from tables(project)
-    yield warehouse(project.catalog)
+    yield warehouse(project)
     yield from sources(project)
     yield disk(warehouse_folder(project.catalog) or project.root)
 
@@ -143,21 +145,37 @@ def tables(project: ProjectSpec) -> Iterator[Finding]:
         yield Finding("tables", True, f"{len(known)}, where the catalog says")
 
 
-def warehouse(spec: CatalogSpec) -> Finding:
+def warehouse(project: ProjectSpec) -> Finding:
     """Whether files can be written, read and removed where the tables are."""
+    spec = project.catalog
     folder = warehouse_folder(spec)
     if folder:
         hint = "Make it writable, or set catalog.warehouse to another place."
         return Finding("warehouse", _writable(folder), str(folder), hint)
-    if not spec.warehouse or not is_remote(spec.warehouse):
-        return Finding(
-            "warehouse", True, f"{spec.warehouse or 'chosen by the catalog'}, not on this machine, not tried"
-        )
+    if is_remote(spec.warehouse or "") and scheme_of(spec.warehouse or "") not in FILE_IO:
+        return Finding("warehouse", True, f"{spec.warehouse}, not tried: only Spark reaches it")
     try:
+        place = _tried(project)
+    except Exception as error:  # noqa: BLE001  a store's client may raise anything, and each of it is the finding
+        return Finding("warehouse", False, *_said(error, "Check store and catalog.properties."))
+    return Finding("warehouse", True, f"{place}: written, read and removed a file" if place else CHOSEN)
+
+
+def _tried(project: ProjectSpec) -> str | None:
+    """Try a small file where tables are, and give the place; None where the catalog chooses it and no run has been."""
+    from engine.look import load_table, open_catalog
+
+    spec = project.catalog
+    if spec.warehouse and is_remote(spec.warehouse):
         _write_read_remove(spec.warehouse, of_stores(spec.properties))
-    except SiltstoneError as error:
-        return Finding("warehouse", False, *_said(error, ""))
-    return Finding("warehouse", True, f"{spec.warehouse}: written, read and removed a file")
+        return spec.warehouse
+    reader, name = open_catalog(spec), f"{project.namespace}.{LEASE}"
+    if not reader.table_exists(name):
+        return None
+    table = load_table(reader, name)  # its settings are those that the catalog gives, credentials among them
+    place = str(table.location())
+    _write_read_remove(place, of_stores(table.io.properties))
+    return place
 
 
 def _write_read_remove(folder: str, settings: Settings) -> None:
@@ -201,7 +219,8 @@ def disk(folder: Path) -> Finding:
 def warehouse_folder(spec: CatalogSpec) -> Path | None:
     """The folder of a warehouse on this machine."""
     address = urlparse(spec.warehouse or "")
-    return Path(unquote(address.path)) if address.path and address.scheme in ("", "file") else None
+    is_path = address.path.startswith("/") and address.scheme in ("", "file")  # else a URI, or a catalog's own name
+    return Path(unquote(address.path)) if is_path else None
 
 
 def _writable(folder: Path) -> bool:

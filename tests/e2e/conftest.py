@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.cli import main
 from engine.spec.model import CatalogSpec, ProjectSpec
+from tests.e2e.store_projects import FIRST, SECOND, Tables, delivered, embedded
 from tests.servers.postgresql import PostgreSql, postgresql_server
 from tests.servers.s3 import S3, s3_server
 
@@ -33,6 +35,18 @@ def postgresql() -> Iterator[PostgreSql]:
     """A server of PostgreSQL without databases."""
     with postgresql_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def reference(spark: SparkSession, catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """The tables of two batches in the catalog and the files of this machine."""
+    here = embedded(tmp_path_factory.mktemp("reference") / "project", catalog, "reference")
+    for name, lines in (("a", FIRST), ("b", SECOND)):
+        (Path(here.events) / f"{name}.jsonl").write_bytes(delivered(lines))
+        with pytest.raises(SystemExit) as ended:
+            main(["catch-up", "--project", str(here.root)])
+        assert not ended.value.code
+    return here.tables(spark)
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ SECOND = (
     delete(300, row(2, "Bob")),
     insert(310, row(4, "Dora")),
 )
+Tables = dict[str, list[dict[str, Any]]]
 TABLES = {"latest": "things", "history": "things_history", "changes": "things_changes"}
 OF_PLACE = ("file", "ingest_ts", "_ingest_ts")
 """Columns that say where and when a change was taken."""
@@ -75,7 +76,7 @@ class StoreProject:
         assert (ended.value.code or 0) == ends, printed
         return f"{printed.out}{printed.err}" if ends else printed.out
 
-    def tables(self, spark: SparkSession, without: Collection[str] = ()) -> dict[str, list[dict[str, Any]]]:
+    def tables(self, spark: SparkSession, without: Collection[str] = ()) -> Tables:
         """The rows of the tables of data, but the columns that differ from place to place, and those of `without`."""
         spark_session(load_project(self.root))
         rows = {

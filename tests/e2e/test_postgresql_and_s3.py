@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,8 +9,7 @@ from pyarrow import BufferReader
 from pyspark.sql import SparkSession
 
 from engine.cli import main
-from engine.spec.model import CatalogSpec
-from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, delivered, embedded
+from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, Tables, delivered
 from tests.servers.postgresql import PASSWORD, USER, PostgreSql
 from tests.servers.s3 import S3, SECRET
 
@@ -40,13 +38,9 @@ def project(
 
 
 def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
-    spark: SparkSession, project: StoreProject, catalog: CatalogSpec, tmp_path: Path, capsys: Capsys
+    spark: SparkSession, project: StoreProject, reference: Tables
 ) -> None:
-    here = embedded(tmp_path / "here", catalog, "pg_things")
-    for name, lines in (("a", FIRST), ("b", SECOND)):
-        (Path(here.events) / f"{name}.jsonl").write_bytes(delivered(lines))
-        here.run(capsys, "catch-up")
-    assert project.tables(spark) == here.tables(spark)
+    assert project.tables(spark) == reference
 
 
 def test_what_was_taken_is_not_taken_again_and_a_changed_file_is_named(
@@ -57,7 +51,8 @@ def test_what_was_taken_is_not_taken_again_and_a_changed_file_is_named(
     s3.put("s3://landing/events/a.jsonl", delivered(FIRST[1:]))
     changed = project.run(capsys, "plan", "--json", ends=3)
     s3.put("s3://landing/events/a.jsonl", delivered(FIRST))
-    assert "Cannot take s3://landing/events/a.jsonl for shop.things: the file changed under its name" in changed
+    assert "Cannot take s3://landing/events/a.jsonl" in changed
+    assert "the file changed under its name" in changed
 
 
 def test_commands_without_a_jvm_read_the_tables(project: StoreProject, s3: S3, capsys: Capsys) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import CatalogSpec
-from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, delivered, embedded
+from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, Tables, delivered
 from tests.servers.rest import rest_server
 from tests.servers.s3 import S3
 
@@ -28,22 +27,20 @@ def project(spark: SparkSession, s3: S3, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
-    spark: SparkSession, project: StoreProject, catalog: CatalogSpec, s3: S3, tmp_path: Path, capsys: Capsys
+    spark: SparkSession, project: StoreProject, reference: Tables, tmp_path: Path, capsys: Capsys
 ) -> None:
-    here = embedded(tmp_path / "here", catalog, "rest_things")
     for name, lines in (("a", FIRST), ("b", SECOND)):
-        for each in (project, here):
-            (Path(each.events) / f"{name}.jsonl").write_bytes(delivered(lines))
-            each.run(capsys, "catch-up")
-    assert project.tables(spark) == here.tables(spark)
+        (Path(project.events) / f"{name}.jsonl").write_bytes(delivered(lines))
+        project.run(capsys, "catch-up")
+    assert project.tables(spark) == reference
     rows = json.loads(project.run(capsys, "show", "things.things", "--json"))
     assert [row["id"] for row in rows] == [1, 3, 4]
     goal = tmp_path / "history.csv"
     project.run(capsys, "export", "things.things_history", "-o", str(goal))
-    assert len(goal.read_text().splitlines()) == 1 + len(project.tables(spark)["history"])
+    assert len(goal.read_text().splitlines()) == 1 + len(reference["history"])
     assert "index.html" in project.run(capsys, "report")
     findings = json.loads(project.run(capsys, "doctor", "--json"))
     assert [each for each in findings if not each["ok"]] == []
-    assert "a namespace can be made" in next(each["found"] for each in findings if each["matter"] == "catalog rest")
-    project.run(capsys, "maintain")
-    assert project.tables(spark) == here.tables(spark)
+    found = {each["matter"]: each["found"] for each in findings}
+    assert "a namespace can be made" in found["catalog rest"]
+    assert found["warehouse"] == "s3://rest/warehouse/things/run_lease: written, read and removed a file"
