@@ -88,6 +88,7 @@ PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: ho
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 MARKER_TAG: Final = "siltstone"  # of a table: the newest snapshot that carries a marker
+SUMMARY_FOLDED: Final = "siltstone.folded"  # of `history` and `latest`: what they are a fold of
 SUMMARY_ATTEMPT: Final = "siltstone.attempt"  # which of the attempts at a batch made it
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
 SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"

@@ -83,7 +83,8 @@ class TableReport:
 
 @dataclass(frozen=True)
 class FirstDifference:
-    """Where a table first differs from its changes folded again: one row, and what of it. `version`: its position.
+    """Where a table first differs from its changes folded again: one row, and what of it. `version`: its position;
+    `shown_version`: the same as the source writes it.
 
     `stands` and `should` are what the table has and what it should have in `columns`; None where there is no row.
     """
@@ -94,6 +95,7 @@ class FirstDifference:
     columns: tuple[str, ...]
     stands: str | None
     should: str | None
+    shown_version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class TablePlan:
 class ExplainedChange:
     """One change of a key: where it came from, and what became of it. Times are ISO 8601, UTC.
 
+    `position` is orderable text; `shown_position` is the same as the source writes it.
+
     `version` is the number of the version it made or changed; `late` says that something after it was folded before.
     """
 
@@ -170,6 +174,7 @@ class ExplainedChange:
     kafka_partition: int | None
     kafka_offset: int | None
     event_id: str | None
+    shown_position: str | None = None
 
     @property
     def place(self) -> str:

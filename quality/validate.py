@@ -109,12 +109,12 @@ def run_checks(
         looks = look(spark, project, spec, tables, since_batch)
         gaps = record(spark, project, spec, tables, looks, visit)
     asked = found_by_checks(looks, spec, sums, numbers)
-    checked_at = visit.at
+    checked_at, sources = visit.at, () if tables is None else tables.sources
     suite = build_suite(spec, asked)
     known = {check: known_of(check, what, gaps, spec) for check, what in asked.items()}
     with ONE_CONTEXT:
         context = open_context(project.root)
-        passed = verdicts(judge(context, suite, batch(asked, known), run_id, checked_at).results)
+        passed = verdicts(judge(context, suite, batch(asked, known, sources), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
         own = results_of_own(context, project, spec, tables, run_id, checked_at)
     judged = (result(spec, visit, check, what, passed, known[check].whole) for check, what in asked.items())

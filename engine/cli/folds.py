@@ -226,7 +226,7 @@ def print_explanation(found: "Explanation") -> None:
 def change_cells(change: "ExplainedChange", folder: str) -> tuple[str, ...]:
     """One change as a line of the table; its place as it lies in the folder."""
     outcome = f"{change.outcome} (late)" if change.late else change.outcome
-    committed, position = change.commit_ts or NULL, change.position or NULL
+    committed, position = change.commit_ts or NULL, change.shown_position or NULL
     place = change.place.removeprefix(folder)
     return outcome, number(change.version), change.op, committed, place, number(change.batch), position, change.why
 
@@ -249,9 +249,8 @@ def print_verifications(found: "list[Verification]") -> None:
     for v in found:
         if v.difference is not None:
             first = v.difference
-            write_line(
-                f"{first.table}: {first.key} at {first.version or 'no position'} differs in {', '.join(first.columns)}"
-            )
+            place = first.shown_version or "no position"
+            write_line(f"{first.table}: {first.key} at {place} differs in {', '.join(first.columns)}")
             write_line(f"  stands: {first.stands or 'no row'}")
             write_line(f"  should: {first.should or 'no row'}")
         if not v.latest_compared:

@@ -54,6 +54,7 @@ BOOKKEEPING = (
     RECORDED_FROM, RECORDED_TO,
 )  # fmt: skip
 DEFAULT_LIMIT = 20
+SHOWN = "_shown"  # how a column begins that has a position as its source writes it: `_shown_position`
 RUNS_SHOWN = ("started_at", "table", "status", "batch", "read", "changes", "rejected", "seconds", "exit_code", "error")
 
 
@@ -102,8 +103,9 @@ def show(
     renamed = stored_names(source)
     shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
     columns = found.column_names if everything else shown
-    _print(found.select(columns), limit, ShowFormat.json if json else form)
-    if form is ShowFormat.table and not json and (told := trusted(source.properties)):
+    form = ShowFormat.json if json else form
+    _print(_with_notation(found.select(columns), catalog, names, form), limit, form)
+    if form is ShowFormat.table and (told := trusted(source.properties)):
         note(told)
 
 
@@ -185,6 +187,17 @@ def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
             return catalog, names
         raise
     return catalog, table_names(word, project, specs)
+
+
+def _with_notation(found: "pa.Table", catalog: "Reader", names: "TableNames", form: ShowFormat) -> "pa.Table":
+    """Positions as the source writes them, for people; for programs beside the orderable texts."""
+    from engine.look import load_table
+    from engine.look.notation import sources_of, with_notation
+
+    if form is ShowFormat.csv or POSITION not in found.column_names or not catalog.table_exists(names.history):
+        return found
+    sources = sources_of(load_table(catalog, names.history))
+    return with_notation(found, sources, SHOWN if form is ShowFormat.json else "")
 
 
 def called(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ A position is None where the source gives none, or a sentinel in its place.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 EPOCH: Final = "0000"
@@ -16,11 +17,15 @@ SECOND_EPOCH: Final = "0001"
 EPOCH_DIGITS: Final = len(EPOCH)
 OWN_EPOCHS: Final = int(SECOND_EPOCH, 16) + 1
 """So many epochs of a format's own are in each declared one."""
+BINLOG: Final = "mysql-bin"
 LONGEST_NUMBER: Final = 2**63 - 1
 _AT_END: Final = re.compile(r"([0-9]+)\Z", re.ASCII)
 _THREE_PARTS: Final = re.compile(r"([0-9A-F]{1,8}):([0-9A-F]{1,8}):([0-9A-F]{1,4})\Z")
 _REDO_RECORD: Final = re.compile(r"([0-9A-F]{0,8})(?:\.([0-9A-F]{0,8})(?:\.([0-9A-F]{0,8})(?:\..*)?)?)?", re.DOTALL)
 _TWO_HALVES: Final = re.compile(r"([0-9A-F]{1,8})/([0-9A-F]{1,8})\Z")
+_HEX: Final = re.compile(r"[0-9A-F]*")
+ANY_WIDTH: Final = 0
+"""Of a segment that can have any length."""
 
 
 def hex_digits(number: int | None, width: int) -> str | None:
@@ -69,3 +74,59 @@ def redo_record(rs_id: str | None) -> str | None:
     bare = "" if rs_id is None else rs_id.strip(" ")
     found = _REDO_RECORD.fullmatch(bare.upper().removeprefix("0X"))
     return None if found is None else "".join((part or "").zfill(8) for part in found.groups())
+
+
+# --- read back ------------------------------------------------------------------------------------------------------
+
+
+def segments(position: str, *widths: int) -> list[str]:
+    """The segments behind the epoch of a position, or of the beginning of one; empty where it is none of this layout.
+
+    `widths`: how many digits each has; ANY_WIDTH of some.
+    """
+    found = position.split("-")[1:]
+    is_fit = len(found) <= len(widths) and all(
+        width == ANY_WIDTH or (width == len(segment) and _HEX.fullmatch(segment))
+        for segment, width in zip(found, widths, strict=False)
+    )
+    return found if is_fit else []
+
+
+def is_second_epoch(position: str) -> bool:
+    """Whether a position is of the second of the format's own epochs."""
+    return int(position[:EPOCH_DIGITS], 16) % OWN_EPOCHS == int(SECOND_EPOCH, 16)
+
+
+def declared_epoch(position: str) -> int:
+    """Which of the epochs that the spec declares a position is in: the first is 0."""
+    return int(position[:EPOCH_DIGITS], 16) // OWN_EPOCHS
+
+
+def text_of_segment(segment: str) -> str:
+    """The text of a segment that `text_segment` made."""
+    return bytes.fromhex(segment).decode("utf-8", "surrogatepass")
+
+
+def lsn_of_two_parts(segment: str) -> str:
+    """PostgreSQL's LSN, as PostgreSQL writes it."""
+    return f"{int(segment[:8], 16):X}/{int(segment[8:], 16):X}"
+
+
+def lsn_of_three_parts(segment: str) -> str:
+    """SQL Server's LSN, as SQL Server writes it."""
+    return f"{segment[:8]}:{segment[8:16]}:{segment[16:]}".lower()
+
+
+def binlog_place(file: str, place: Sequence[str] = ()) -> str:
+    """A place in a binlog as MySQL writes it. `place`: the position in the file, and the row there, perhaps.
+
+    Positions have the number of a file, not its name: the name before the number is the usual one.
+    """
+    numbers = [int(segment, 16) for segment in place]
+    name = f"{BINLOG}.{int(file, 16):06d}"
+    return name + "".join(f":{at}" for at in numbers[:1]) + "".join(f" row {row}" for row in numbers[1:2] if row)
+
+
+def within_commit(own: str, commit: str, what: str = "commit") -> str:
+    """A place in a log, and that of its commit where it is another one."""
+    return own if own == commit else f"{own} ({what} {commit})"

@@ -65,6 +65,7 @@ class SourceKind:
     `omits_server`: its changes need not name the server or the GTID.
     `has_mysql_values`: values without a schema are written as Debezium's connectors of MySQL write them.
     `stamps_halves`: positions hold a time that can differ between the two halves of a key change.
+    `notation`: the function that shows a position as the source writes it, as `module:function`.
     """
 
     begins: str
@@ -86,6 +87,7 @@ class SourceKind:
     omits_server: bool = False
     has_mysql_values: bool = False
     stamps_halves: bool = False
+    notation: str = ""
 
     @property
     def connector(self) -> str:

@@ -16,6 +16,7 @@ FORMATS: Final = (
                 "canal",
                 not_carried=NO_SNAPSHOTS
                 | {"incomplete_transaction": NO_SIZE, "log_gap": NO_FILES, "positions_backwards": OWN_PLACE},
+                notation="engine.decode.formats.coordinates:notation",
             ),
         ),
         "where the messages are: partition and offset, else file and line",

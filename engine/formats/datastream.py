@@ -26,6 +26,7 @@ _NOT_CARRIED: Final = NO_SNAPSHOTS | {
 }
 _NO_LOG_FILES: Final = _NOT_CARRIED | {"log_gap": NO_FILES}
 _BY_TIME: Final = _NO_LOG_FILES | {"time_against_order": OWN_TIME}
+_POSITIONS: Final = "engine.decode.formats.datastream_positions"
 _AS_IT_IS: Final = "its values are as they are, in UTC"
 
 SOURCES: Final = (
@@ -37,6 +38,7 @@ SOURCES: Final = (
         commit_time_is_transaction=True,
         omits_server=True,
         stamps_halves=True,
+        notation=f"{_POSITIONS}:mysql_notation",
     ),
     SourceKind(
         "datastream-oracle:",
@@ -45,9 +47,24 @@ SOURCES: Final = (
         orders_statements=True,
         commit_time_is_transaction=True,
         omits_server=True,
+        notation=f"{_POSITIONS}:oracle_notation",
     ),
-    SourceKind("datastream-postgresql:", "PostgreSQL", _BY_TIME, commit_time_is_transaction=True, omits_server=True),
-    SourceKind("datastream-sqlserver:", "SQL Server", _BY_TIME, commit_time_is_transaction=True, omits_server=True),
+    SourceKind(
+        "datastream-postgresql:",
+        "PostgreSQL",
+        _BY_TIME,
+        commit_time_is_transaction=True,
+        omits_server=True,
+        notation=f"{_POSITIONS}:postgresql_notation",
+    ),
+    SourceKind(
+        "datastream-sqlserver:",
+        "SQL Server",
+        _BY_TIME,
+        commit_time_is_transaction=True,
+        omits_server=True,
+        notation=f"{_POSITIONS}:sqlserver_notation",
+    ),
 )
 
 

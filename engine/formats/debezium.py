@@ -20,6 +20,7 @@ from engine.formats.base import (
 )
 
 _MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
+_NOTATIONS: Final = "engine.decode.formats.debezium_notations"
 _NO_KEY: Final = "engine.decode.formats.debezium:shows_no_key"
 _NO_LOG_FILES: Final = {"log_gap": NO_FILES}
 _MANY_TABLETS: Final = "its tablets are logs of their own, and events do not number the changes over all of them"
@@ -37,6 +38,7 @@ SOURCES: Final = (
         stamps_commits=True,
         names_previous_commit=True,
         separates_key_changes=True,
+        notation=f"{_NOTATIONS}:postgresql",
     ),
     SourceKind(
         "mysql:",
@@ -45,6 +47,7 @@ SOURCES: Final = (
         commits_in_order=True,
         counts_transactions=True,
         has_mysql_values=True,
+        notation=f"{_NOTATIONS}:binlog",
     ),
     SourceKind(
         "mariadb:",
@@ -54,26 +57,47 @@ SOURCES: Final = (
         counts_transactions=True,
         counts_commits=True,
         has_mysql_values=True,
+        notation=f"{_NOTATIONS}:binlog",
     ),
-    SourceKind("oracle:", "Oracle", _NO_LOG_FILES, commit_segment=2, counts_transactions=True),
-    SourceKind("sqlserver:", "SQL Server", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
+    SourceKind(
+        "oracle:", "Oracle", _NO_LOG_FILES, commit_segment=2, counts_transactions=True, notation=f"{_NOTATIONS}:oracle"
+    ),
+    SourceKind(
+        "sqlserver:",
+        "SQL Server",
+        _NO_LOG_FILES,
+        counts_transactions=True,
+        stamps_commits=True,
+        notation=f"{_NOTATIONS}:sqlserver",
+    ),
     ticdc.IN_DEBEZIUM,
-    SourceKind("db2:", "Db2", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
-    SourceKind("informix:", "Informix", _NO_LOG_FILES, counts_transactions=True),
+    SourceKind(
+        "db2:", "Db2", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True, notation=f"{_NOTATIONS}:db2"
+    ),
+    SourceKind("informix:", "Informix", _NO_LOG_FILES, counts_transactions=True, notation=f"{_NOTATIONS}:informix"),
     SourceKind(
         "vitess:",
         "Vitess",
         _NO_LOG_FILES | {"incomplete_transaction": "the ends of its transactions do not say of which shard they are"},
         stamps_commits=True,
         has_mysql_values=True,
+        notation=f"{_NOTATIONS}:vitess",
     ),
     SourceKind(
         "yugabytedb:",
         "YugabyteDB (gRPC)",
         _NO_LOG_FILES | dict.fromkeys(("incomplete_transaction", "positions_backwards"), _MANY_TABLETS),
         stamps_commits=True,
+        notation=f"{_NOTATIONS}:yugabytedb",
     ),
-    SourceKind("mongodb:", "MongoDB", _NO_LOG_FILES, counts_transactions=True, stamps_commits=True),
+    SourceKind(
+        "mongodb:",
+        "MongoDB",
+        _NO_LOG_FILES,
+        counts_transactions=True,
+        stamps_commits=True,
+        notation=f"{_NOTATIONS}:mongodb",
+    ),
 )
 FLAT: Final = SourceKind(
     "debezium-flat:",
@@ -88,6 +112,7 @@ FLAT: Final = SourceKind(
         "positions_backwards": NO_LANE,
         "stalled_source": NO_BEATS,
     },
+    notation="engine.decode.formats.coordinates:notation",
 )
 
 FORMATS: Final = (

@@ -21,6 +21,7 @@ FORMATS: Final = (
                     "positions_backwards": NO_LANE,
                     "stalled_source": NO_BEATS,
                 },
+                notation="engine.decode.formats.dms:notation",
             ),
         ),
         "commit time and position in the source's log, where messages have them, else where the messages are",

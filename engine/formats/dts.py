@@ -15,6 +15,7 @@ FORMATS: Final = (
                 "dts-",
                 not_carried=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS},
                 renumbers_transactions=True,
+                notation="engine.decode.formats.dts_kinds:notation",
             ),
         ),
         "the source's log: sourcePosition, then the record's id",

@@ -23,6 +23,7 @@ FORMATS: Final = (
                 },
                 commits_in_order=True,
                 stamps_commits=True,
+                notation="engine.decode.formats.goldengate:notation",
             ),
         ),
         "pos, the place in the trail, if all operations have one, else where the operations are",

@@ -17,6 +17,7 @@ FORMATS: Final = (
                 not_carried=NO_SNAPSHOTS
                 | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS, "stalled_source": NO_BEATS},
                 commits_in_order=True,
+                notation="engine.decode.formats.maxwell:notation",
             ),
         ),
         "position, then xoffset, if all rows have a position, else where the rows are",

@@ -37,6 +37,7 @@ FORMATS: Final = (
                     "stalled_source": NO_BEATS,
                     "snapshot_reads": _TIMED,
                 },
+                notation="engine.decode.formats.rows:notation",
             ),
         ),
         "a column that you name under sequence_by",

@@ -16,6 +16,7 @@ FORMATS: Final = (
                 "shareplex",
                 not_carried=NO_SNAPSHOTS
                 | {"log_gap": NO_FILES, "stalled_source": NO_BEATS, "snapshot_reads": NO_READS},
+                notation="engine.decode.formats.shareplex:notation",
             ),
         ),
         "SCN, transaction and operation, if all have one, else where the operations are",

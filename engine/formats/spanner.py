@@ -43,7 +43,9 @@ FORMATS: Final = (
         "spanner-json",
         "json",
         "SpannerDecoder",
-        SourceKind("spanner", not_carried=_NOT_CARRIED, has_partitions=True),
+        SourceKind(
+            "spanner", not_carried=_NOT_CARRIED, has_partitions=True, notation="engine.decode.formats.spanner:notation"
+        ),
         "nanoseconds",
     ),
     _format(
@@ -51,7 +53,9 @@ FORMATS: Final = (
         "avro",
         "SpannerAvroDecoder",
         SourceKind(
-            "dataflow-spanner", not_carried=_NOT_CARRIED | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS}
+            "dataflow-spanner",
+            not_carried=_NOT_CARRIED | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS},
+            notation="engine.decode.formats.spanner:notation",
         ),
         "microseconds",
     ),

@@ -18,7 +18,11 @@ _NOT_CARRIED: Final = NO_SNAPSHOTS | {
 }
 
 IN_DEBEZIUM: Final = SourceKind(
-    "TiCDC:", "TiCDC", _NOT_CARRIED | {"stalled_source": _NO_PARTITION}, has_mysql_values=True
+    "TiCDC:",
+    "TiCDC",
+    _NOT_CARRIED | {"stalled_source": _NO_PARTITION},
+    has_mysql_values=True,
+    notation="engine.decode.formats.tso:notation",
 )
 """TiCDC's events in the protocol of Debezium."""
 
@@ -26,7 +30,11 @@ FORMATS: Final = (
     Format(
         "ticdc-json",
         "engine.decode.formats.ticdc:TicdcDecoder",
-        (SourceKind("ticdc", not_carried=_NOT_CARRIED, has_partitions=True),),
+        (
+            SourceKind(
+                "ticdc", not_carried=_NOT_CARRIED, has_partitions=True, notation="engine.decode.formats.tso:notation"
+            ),
+        ),
         "the TSO of the commit (_tidb.commitTs)",
         of_topics=True,
         marks=re.compile(rb'"_tidb\\?"\s*:'),

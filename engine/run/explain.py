@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
+from engine.decode.notation import shown
 from engine.errors import SpecError
 from engine.frames import checkpointed
 from engine.history import judge
@@ -32,8 +33,8 @@ NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
 ORDERED_BY = ("rank", "tx_order", "offset", "turn", "ingest_ts", "ts", "low_ts", "low_position")
 TOLD = (
-    "op", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset", "event_id",
-    "too_late", "withdrawn_by",
+    "op", "source", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset",
+    "event_id", "too_late", "withdrawn_by",
 )  # fmt: skip
 
 
@@ -198,10 +199,21 @@ def explanation(
 
 def explained(source: Row, outcome: str, why: str, version: int | None, late: bool) -> ExplainedChange:
     """A change with what its event tells."""
-    values = {name: source[name] for name in TOLD if name not in ("too_late", "withdrawn_by", "commit_ts")}
+    values = {name: source[name] for name in TOLD if name not in ("source", "too_late", "withdrawn_by", "commit_ts")}
     return ExplainedChange(
-        outcome=outcome, why=why, version=version, late=late, commit_ts=iso(source["commit_ts"]), **values
+        outcome=outcome,
+        why=why,
+        version=version,
+        late=late,
+        commit_ts=iso(source["commit_ts"]),
+        shown_position=shown_of(source, source["position"]),
+        **values,
     )
+
+
+def shown_of(source: Row, position: str | None) -> str | None:
+    """A position as the source of a change writes it."""
+    return shown(position, [source["source"] or ""])
 
 
 def is_late(place: int, found: Sequence[Row], told: Mapping[int, Row]) -> bool:
@@ -250,9 +262,9 @@ def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Ro
     if not streamed:
         return judge.SUPERSEDED, "a streamed change lies inside its window"
     first = min(streamed, key=lambda source: source["batch"])
-    end = f"position {row['position']}" if row["position"] else iso(row["high_ts"])
+    end = f"position {shown_of(first, row['position'])}" if row["position"] else iso(row["high_ts"])
     window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
-    why = f"the streamed {first['op']} at {first['position']} lies inside its window ({window})"
+    why = f"the streamed {first['op']} at {shown_of(first, first['position'])} lies inside its window ({window})"
     if first["batch"] > told[row["id"]]["batch"]:
         return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
     return judge.SUPERSEDED, why

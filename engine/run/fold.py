@@ -20,7 +20,7 @@ from engine.names import quoted
 from engine.run.folding import Folding, refuse_moved, same_keys
 from engine.run.keyless import fold_images
 from engine.run.links import keys_in_two_batches, linked
-from engine.run.marker import SUMMARY_FOLDED, SUMMARY_GENERATION, marker_of
+from engine.run.marker import SUMMARY_GENERATION, marker_of
 from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import keys_with_news, known_windows, survey
@@ -208,7 +208,7 @@ def history_marker(work: Folding) -> dict[str, str]:
 
 def latest_marker(work: Folding, reached: Folded) -> dict[str, str]:
     """What the commits to `latest` say."""
-    marker = {names.SUMMARY_BATCH: str(reached.batch), SUMMARY_FOLDED: reached.to_json()}
+    marker = {names.SUMMARY_BATCH: str(reached.batch), names.SUMMARY_FOLDED: reached.to_json()}
     marker |= {names.SUMMARY_REREAD: work.reread} if work.reread else {}
     marker |= {names.SUMMARY_FOREIGN: "true"} if work.keeps_foreign else {}
     return marker | ({SUMMARY_GENERATION: work.generation} if work.generation else {})

@@ -12,14 +12,13 @@ from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import exists, uuid_of
 from engine.table.commit import newest_summary
 
-SUMMARY_FOLDED = "siltstone.folded"
 SUMMARY_GENERATION = "siltstone.generation"
 
 
 def marker_of(spark: SparkSession, catalog: str, table: str) -> tuple[Folded, str]:
     """What a table's newest marker says: what it is a fold of, and its generation."""
     summary = newest_summary(spark, catalog, table)
-    folded = Folded.from_json(summary[SUMMARY_FOLDED]) if SUMMARY_FOLDED in summary else Folded()
+    folded = Folded.from_json(summary[names.SUMMARY_FOLDED]) if names.SUMMARY_FOLDED in summary else Folded()
     return folded, summary.get(SUMMARY_GENERATION, "")
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode.notation import shown
 from engine.errors import InvariantViolation
 from engine.frames import checkpointed, local_frame
 from engine.history.diff import DELETE, INSERT, same_key, same_opening, side
@@ -230,7 +231,9 @@ def first_difference(work: Folding, table: str, columns: Sequence[str], found: S
         return None if row is None else ", ".join(f"{c}={plain(row[c], c in masked)}" for c in different)
 
     key = ", ".join(f"{name}={plain(first[name], name in masked)}" for name in work.keys)
-    return FirstDifference(table, key, first[names.POSITION], different, told(stands), told(should))
+    version = first[names.POSITION]
+    as_source = shown(version, work.folded.sources)
+    return FirstDifference(table, key, version, different, told(stands), told(should), as_source)
 
 
 def plain(value: Any, is_masked: bool) -> str:

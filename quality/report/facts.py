@@ -85,7 +85,7 @@ class TableFacts:
 
     `batch`: the newest that is published; `checked_batch`: the one up to which the checks have looked;
     `foreign_writes`: what other programs did to the rows of its tables, in words; `fresh_within`: what the spec says of
-    its age.
+    its age; `sources`: those of its changes.
     """
 
     table: str
@@ -98,6 +98,7 @@ class TableFacts:
     sealed_up_to: datetime | None = None
     batch: int | None = None
     checked_batch: int | None = None
+    sources: tuple[str, ...] = ()
     foreign_writes: tuple[str, ...] = ()
     fresh_within: Freshness | None = None
     runs: tuple[RunFact, ...] = ()

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from engine.look.notation import shown_span
 from quality.report.facts import Facts, TableFacts
 from quality.report.page import moment, sentence, words
 from quality.report.verdict import Level, Trouble, age_of, level_of, limit_of, troubles, troubles_of_sources, verdict
@@ -43,7 +44,7 @@ def line_of(one: Trouble) -> str:
     """One matter as an item of a list."""
     keys = ", ".join(map(code, one.keys))
     more = f" and {one.places - len(one.keys)} more" if one.keys and one.places > len(one.keys) else ""
-    ends = [code(end) for end in (one.position_from, one.position_to) if end is not None]
+    ends = [code(end) for end in (one.shown_from, one.shown_to) if end is not None]
     span = f" Log range {' to '.join(dict.fromkeys(ends))}." if ends else ""
     told = f" Keys: {keys}{more}." if keys else ""
     do = f" {escaped(one.do)}" if one.do else ""
@@ -68,6 +69,7 @@ def plain(facts: Facts) -> dict[str, Any]:
         asdict(table)
         | {"level": level_of(table, facts.at).value}
         | ages(table, facts)
+        | {"gaps": [asdict(gap) | shown_span(gap, table.sources) for gap in table.gaps]}
         | {"troubles": [asdict(one) for one in troubles(table, facts.at)]}
         for table in facts.tables
     ]

@@ -1,12 +1,13 @@
 """The verdict: can last night's data be trusted, and if not, which keys, which range of the log, and what to do."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import groupby, pairwise
 from statistics import median_low
 
+from engine.decode.notation import shown
 from engine.report import BLOCKED, INTERRUPTED, NOT_WELL
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
 from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
@@ -47,7 +48,10 @@ OF_SEVERITY = {"error": Level.BAD, "warn": Level.LOOK, "info": Level.GOOD}
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """One matter to look at. `keys` are the first of `places`; `gap_ids` what can be acknowledged."""
+    """One matter to look at. `keys` are the first of `places`; `gap_ids` what can be acknowledged.
+
+    `shown_from`, `shown_to`: the positions as the source writes them.
+    """
 
     table: str
     level: Level
@@ -58,6 +62,8 @@ class Trouble:
     keys: tuple[str, ...] = ()
     position_from: str | None = None
     position_to: str | None = None
+    shown_from: str | None = None
+    shown_to: str | None = None
     committed_from: datetime | None = None
     committed_to: datetime | None = None
     since: datetime | None = None
@@ -77,7 +83,13 @@ class Verdict:
 def troubles(table: TableFacts, at: datetime) -> tuple[Trouble, ...]:
     """All that is to be looked at in a table, the gravest first. `at`: when the report is made."""
     found = [*of_foreign(table), *of_run(table), *of_gaps(table, OPEN), *of_checks(table), *of_no_checks(table)]
-    return tuple(sorted([*found, *of_age(table, at)], key=lambda one: GRAVITY[one.level]))
+    found = [with_notation(one, table.sources) for one in [*found, *of_age(table, at)]]
+    return tuple(sorted(found, key=lambda one: GRAVITY[one.level]))
+
+
+def with_notation(one: Trouble, sources: Sequence[str]) -> Trouble:
+    """The same with its positions as the source writes them."""
+    return replace(one, shown_from=shown(one.position_from, sources), shown_to=shown(one.position_to, sources))
 
 
 def troubles_of_sources(facts: Facts) -> tuple[Trouble, ...]:
@@ -203,10 +215,10 @@ def group_of(table: TableFacts, gaps: Sequence[Gap]) -> Trouble:
         tuple(dict.fromkeys(gap.key for gap in gaps if gap.key is not None))[:KEYS_TOLD],
         min(lows, default=None),
         max(highs, default=None),
-        min(begins, default=None),
-        max(ends, default=None),
-        first.opened_at,
-        tuple(gap.gap_id for gap in gaps),
+        committed_from=min(begins, default=None),
+        committed_to=max(ends, default=None),
+        since=first.opened_at,
+        gap_ids=tuple(gap.gap_id for gap in gaps),
     )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -211,7 +212,13 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
     said = json.loads(command(shop, capsys, "report", "--json"))
     assert said["verdict"]["headline"] == "No, the data cannot be trusted"
     (table,) = said["tables"]
-    assert [one["keys"] for one in table["troubles"]] == [[gap.key]]
+    (trouble,) = table["troubles"]
+    assert (trouble["keys"], trouble["position_from"]) == ([gap.key], gap.position_from)
+    assert re.fullmatch(r"mysql-bin\.000001:\d+", trouble["shown_from"])
+    assert (table["gaps"][0]["position_from"], table["gaps"][0]["shown_from"]) == (
+        gap.position_from,
+        trouble["shown_from"],
+    )
     assert (table["rows"], table["versions"], table["changes"]) == (2, 3, 3)
     (run_fact,) = table["runs"]
     assert run_fact["outcomes"] == {"opened": 3}
@@ -220,7 +227,7 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
     summary = command(shop, capsys, "report", "--markdown")
     page = (shop.project.root / "report" / "index.html").read_text(encoding="utf-8")
     for text in (summary, page):
-        assert gap.position_from in text
+        assert trouble["shown_from"] in text
         assert hashlib.sha256(keys[0].encode()).hexdigest() in text
     assert "data-docs/index.html" in page
     everything = [path.read_bytes() for path in (shop.project.root / "report").rglob("*") if path.is_file()]

@@ -11,7 +11,7 @@ from engine import names
 from engine.errors import SpecError
 from engine.report import EQUAL, FAILED, REBUILT, TableReport
 from engine.run import catch_up, explain, plan, rebuild, replay, reread, verify
-from engine.run.marker import SUMMARY_FOLDED, marker_of
+from engine.run.marker import marker_of
 from engine.run.part import Part
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.commit import Branch
@@ -62,7 +62,7 @@ def marked(shop: Shop, name: str, told: Callable[[str], str]) -> None:
     """A commit to a table that changes nothing but what its marker says."""
     table, catalog = f"{shop.project.namespace}.{name}", shop.project.catalog.name
     folded = marker_of(shop.spark, catalog, table)[0]
-    marker = {names.SUMMARY_BATCH: str(folded.batch), SUMMARY_FOLDED: told(folded.to_json())}
+    marker = {names.SUMMARY_BATCH: str(folded.batch), names.SUMMARY_FOLDED: told(folded.to_json())}
     branch = Branch.start(shop.spark, catalog, table, marker)
     branch.append(branch.read().limit(0))
     branch.publish()

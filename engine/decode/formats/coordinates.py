@@ -11,7 +11,16 @@ from typing import Final
 
 from engine.decode.decoder import Declared
 from engine.decode.event import Message
-from engine.decode.position_text import EPOCH, SECOND_EPOCH, hex_digits, joined, text_segment
+from engine.decode.position_text import (
+    ANY_WIDTH,
+    EPOCH,
+    SECOND_EPOCH,
+    hex_digits,
+    joined,
+    segments,
+    text_of_segment,
+    text_segment,
+)
 from engine.inputs.globs import plain_start
 from engine.spec.model import SourceSpec
 
@@ -69,6 +78,19 @@ class LogOrCoordinates:
         if self._order == "auto" and self._tables and table not in self._tables:
             return None
         return self._coordinates.position(message.file, message.line, partition, offset)
+
+
+def notation(position: str, _source: str = "") -> str | None:
+    """Partition and offset, or file and line, and the row in the record, unless it is the first."""
+    found = segments(position, 12, 8, 16, 8)
+    if len(found) == 4:
+        place, row = f"partition {int(found[1], 16)} offset {int(found[2], 16)}", found[3]
+    else:
+        name, line, row = [*segments(position, ANY_WIDTH, 16, 8), "", "", ""][:3]
+        if not row:
+            return None
+        place = f"{text_of_segment(name)}:{int(line, 16)}"
+    return place + (f" row {int(row, 16)}" if int(row, 16) else "")
 
 
 @lru_cache(maxsize=1_000)

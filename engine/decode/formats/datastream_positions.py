@@ -17,7 +17,18 @@ from engine.decode.formats.datastream_record import (
     is_blank,
 )
 from engine.decode.json_value import MISFIT, parse
-from engine.decode.position_text import hex_digits, joined, number_at_end, redo_record, three_part_lsn, two_part_lsn
+from engine.decode.position_text import (
+    binlog_place,
+    hex_digits,
+    joined,
+    lsn_of_three_parts,
+    lsn_of_two_parts,
+    number_at_end,
+    redo_record,
+    segments,
+    three_part_lsn,
+    two_part_lsn,
+)
 
 _FIRST_HALF, _OTHER_HALF = "0", "1"
 _LOGGED: Final = re.compile("logminer|cdc|supplementation")
@@ -103,3 +114,30 @@ def _parsed(text: str) -> Any:
         return parse(text)
     except MISFIT:
         return None
+
+
+# --- in the notation of the sources ---------------------------------------------------------------------------------
+
+
+def mysql_notation(place: str, _source: str) -> str | None:
+    """File and position in it."""
+    found = segments(place, 8, 16, 16, 1)
+    return binlog_place(found[0], found[1:2]) if found else None
+
+
+def oracle_notation(place: str, _source: str) -> str | None:
+    """The SCN."""
+    found = segments(place, 16, 24, 8, 1)
+    return f"SCN {int(found[0], 16)}" if found else None
+
+
+def postgresql_notation(place: str, _source: str) -> str | None:
+    """The LSN."""
+    found = segments(place, 16, 16, 1)
+    return lsn_of_two_parts(found[1]) if len(found) > 1 else None
+
+
+def sqlserver_notation(place: str, _source: str) -> str | None:
+    """The LSN."""
+    found = segments(place, 16, 20, 48, 1)
+    return lsn_of_three_parts(found[1]) if len(found) > 1 else None

@@ -27,7 +27,7 @@ after all others; `source.order: coordinates` orders all messages so.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from engine import names
@@ -35,6 +35,7 @@ from engine.decode.carried import carried_keys
 from engine.decode.decoder import Declared
 from engine.decode.event import Change, Control, Event, Message, rejected
 from engine.decode.formats.coordinates import Coordinates
+from engine.decode.formats.coordinates import notation as by_coordinates
 from engine.decode.formats.instants import unix_nanos
 from engine.decode.formats.json_fields import (
     NOTHING,
@@ -47,7 +48,7 @@ from engine.decode.formats.json_fields import (
 from engine.decode.formats.row_images import image_of
 from engine.decode.formats.topic_record import TopicRecord, null_message, read_record
 from engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
-from engine.decode.position_text import EPOCH, hex_digits, joined
+from engine.decode.position_text import ANY_WIDTH, EPOCH, hex_digits, joined, segments
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -72,6 +73,7 @@ WRONG_COMMIT_TIME: Final = "metadata.commit-timestamp is no time"
 _BY_LOG, _BY_DELIVERY = "0", "1"
 _PART: Final = re.compile(r"[0-9A-Za-z]+")
 _LONGEST: Final = 0xFF
+_PARTS_OF_LSNS: Final = 5
 _MOST_OF_OPERATION: Final = 20
 _UNSIGNED: Final = 2**64 - 1
 
@@ -209,6 +211,34 @@ def log_segment(place: str) -> str:
     """A position in a source's log, so that greater numbers in it sort later."""
     parts = (part.lstrip("0").upper() for part in _PART.findall(place))
     return "".join(f"{min(len(part), _LONGEST):02X}{part}" for part in parts)
+
+
+def notation(position: str, source: str) -> str | None:
+    """The position in the source's log, or coordinates."""
+    kind, _, rest = position.partition("-")[2].partition("-")
+    if kind == _BY_DELIVERY:
+        return by_coordinates(f"{EPOCH}-{rest}", source)
+    found = segments(position, 1, 16, ANY_WIDTH, 16)
+    return _written_place(list(_parts(found[2]))) if len(found) > 2 else None
+
+
+def _parts(segment: str) -> Iterator[str]:
+    """The parts of a place, without the zeros in front of them."""
+    while segment:
+        size = 2 + int(segment[:2], 16)
+        yield segment[2:size]
+        segment = segment[size:]
+
+
+def _written_place(parts: Sequence[str]) -> str:
+    """A place as MySQL or PostgreSQL writes it, where its parts look so; else the parts, with points between."""
+    *name, file, at = ["", "", *parts][-max(len(parts), 2) :]
+    if name and not name[0].isdigit() and file.isdigit() and at.isdigit():
+        return f"{'-'.join(name).lower()}.{file:0>6}:{at}"
+    if len(parts) == _PARTS_OF_LSNS:
+        halves = [part.rjust(8, "0") for part in parts]
+        return f"{halves[0]}/{halves[1]}.{parts[2] or 0}.{halves[3]}/{halves[4]}"
+    return ".".join(part or "0" for part in parts)
 
 
 def _key_schema(record: Record, data: bytes) -> str | None:

@@ -10,7 +10,7 @@ from engine import names
 from engine.decode.formats.dts_record import DtsRecord
 from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
 from engine.decode.json_value import MISFIT, parse_object
-from engine.decode.position_text import LONGEST_NUMBER, hex_digits, joined
+from engine.decode.position_text import LONGEST_NUMBER, hex_digits, joined, lsn_of_two_parts, segments
 from engine.inputs.magic import AVRO
 from engine.schema import control_kinds
 
@@ -50,6 +50,7 @@ _FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
 _MOST_SHOWN: Final = 60
 _BETWEEN: Final = "<->"
+_WITH_LSNS: Final = ("postgre", "ppas")
 _AT_FILE: Final = re.compile("([0-9]{1,18})@([0-9]{1,18})", re.ASCII)
 _NUMBER: Final = re.compile("[0-9]{1,18}", re.ASCII)
 _LSN: Final = re.compile("([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", re.ASCII)
@@ -138,6 +139,18 @@ def position(text: str) -> str | None:
     if len(numbers) > 2 or not any(numbers):
         return None
     return joined(hex_digits(numbers[0], 16), hex_digits(numbers[1], 16))
+
+
+def notation(place: str, source: str) -> str | None:
+    """`sourcePosition` as DTS writes it for the source: MySQL's position@file, a number, or PostgreSQL's LSNs."""
+    first, last = [*segments(place, 16, 16), "", ""][:2]
+    if not last:
+        return None
+    numbers = int(first, 16), int(last, 16)
+    if not numbers[0]:
+        return str(numbers[1])
+    is_lsn = any(word in source for word in _WITH_LSNS)
+    return _BETWEEN.join(map(lsn_of_two_parts, (first, last))) if is_lsn else f"{numbers[1]}@{numbers[0]}"
 
 
 def _number_or_lsn(text: str) -> int | None:

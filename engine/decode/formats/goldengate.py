@@ -42,11 +42,12 @@ from engine.decode.decoder import Declared
 from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.formats.canal_rows import NO_KEYS, keys_of
 from engine.decode.formats.coordinates import LogOrCoordinates
+from engine.decode.formats.coordinates import notation as by_coordinates
 from engine.decode.formats.json_fields import NOTHING, Fields, text_field
 from engine.decode.formats.shareplex_rows import changes_with_row_before
 from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
 from engine.decode.json_value import MISFIT, broken_reason, parse, raw_fields, text_of
-from engine.decode.position_text import hex_digits, joined
+from engine.decode.position_text import hex_digits, is_second_epoch, joined, segments
 from engine.decode.types.time_texts import instant
 from engine.decode.types.zones import source_zone
 from engine.spec.model import SourceSpec
@@ -160,6 +161,14 @@ def _place(pos: str) -> str | None:
         return None
     file, at = pos[:-_DIGITS_IN_FILE], pos[-_DIGITS_IN_FILE:]
     return joined(hex_digits(int(file or "0"), 16), hex_digits(int(at), 16))
+
+
+def notation(position: str, source: str) -> str | None:
+    """`pos` as GoldenGate writes it, or coordinates."""
+    if is_second_epoch(position):
+        return by_coordinates(position, source)
+    file, at = [*segments(position, 16, 16), "", ""][:2]
+    return f"{int(file, 16):0{_DIGITS_IN_FILE}d}{int(at, 16):0{_DIGITS_IN_FILE}d}" if at else None
 
 
 def _transaction(fields: Fields) -> str | None:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
@@ -43,6 +43,14 @@ def seconds_of(moment: str) -> int | None:
     except ValueError:
         return None
     return since.days * 86_400 + since.seconds
+
+
+def written_seconds(seconds: int) -> str:
+    """A moment in ISO 8601 with whole seconds; beyond the years 1 to 9999 the number of seconds."""
+    try:
+        return (_START + timedelta(seconds=seconds)).isoformat()
+    except OverflowError:
+        return str(seconds)
 
 
 def _unusual(text: str) -> int | None:

@@ -43,11 +43,12 @@ from engine.decode.decoder import Declared
 from engine.decode.event import Change, Control, Event, Message, rejected
 from engine.decode.formats.canal_rows import NO_KEYS, Keys, changes_key, keys_of
 from engine.decode.formats.coordinates import LogOrCoordinates
+from engine.decode.formats.coordinates import notation as by_coordinates
 from engine.decode.formats.json_fields import NOTHING, Long
 from engine.decode.formats.row_images import halves, is_empty, joined
 from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
 from engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
-from engine.decode.position_text import hex_digits, number_at_end
+from engine.decode.position_text import binlog_place, hex_digits, is_second_epoch, number_at_end, segments
 from engine.decode.position_text import joined as joined_segments
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
@@ -178,6 +179,15 @@ def _place(row: Row) -> str | None:
         return None
     at = row.xoffset if row.xoffset is not None else _LAST_ROW if row.commit else 0
     return joined_segments(hex_digits(number_at_end(found[1]), 8), hex_digits(int(found[2]), 16), hex_digits(at, 8))
+
+
+def notation(position: str, source: str) -> str | None:
+    """File, position in it and row in the transaction, or coordinates."""
+    if is_second_epoch(position):
+        return by_coordinates(position, source)
+    file, at, row = [*segments(position, 8, 16, 8), "", "", ""][:3]
+    is_last = bool(row) and int(row, 16) == _LAST_ROW
+    return binlog_place(file, [at] if is_last else [at, row]) if at else None
 
 
 def _table(row: Row) -> str | None:

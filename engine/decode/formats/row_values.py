@@ -15,7 +15,7 @@ from datetime import tzinfo
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.formats.instants import seconds_of
+from engine.decode.formats.instants import seconds_of, written_seconds
 from engine.decode.types.numbers import bigint
 from engine.decode.types.time_texts import zoned_micros
 from engine.decode.types.times import INFINITIES, moment_of, unit_of
@@ -187,3 +187,44 @@ def text_segment(text: str) -> str:
 def bytes_segment(value: bytes) -> str:
     """The segment of bytes."""
     return f"D{value.hex().upper()}"
+
+
+# --- read back ------------------------------------------------------------------------------------------------------
+
+
+def written(segment: str) -> str | None:
+    """The value that a segment is of, as people write it; None of what is no segment.
+
+    Raises: ValueError: it is no segment.
+    """
+    kind, rest = segment[:1], segment[1:]
+    if segment in (_SEGMENT_BELOW_ALL, _SEGMENT_ABOVE_ALL):
+        return BELOW_ALL if kind == "A" else ABOVE_ALL
+    if kind == "A":
+        size, digits = _count(rest, below=True)
+        return f"-{_with_point(digits.removesuffix('F').translate(_COMPLEMENTS), size)}"
+    if kind == "B":
+        size, digits = _count(rest, below=False)
+        return _with_point(digits, size)
+    if kind == "C":
+        seconds, micros = divmod(int(rest[:16], 16) - _SIGN, 1_000_000)
+        return f"{written_seconds(seconds)}.{micros:06d}{rest[16:]}Z"
+    return _text(bytes.fromhex(rest)) if kind == "D" else None
+
+
+def _count(rest: str, *, below: bool) -> tuple[int, str]:
+    """How many digits are before the point, and all digits. `below`: of a number below zero."""
+    is_long = rest[:2] == ("00" if below else "FF")
+    size = int(rest[2:6], 16) if is_long else int(rest[:2], 16)
+    most = _MANY if is_long else _FEW
+    return most - size if below else size, rest[6 if is_long else 2 :]
+
+
+def _with_point(digits: str, size: int) -> str:
+    fraction = digits[size:]
+    return (digits[:size] or "0") + (f".{fraction}" if fraction else "")
+
+
+def _text(value: bytes) -> str:
+    text = value.decode("utf-8", "replace")
+    return text if text.isprintable() and text.encode() == value else f"0x{value.hex()}"

@@ -46,6 +46,7 @@ from engine.decode.formats.row_values import (
     time_in_name,
     time_segment,
     unix_nanos,
+    written,
 )
 from engine.decode.json_value import (
     BLANKS,
@@ -321,3 +322,12 @@ def _has_parts(text: str) -> bool:
     except MISFIT:
         return False
     return True
+
+
+# --- positions as people read them ----------------------------------------------------------------------------------
+
+
+def notation(position: str, _source: str) -> str | None:
+    """The values of the sequence, without what decides a tie."""
+    found = [written(segment) for segment in position.split("-")[1:] if segment not in ("0", "1")]
+    return None if None in found or not found else ", ".join(text for text in found if text is not None)

@@ -32,6 +32,7 @@ from engine import names
 from engine.decode.decoder import Declared
 from engine.decode.event import Announced, Change, Control, Event, Message, rejected
 from engine.decode.formats.coordinates import LogOrCoordinates
+from engine.decode.formats.coordinates import notation as by_coordinates
 from engine.decode.formats.instants import unix_nanos
 from engine.decode.formats.row_images import image_of, is_empty
 from engine.decode.formats.shareplex_operation import (
@@ -44,7 +45,7 @@ from engine.decode.formats.shareplex_operation import (
 from engine.decode.formats.shareplex_rows import changes_with_row_before, key_of
 from engine.decode.formats.topic_record import TopicRecord, null_message
 from engine.decode.json_value import BLANKS, broken_reason
-from engine.decode.position_text import EPOCH, text_segment
+from engine.decode.position_text import ANY_WIDTH, EPOCH, is_second_epoch, segments, text_of_segment, text_segment
 from engine.schema import control_kinds
 from engine.spec.model import SourceSpec
 
@@ -170,6 +171,16 @@ def _by_scn(meta: Meta) -> str | None:
     if transaction is None or sequence is None or sequence < 0 or not _is_scn(scn):
         return None
     return f"{EPOCH}-{int(scn):016X}-{text_segment(transaction)}-{sequence:016X}"
+
+
+def notation(position: str, source: str) -> str | None:
+    """SCN, transaction and operation, or coordinates."""
+    if is_second_epoch(position):
+        return by_coordinates(position, source)
+    scn, transaction, sequence = [*segments(position, 16, ANY_WIDTH, 16), "", "", ""][:3]
+    if not sequence:
+        return None
+    return f"SCN {int(scn, 16)} transaction {text_of_segment(transaction)} operation {int(sequence, 16)}"
 
 
 def _is_scn(scn: str | None) -> TypeGuard[str]:

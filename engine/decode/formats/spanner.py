@@ -40,7 +40,7 @@ from engine import names
 from engine.decode.decoder import Declared
 from engine.decode.event import Announced, Change, Control, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
-from engine.decode.formats.instants import NANOS, unix_nanos
+from engine.decode.formats.instants import NANOS, unix_nanos, written_seconds
 from engine.decode.formats.json_fields import content_of, whole_number
 from engine.decode.formats.row_images import is_empty, joined
 from engine.decode.formats.spanner_records import (
@@ -53,7 +53,7 @@ from engine.decode.formats.spanner_records import (
     read_line,
 )
 from engine.decode.json_value import BLANKS, MISFIT, broken_reason, parse_object, raw_fields
-from engine.decode.position_text import EPOCH, text_segment
+from engine.decode.position_text import ANY_WIDTH, EPOCH, LONGEST_NUMBER, segments, text_segment
 from engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "spanner"
@@ -219,6 +219,15 @@ def _place(nanos: int, transaction: str, sequence: int) -> str:
     """The position without the mod."""
     second, nanosecond = divmod(nanos, NANOS)
     return f"{EPOCH}-{second & _UNSIGNED:016X}-{nanosecond:08X}-{text_segment(transaction)}-{sequence & _UNSIGNED:016X}"
+
+
+def notation(position: str, _source: str) -> str | None:
+    """The commit timestamp."""
+    second, nanosecond = [*segments(position, 16, 8, ANY_WIDTH, 16, 8), "", ""][:2]
+    if not nanosecond:
+        return None
+    seconds = int(second, 16) - (_UNSIGNED + 1 if int(second, 16) > LONGEST_NUMBER else 0)
+    return f"{written_seconds(seconds)}.{int(nanosecond, 16):09d}Z"
 
 
 def _announced(record: Record, token: str | None) -> Announced:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.decode.position_text import hex_digits, joined
+from engine.decode.position_text import hex_digits, joined, segments
 
 _COUNTER_BITS: Final = 18
 _OF_DELETE: Final = "0"
@@ -25,3 +25,9 @@ def position_of(tso: int | None, *, is_delete: bool) -> str | None:
 def millis_of(tso: int) -> int:
     """Milliseconds since 1970 of a TSO."""
     return tso >> _COUNTER_BITS
+
+
+def notation(position: str, _source: str) -> str | None:
+    """The TSO of a position."""
+    found = segments(position, 16, 1)
+    return str(int(found[0], 16)) if found else None
