@@ -72,11 +72,12 @@ def rewrite_small_files(
     spark: SparkSession, table: Any, options: Mapping[str, str], summary: Mapping[str, str]
 ) -> tuple[int, int]:
     """Rewrite small data files, and those that rows were deleted from, into fewer ones, in one commit that carries
-    `summary`; readers see the same rows.
+    `summary`; readers see the same rows. Where the table has a sort order, they are sorted by it.
 
     Gives: how many files were rewritten, and into how many.
     """
-    action = _actions(spark).rewriteDataFiles(table).binPack()
+    rewrite = _actions(spark).rewriteDataFiles(table)
+    action = rewrite.sort() if table.sortOrder().isSorted() else rewrite.binPack()
     for name, value in options.items():
         action = action.option(name, value)
     for name, value in summary.items():
@@ -99,7 +100,37 @@ def expire_snapshots(table: Any, before_ms: int) -> None:
     table.expireSnapshots().expireOlderThan(before_ms).retainLast(1).cleanExpiredFiles(True).commit()
 
 
+def remove_unknown_files(spark: SparkSession, table: Any, before_ms: int) -> None:
+    """Remove the files below a table's folder that no snapshot has and that are older than a moment (milliseconds since
+    1970)."""
+    _actions(spark).deleteOrphanFiles(table).usePrefixListing(True).olderThan(before_ms).execute()
+
+
 def _actions(spark: SparkSession) -> Any:
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
     return jvm.org.apache.iceberg.spark.actions.SparkActions.get(session)
+
+
+def layout_of(spark: SparkSession, table: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[int, Any]]:
+    """How a table's rows lie in its files: its partition fields and its sort fields as Iceberg's JSON has them, and its
+    columns by their ids."""
+    jvm: Any = spark._jvm
+    iceberg = jvm.org.apache.iceberg
+    spec = json.loads(iceberg.PartitionSpecParser.toJson(table.spec()))["fields"]
+    order = json.loads(iceberg.SortOrderParser.toJson(table.sortOrder()))["fields"]
+    return spec, order, {column["id"]: column for column in written_columns(spark, table)}
+
+
+def transformed(spark: SparkSession, column: str, transform: str, number: int | None) -> Any:
+    """A transform of a column, for a change of a partition spec or of a sort order."""
+    jvm: Any = spark._jvm
+    make = getattr(jvm.org.apache.iceberg.expressions.Expressions, "ref" if transform == "identity" else transform)
+    return make(column) if number is None else make(column, number)
+
+
+def null_order(spark: SparkSession, *, first: bool) -> Any:
+    """Where nulls stand in a sort order."""
+    jvm: Any = spark._jvm
+    order = jvm.org.apache.iceberg.NullOrder
+    return order.NULLS_FIRST if first else order.NULLS_LAST

@@ -85,10 +85,15 @@ TOPICS: Final = "kafka://"  # how the path of a topic's partition begins
 EVERY_BATCH: Final = -1  # the batches after it are all
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
+PROPERTY_FIRST_NAMES: Final = "siltstone.first-names"  # of `changes`: what renamed columns were called first
+SINCE_PREFIX: Final = "siltstone.since."  # of `changes`: the batch in which a column appeared
+PROPERTY_COMMENT: Final = "comment"  # Spark and others show it
+PROPERTY_SETTINGS: Final = "siltstone.settings"  # of `latest` and `history`: what their spec said of them last
 
 SUMMARY_BATCH: Final = "siltstone.batch"
 MARKER_TAG: Final = "siltstone"  # of a table: the newest snapshot that carries a marker
 SUMMARY_FOLDED: Final = "siltstone.folded"  # of `history` and `latest`: what they are a fold of
+SUMMARY_EMPTIED: Final = "siltstone.emptied"  # the rows were removed for good: as if none was ever taken
 SUMMARY_ATTEMPT: Final = "siltstone.attempt"  # which of the attempts at a batch made it
 SUMMARY_FINGERPRINT: Final = "siltstone.fingerprint"
 SUMMARY_MAX_COMMIT: Final = "siltstone.max-commit-us"

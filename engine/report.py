@@ -129,6 +129,7 @@ class TablePlan:
     `changes` are those it would fold: `in_order`, `late` and redelivered; `outcomes` adds up to them. `too_late` and
     `rejected` would be kept and not folded. `versions`: opened, closed, updated, spliced (put before versions that are
     there), withdrawn (READs that a late change supersedes) and removed. `sql`: the statements that would write them.
+    `settings`: what would become of partitions, sort order, properties and comments, in words.
     Where nothing is counted, a run died before `latest` followed `history`, and the next one lets it.
     """
 
@@ -145,6 +146,7 @@ class TablePlan:
     versions: Mapping[str, int] = field(default_factory=dict)
     added_columns: Mapping[str, str] = field(default_factory=dict)
     widened_columns: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
     sql: tuple[str, ...] = ()
     seconds: float = 0.0
     error: str | None = None
@@ -274,6 +276,22 @@ class MaintenanceReport:
     dry_run: bool
     tables: tuple[MaintainedTable, ...]
     exit_code: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON takes them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class DropReport:
+    """A table that was dropped. `tables` are those that were removed; `rows` counts rows by ledger; `kept` says what
+    stays, in words."""
+
+    table: str
+    tables: tuple[str, ...]
+    rows: Mapping[str, int]
+    kept: tuple[str, ...]
+    seconds: float
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON takes them."""

@@ -24,6 +24,7 @@ from engine.run.reports import failed
 from engine.run.trust import tell_trust
 from engine.schema.gap import Gap
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.spec.renames import new_names
 from engine.table.catalog import MAIN, exists, read
 from engine.table.changes import column_dates, read_changes, with_unknown
 from engine.table.commit import marker_on, summary_of_batch
@@ -205,7 +206,7 @@ def read_tables(
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     control = read_ledger(spark, project, names.CONTROL)
     withdrawn = withdrawn_places(control) if format_of(spec.source.format).resends else None
-    changes = read_changes(spark, catalog, target.changes)
+    changes = read_changes(spark, catalog, target.changes, new_names(spec))
     folded = marker_on(spark, catalog, target.history, history_ref).get(names.SUMMARY_BATCH)
     if folded is not None:  # a batch that is held back is none of theirs yet
         changes = changes.where(F.col("batch") <= int(folded))

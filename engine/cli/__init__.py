@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from engine.cli import folds, gaps, machine, rejects, report, run, specs, standard_output, start, tables, upkeep
+from engine.cli import drop, folds, gaps, machine, rejects, report, run, specs, standard_output, start, tables, upkeep
 from engine.cli.output import print_error
 from engine.errors import SiltstoneError, SpecError, gist
 from engine.storage import storage_error
@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for part in (start, specs, run, folds, tables, gaps, rejects, report, upkeep, machine):
+for part in (start, specs, run, folds, tables, gaps, rejects, report, upkeep, drop, machine):
     part.add_commands(app)
 
 

@@ -195,6 +195,8 @@ def print_plans(plans: "list[TablePlan]") -> None:
         for what, columns_of in (("new", found.added_columns), ("wider", found.widened_columns)):
             for name, kind in columns_of.items():
                 write_line(f"{found.table}: {what} column {name} {kind}")
+        for text in found.settings:
+            write_line(text)
     print_errors((found.table, found.error) for found in plans)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ from engine.decode.event import Event
 from engine.decode.json_kinds import kind_of, type_of_kinds
 from engine.decode.json_value import MISFIT, parse_object, raw_fields
 from engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
+from engine.spec.renames import NewNames, renamed
 
 NEEDED: Final = (
     "file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "before_json", "after_json",
@@ -43,6 +44,7 @@ class Seen:
     `schemas`: the columns of each schema, by its hash. `has_schemaless`: some changes have no schema. `inferred`: the
     types that the values of those have, for every field, in order. `any_scale`: fields with numbers that carry their
     own scale. `keys`: the keys of changes. `variants`: names, in lower case, of which one change has two spellings.
+    `renames`: the columns by the names that they had before, in lower case.
     """
 
     schemas: tuple[tuple[int, dict[str, Typed]], ...]
@@ -51,6 +53,7 @@ class Seen:
     any_scale: frozenset[str]
     keys: tuple[tuple[str, ...], ...]
     variants: frozenset[str] = frozenset()
+    renames: NewNames = field(default_factory=dict)
 
     @classmethod
     def nothing(cls) -> Seen:
@@ -85,17 +88,26 @@ class Seen:
         return [(number, typed) for number, typed in both if typed is not None]
 
     def spellings(self, name: str) -> frozenset[str]:
-        """The other spellings of a column in changes that have it once."""
-        folded = name.casefold()
+        """The other spellings of a column in changes that have it once, and its old names."""
+        folded = self.folded(name)
         alike = () if folded in self.variants else self._alike.get(folded, ())
         return frozenset(alike) - {name}
 
     @cached_property
     def _alike(self) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for field in self.fields:
-            found.setdefault(field.casefold(), []).append(field)
+        for name in self.fields:
+            found.setdefault(self.folded(name), []).append(name)
         return found
+
+    def folded(self, name: str) -> str:
+        """The present name of a column in lower case: what all its spellings have in common."""
+        return renamed(name, self.renames).casefold()
+
+    def has_both_names(self) -> bool:
+        """Whether changes have a column under an old name and under the new one, perhaps one change both."""
+        there = {name.casefold() for name in self.fields}
+        return any(old in there and new.casefold() in there for old, new in self.renames.items())
 
 
 class _State(msgspec.Struct):

@@ -83,7 +83,8 @@ def _rename_fields(objects: Sequence[Object | None], columns: Mapping[str, str])
     """`columns`: by the other spellings that events have for them."""
     for found in filter(None, objects if columns else ()):
         for name in columns.keys() & found.keys():
-            found.setdefault(columns[name], found.pop(name))
+            if columns[name] not in found:  # else the value under the new name counts, and the other one is rescued
+                found[columns[name]] = found.pop(name)
 
 
 def object_or_none(text: bytes) -> Object | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
@@ -57,6 +57,7 @@ class RowBatch:
             before if op == names.OP_DELETE else after
             for op, before, after in zip(self._ops, befores, afters, strict=True)
         ]
+        self._images = images
         self._rows = read_images(images, readers, rules.shape, rules.row_type)
         olds = [before if op == names.OP_UPDATE else None for op, before in zip(self._ops, befores, strict=True)]
         is_needed = rules.shape.images and any(olds)
@@ -90,10 +91,15 @@ class RowBatch:
         if olds is None or not self._rules.splits_keys:
             return [], None
         key_texts = self._texts("key_json")
-        found = [at for at in range(len(self._ops)) if self._differs(at, keys) and not _has_fields(key_texts[at], keys)]
+        found = [at for at in range(len(self._ops)) if self._differs(at, keys) and not self._has_fields(key_texts[at])]
         places = pa.array(found, pa.int64())
         arrays = [olds.arrays[key].take(places) for key in keys]
         return found, pa.StructArray.from_arrays(arrays, fields=list(self._rules.key_type))
+
+    def _has_fields(self, key: bytes | None) -> bool:
+        """Whether the key that a message carries has all key columns."""
+        (found,), _ = parsed_images([key], self._rules.shape)
+        return found is not None and all(name in found for name in self._rules.shape.keys)
 
     def _differs(self, at: int, keys: Sequence[str]) -> bool:
         """Whether both images of an update are known and have another key."""
@@ -225,8 +231,14 @@ class RowBatch:
     def _rescued(self) -> pa.Array:
         found: list[str | None] = [None] * len(self._ops)
         for at in self._unusual():
-            found[at] = self._rules.details.rescued(self._rows.objects[at], self._fates.get(at, _NO_FATES))
+            fates = self._fates.get(at, _NO_FATES)
+            found[at] = self._rules.details.rescued(self._rows.objects[at], fates, self._old_fields(at, fates))
         return pa.array(found, pa.string())
+
+    def _old_fields(self, at: int, fates: Fates) -> Collection[str]:
+        """The fields of an image as the event calls them, where a value that no column keeps can have an old name."""
+        text = self._images[at] if fates and self._rules.shape.has_old_names else None
+        return (object_or_none(text) or {}) if text is not None else ()
 
     def _unusual(self) -> set[int]:
         return self._rows.irregular | self._fates.keys()
@@ -279,9 +291,3 @@ class RowBatch:
 
 def _lacks(image: Object | None, key: str) -> bool:
     return image is None or image.get(key) is None
-
-
-def _has_fields(text: bytes | None, fields: Iterable[str]) -> bool:
-    """Whether a text is a JSON object with all of these fields."""
-    found = None if text is None else object_or_none(text)
-    return found is not None and all(field in found for field in fields)

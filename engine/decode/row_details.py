@@ -28,7 +28,9 @@ class RowDetails:
         others = tuple(name for name in self._names if name not in self._keys) or shape.keys
         self.others = others if shape.keys else ()
         self._dropped = frozenset(name.casefold() for name in shape.dropped)
-        self._masks = {column.name.casefold(): column for column in shape.columns if column.mask is not None}
+        masked = [column for column in shape.columns if column.mask is not None]
+        self._masks = {name.casefold(): column for column in masked for name in (column.name, *column.spellings)}
+        self._columns_by_name = shape.other_spellings
 
     def is_full(self, image: Object | None) -> bool:
         """Whether an image carries more than keys. That of a table without a key always does."""
@@ -60,11 +62,17 @@ class RowDetails:
         silent = self._shape.silent_nulls
         return {name for name, value in image.items() if value is not None or name not in silent} if silent else image
 
-    def rescued(self, image: Object | None, fates: Fates) -> str | None:
-        """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns."""
+    def rescued(self, image: Object | None, fates: Fates, fields: Collection[str] = ()) -> str | None:
+        """JSON text of what no column keeps: values that no stored type holds, and fields that are no columns.
+
+        `fields`: as the event calls them, where it can have old names of columns: what is rescued keeps these.
+        """
         if image is None:
             return None
-        kept = {name: self._kept_text(name, image[name]) for name, fate in fates.items() if fate == UNKEPT}
+        called = {self._columns_by_name[name]: name for name in fields if name in self._columns_by_name}
+        called = {name: old for name, old in called.items() if name not in fields}
+        unkept = [name for name, fate in fates.items() if fate == UNKEPT]
+        kept = {called.get(name, name): self._kept_text(name, image[name]) for name in unkept}
         if not self._shape.closed and not image.keys() <= self._columns:
             kept |= self._other_fields(image)
         return text_of(kept).decode() if kept else None

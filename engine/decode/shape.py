@@ -90,8 +90,9 @@ class ColumnShape:
 
     `encodings` pairs schema hashes with encodings; the hash None stands for events without a schema of their own, and
     for every hash that is not listed. `value_type` is the type before the mask. `guessed` says that neither the spec
-    nor all events tell the type: the values of the first batch did. `spellings`: the other names, which differ only in
-    upper and lower case, under which events carry the column; no event has two of them.
+    nor all events tell the type: the values of the first batch did. `spellings`: the other names under which events
+    carry the column: they differ only in upper and lower case, and no event has two of them, or the source called the
+    column so before. `first_name`: what it called it first; hashes know the column by it.
     """
 
     name: str
@@ -101,6 +102,12 @@ class ColumnShape:
     salt: str = field(default="", repr=False)
     guessed: bool = False
     spellings: frozenset[str] = frozenset()
+    first_name: str = ""
+
+    @property
+    def hash_name(self) -> str:
+        """The name by which hashes know the column."""
+        return self.first_name or self.name
 
     @property
     def type(self) -> T.DataType:
@@ -114,7 +121,8 @@ class TableShape:
 
     `dropped` names columns whose values must not be stored anywhere. `closed` says that the events at hand carry no
     field beyond these, so that nobody needs to look for one. `silent_nulls` names columns in which a null says nothing.
-    `images` says that a delete's image is what the row was before.
+    `images` says that a delete's image is what the row was before. `has_old_names`: the source called some
+    columns otherwise before.
     """
 
     keys: tuple[str, ...]
@@ -123,10 +131,11 @@ class TableShape:
     closed: bool = False
     silent_nulls: frozenset[str] = frozenset()
     images: bool = True
+    has_old_names: bool = False
 
     @property
     def other_spellings(self) -> dict[str, str]:
-        """The columns by the other spellings that events have for their names: upper and lower case differ."""
+        """The columns by the other names that events have for them: upper and lower case differ, or they are old."""
         return {name: column.name for column in self.columns for name in column.spellings if name != column.name}
 
     @property

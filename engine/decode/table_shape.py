@@ -8,7 +8,7 @@ has both: the name that is stored stays, else the declared one, else the first o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import types as T
 
@@ -21,6 +21,7 @@ from engine.names import TAKEN_NAMES
 from engine.schema.evolve import widest
 from engine.spec.columns import ColumnType, parse_column_type
 from engine.spec.model import ColumnSpec, TableSpec
+from engine.spec.renames import first_name, new_names, renamed
 from engine.spec.rows import RowsSpec
 from engine.spec.wording import nearest
 
@@ -36,7 +37,8 @@ def shape_of(spec: TableSpec, known: T.StructType | None, look: Look, has_types:
     Raises: SchemaEvolutionError: `evolution` does not allow what changes bring. SpecError: a key is no column.
     """
     infers, needs_keys = _infers(spec), spec.keys is None
-    seen = look(infers, needs_keys) if has_types or infers or needs_keys else Seen.nothing()
+    found = look(infers, needs_keys) if has_types or infers or needs_keys else Seen.nothing()
+    seen = replace(found, renames=new_names(spec))
     table = _Table(spec, {field.name: field.dataType for field in known or ()}, seen, infers)
     if spec.source.rows is not None and known is None:
         _reject_unknown_names(table, spec.source.rows)
@@ -83,11 +85,15 @@ def _shape(table: _Table, keys: tuple[str, ...], names: Collection[str]) -> Tabl
     has_all_fields = table.seen.has_readable_schemas and (table.infers or not table.seen.has_schemaless)
     spellings = {spelling for name in names for spelling in table.seen.spellings(name)}
     is_closed = has_all_fields and set(table.seen.fields) <= {*names, *spellings, *excluded, *dropped}
+    is_closed = is_closed and not table.seen.has_both_names()
+    has_old_names = bool(table.spec.renames)
     if rows is None:
-        return TableShape(keys, columns, dropped, is_closed)
+        return TableShape(keys, columns, dropped, is_closed, has_old_names=has_old_names)
     silent = frozenset(name for name in names if rows.ignores_null(name))
     is_listed = rows.columns.mode == "columns"
-    return TableShape(keys, columns, dropped | excluded, is_closed or is_listed, silent, images=False)
+    return TableShape(
+        keys, columns, dropped | excluded, is_closed or is_listed, silent, images=False, has_old_names=has_old_names
+    )
 
 
 def _dropped(table: _Table, names: Collection[str]) -> frozenset[str]:
@@ -95,7 +101,7 @@ def _dropped(table: _Table, names: Collection[str]) -> frozenset[str]:
     masks = {name.casefold(): column.mask for name, column in table.declared.items() if column.mask is not None}
     fields = {*names, *table.seen.fields}
     second = {field for field in fields - {*names} if field.casefold() in masks.keys() & table.seen.variants}
-    return frozenset(second | {field for field in fields if masks.get(field.casefold()) == "drop"})
+    return frozenset(second | {field for field in fields if masks.get(table.seen.folded(field)) == "drop"})
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
@@ -109,20 +115,21 @@ def _column_names(table: _Table) -> list[str]:
     spec, seen = table.spec, table.seen
     base = distinct([*table.known, *table.declared])
     if spec.evolution == "additive" or not base:
-        return [*base, *_spelled_as_declared(_new_names(seen.fields, base), spec)]
+        return [*base, *_spelled_as_declared(_new_names(seen, seen.fields, base), spec)]
     if spec.evolution == "strict":
-        new = _new_names(seen.schema_fields if table.declared else seen.fields, base)
+        new = _new_names(seen, seen.schema_fields if table.declared else seen.fields, base)
         if new:
             raise _new_columns(spec, new, "or set evolution: additive.")
     keys = {key.casefold() for key in _given_keys(table)}
-    needed = [name for name in _new_names(seen.fields, base) if name.casefold() in keys]
+    needed = [name for name in _new_names(seen, seen.fields, base) if name.casefold() in keys]
     return [*base, *_spelled_as_declared(needed, spec)]
 
 
-def _new_names(fields: Iterable[str], base: Collection[str]) -> list[str]:
+def _new_names(seen: Seen, fields: Iterable[str], base: Collection[str]) -> list[str]:
     """Fields that become columns where they may. The others are one of these in another spelling, or they are rescued:
     siltstone or Iceberg has a column of that name."""
-    usable = [name for name in fields if name and name.casefold() not in TAKEN_NAMES]
+    present = (renamed(name, seen.renames) for name in fields)
+    usable = [name for name in present if name and name.casefold() not in TAKEN_NAMES]
     return distinct([*base, *usable])[len(base) :]
 
 
@@ -151,7 +158,7 @@ def _reject_other_fields(table: _Table, names: Collection[str]) -> None:
     """
     rows = table.spec.source.rows
     places = () if rows is None else rows.looked_at
-    found = _new_names(sorted(set(table.seen.inferred) - {*names, *places}), names)
+    found = _new_names(table.seen, sorted(set(table.seen.inferred) - {*names, *places}), names)
     new = [name for name in found if _takes(table.spec, name)]
     if new:
         raise _new_columns(table.spec, new, "or set evolution: ignore, which keeps them in _rescued.")
@@ -200,7 +207,8 @@ def _given_keys(table: _Table) -> tuple[str, ...]:
     """
     if table.spec.keys is not None:
         return table.spec.keys
-    found = list({tuple(name.casefold() for name in key): key for key in reversed(table.seen.keys)}.values())
+    present = [tuple(renamed(name, table.seen.renames) for name in key) for key in table.seen.keys]
+    found = list({tuple(name.casefold() for name in key): key for key in reversed(present)}.values())
     if len(found) > 1:
         listed = " / ".join(", ".join(key) for key in reversed(found))
         raise SchemaEvolutionError(
@@ -243,7 +251,7 @@ def _column(name: str, table: _Table) -> ColumnShape:
         column_type = parse_column_type(declared.type)
         encodings = _declared_encodings(name, column_type, table)
         kind, salt = stored_type(column_type), declared.salt or ""
-        return ColumnShape(name, kind, encodings, declared.mask, salt, spellings=table.seen.spellings(name))
+        return ColumnShape(name, kind, encodings, declared.mask, salt, False, *_names_of(name, table))
     found = table.seen.typed(name)
     typed = [(number, one) for number, one in found if not _is_of_nulls(one)]
     kind = _widest(name, [kind for _, (kind, encoding) in typed if encoding.kind != "unsure"], table)
@@ -252,7 +260,12 @@ def _column(name: str, table: _Table) -> ColumnShape:
         encodings += tuple((number, encodings[0][1]) for number, one in found if _is_of_nulls(one))
     if table.seen.has_schemaless or not encodings:
         encodings = (*encodings, (None, _schemaless(name, kind, table)))
-    return ColumnShape(name, kind, encodings, guessed=table.seen.has_schemaless, spellings=table.seen.spellings(name))
+    return ColumnShape(name, kind, encodings, None, "", table.seen.has_schemaless, *_names_of(name, table))
+
+
+def _names_of(name: str, table: _Table) -> tuple[frozenset[str], str]:
+    """The other names of a column in events, and the first one it had."""
+    return table.seen.spellings(name) | {*table.spec.renames.get(name, ())}, first_name(table.spec, name)
 
 
 def _is_of_nulls(typed: Typed) -> bool:

@@ -1,5 +1,6 @@
 """The one place that joins the layers."""
 
+from engine.run.drop import drop
 from engine.run.explain import explain
 from engine.run.maintain import maintain
 from engine.run.plan import plan
@@ -9,4 +10,4 @@ from engine.run.reread import reread
 from engine.run.sequence import catch_up
 from engine.run.verify import verify
 
-__all__ = ["catch_up", "explain", "maintain", "plan", "rebuild", "replay", "reread", "verify"]
+__all__ = ["catch_up", "drop", "explain", "maintain", "plan", "rebuild", "replay", "reread", "verify"]

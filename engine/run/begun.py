@@ -44,11 +44,17 @@ def begun_run(
     Raises: LockedError: another run is at work, and still is after `wait_seconds`.
     """
     with one_run(project, wait_seconds):
-        if left := read_note(project):
-            write_down(spark, project, left)
+        settle_note(spark, project)
         begun = Begun.now()
         write_note(project, new_note(begun.run_id, begun.started_at, tuple(spec.table for spec in specs)))
         yield begun
+        note_file(project).unlink(missing_ok=True)
+
+
+def settle_note(spark: SparkSession, project: ProjectSpec) -> None:
+    """Write a run that died and left its note into the ledger. Needs: the lock."""
+    if left := read_note(project):
+        write_down(spark, project, left)
         note_file(project).unlink(missing_ok=True)
 
 

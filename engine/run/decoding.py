@@ -8,21 +8,29 @@ from pyspark.sql import types as T
 
 from engine import names
 from engine.decode.declared import stored_type
+from engine.run.renames import other_names
 from engine.schema.evolve import promotes
 from engine.spec.columns import parse_column_type
 from engine.spec.fingerprint import EPOCHS, SOURCE, decode_fingerprints, mask_fingerprints
 from engine.spec.model import TableSpec
+from engine.spec.renames import first_name, new_names
 from engine.steps.shards import SHARDS
 from engine.table.changes import has_begun, known_columns
 from engine.table.commit import newest_summary
+from engine.table.renames import stored_first_names
 
 
 def decoded_otherwise(spark: SparkSession, catalog: str, spec: TableSpec) -> list[str]:
     """What of the spec is not what the stored changes were decoded with; empty where there are none."""
     if not has_begun(spark, catalog, spec.target.changes):
         return []
-    keys, row = known_columns(spark, catalog, spec.target.changes)
+    by_old = new_names(spec)
+    stored = known_columns(spark, catalog, spec.target.changes)[1]
+    keys, row = known_columns(spark, catalog, spec.target.changes, by_old)
     told = newest_summary(spark, catalog, spec.target.changes)
+    wrong_names = list(other_names(spec, stored, stored_first_names(spark, catalog, spec.target.changes)))
+    if wrong_names:
+        return wrong_names
     return [*other_keys(spec, keys, row), *other_masks(spec, row, told), *other_reading(spec, row, told)]
 
 
@@ -39,7 +47,8 @@ def other_masks(spec: TableSpec, row: T.StructType, told: Mapping[str, str]) -> 
     """The columns that are stored masked in another way than the spec says. `told`: the newest marker of `changes`."""
     if names.SUMMARY_MASKS in told:
         stored, said = json.loads(told[names.SUMMARY_MASKS]), mask_fingerprints(spec)
-        yield from (f"the mask of column {name}" for name in row.names if stored.get(name) != said.get(name))
+        firsts = {name: first_name(spec, name) for name in row.names}
+        yield from (f"the mask of column {name}" for name, one in firsts.items() if stored.get(one) != said.get(one))
 
 
 def other_reading(spec: TableSpec, row: T.StructType, told: Mapping[str, str]) -> Iterator[str]:

@@ -31,6 +31,7 @@ from engine.schema.control_kinds import REDELIVERY
 from engine.spec.collisions import ONE, placed_otherwise
 from engine.spec.fingerprint import mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.renames import known_keys_of
 from engine.table.claims import taken_inputs
 from engine.table.ledger import ledger_name, read_ledger
 
@@ -179,7 +180,7 @@ def list_delivery(
             raise SpecError(f"Cannot take {source.path}: {other.table} takes it with another source.{setting}.", ONE)
     files = source_files(spark, source, project.catalog.name, until_ms)
     targets = targets_of(project, source, specs)
-    declared = {spec.table: spec.keys for spec in tables}
+    declared = {spec.table: known_keys_of(spec) for spec in tables}
     idle = idle_consumers(spark, project, targets)
     newest = {name: taker.newest_batch for name, taker in idle.items()}
     taken = taken_by(spark, project, targets, newest, tidy=run_id is not None)

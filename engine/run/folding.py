@@ -20,10 +20,13 @@ from engine.names import quoted
 from engine.run.decoding import decoded_otherwise
 from engine.run.effort import SMALL_ROWS
 from engine.run.marker import marker_of, newest_batch, refuse_other_changes
+from engine.run.renames import refuse_unrenamed
 from engine.run.rows import Rows, layout_of, stored_rows
+from engine.run.target_settings import refuse_unfit_layout, settle_targets
 from engine.schema.history import history_schema, latest_schema, numbered
 from engine.spec import fold_fingerprint
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.spec.renames import new_names
 from engine.table.catalog import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -191,12 +194,13 @@ def open_anew(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Fol
     """
     catalog, target = project.catalog.name, spec.target
     (keys, row), said = known_columns(spark, catalog, target.changes), newest_summary(spark, catalog, target.changes)
-    refuse_taken_names(spec, row)
+    refuse_unfit_columns(spec, row)
     control = newest_batch(spark, project, ledger_name(project, names.CONTROL))
     known = uuid_of(spark, catalog, target.changes)
     aim = Folded(batch=int(said[names.SUMMARY_BATCH]), control_batch=control, changes=known)
     nothing = local_frame(spark, [], history_schema(numbered(row) if spec.keys == () else row))
-    changes, since = read_changes(spark, catalog, target.changes), column_dates(spark, catalog, target.changes)
+    changes = read_changes(spark, catalog, target.changes, new_names(spec))
+    since = column_dates(spark, catalog, target.changes)
     rows = Rows(changes, nothing, read_ledger(spark, project, names.CONTROL), since)
     return Folding(spark, project, spec, keys, row, rows, Folded(), aim, reread=said.get(names.SUMMARY_REREAD, ""))
 
@@ -249,7 +253,7 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
     """Create `history` and `latest`, or let them grow with the columns of `changes`."""
     catalog, version = project.catalog.name, {"format-version": str(spec.target.format_version)}
     stored, layout = numbered(row) if spec.keys == () else row, layout_of(spec)
-    refuse_taken_names(spec, row)
+    refuse_unfit_columns(spec, row)
     refuse_other_axis(spark, catalog, spec)
     history = layout.schema(history_schema(stored))
     if not exists(spark, catalog, spec.target.history):
@@ -261,6 +265,7 @@ def ensure_targets(spark: SparkSession, project: ProjectSpec, spec: TableSpec, r
         create(spark, catalog, spec.target.latest, latest_schema(stored), "", version)
     else:
         grow(spark, catalog, spec.target.latest, latest_schema(stored))
+    settle_targets(spark, catalog, spec)
     # The rows that a batch can change are the open ones, about as many as `latest` has.
     mode = COPY_ON_WRITE if records_in(spark, catalog, spec.target.latest) <= MOST_REWRITTEN else MERGE_ON_READ
     for table in (spec.target.history, spec.target.latest):
@@ -295,11 +300,13 @@ def refuse_other_axis(spark: SparkSession, catalog: str, spec: TableSpec) -> Non
         )
 
 
-def refuse_taken_names(spec: TableSpec, row: T.StructType) -> None:
-    """See that no column of the source has a name that the spec gives to one of history.
+def refuse_unfit_columns(spec: TableSpec, row: T.StructType) -> None:
+    """See that the tables can have these columns of the source: none has a name that the spec gives to one of history,
+    and those that the tables are partitioned and sorted by are there.
 
     Raises: SpecError.
     """
+    refuse_unfit_layout(spec, numbered(row) if spec.keys == () else row)
     taken = {name.casefold() for name in row.names}
     for own, name in spec.history.names:
         if name.casefold() in taken:
@@ -324,12 +331,15 @@ def is_left_behind(spark: SparkSession, catalog: str, spec: TableSpec) -> bool:
     )
 
 
-def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, goes_on: bool = False) -> None:
+def check_settings(
+    spark: SparkSession, project: ProjectSpec, spec: TableSpec, goes_on: bool = False, looks_ahead: bool = False
+) -> None:
     """Refuse to go on with settings that the changes taken so far were not decoded with, or the versions written so
     far were not folded with, before anything is taken.
 
     Tables that are still to be folded from inputs that were read again are nothing to look at; a run that `goes_on`
-    folds them, and has seen before it read anything that they are folds of these changes.
+    folds them, and has seen before it read anything that they are folds of these changes. Nor are tables whose columns
+    are still to be renamed, but for one that `looks_ahead`.
 
     Raises: SpecError.
     """
@@ -338,6 +348,8 @@ def check_settings(spark: SparkSession, project: ProjectSpec, spec: TableSpec, g
         refuse_other_changes(spark, project, spec)
     refuse_other_axis(spark, catalog, spec)
     check_reading(spark, catalog, spec)
+    if not goes_on and not looks_ahead:
+        refuse_unrenamed(spark, catalog, spec)
     if is_left_behind(spark, catalog, spec):
         if goes_on:
             return

@@ -20,12 +20,13 @@ from engine.report import NOTHING_NEW, PLANNED, TablePlan
 from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
-from engine.run.folding import Folding, check_settings, refuse_taken_names
+from engine.run.folding import Folding, check_settings, refuse_unfit_columns
 from engine.run.foreign import refuse_foreign_writes
 from engine.run.lock import no_run
 from engine.run.marker import marker_of, newest_batch
 from engine.run.refold import versions_of
 from engine.run.refusals import check_unowned
+from engine.run.renames import planned_renames
 from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows, layout_of
 from engine.run.sequence import by_source
@@ -38,12 +39,14 @@ from engine.run.take import (
     newest_commit_us,
     reject_rows,
 )
+from engine.run.target_settings import planned_settings
 from engine.run.withdrawals import withdrawals
 from engine.schema.change import change_schema, key_schema
 from engine.schema.history import history_schema, latest_schema, numbered
 from engine.session import set_fold_conf
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.renames import new_names
 from engine.steps.control import control_rows
 from engine.table.catalog import exists, identifier, read
 from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
@@ -56,6 +59,7 @@ from engine.table.merge import (
     latest_merge,
     latest_overwrite,
 )
+from engine.table.renames import with_new_names
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ def plan_table(
     began = time.monotonic()
     try:
         progress(spec.table, "planning")
-        check_settings(spark, project, spec)
+        check_settings(spark, project, spec, looks_ahead=True)
         refuse_foreign_writes(spark, project, spec)
         with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
             new = new_changes(project, spec, delivery, spark)
@@ -152,7 +156,7 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
     found = replace(found, rows=found.rows.transform(checkpointed))
-    known = known_row(spark, catalog, name)
+    known = known_row(spark, catalog, name, new_names(spec))
     if known is not None:
         refuse_rewrites(name, known, column_changes(known, found.row_type)[1])
     before_us = None if known is None else newest_commit_us(spark, catalog, name)
@@ -171,27 +175,28 @@ def folding_with(
 
     Raises: SpecError: history cannot have the columns.
     """
-    catalog, target = project.catalog.name, spec.target
-    known = known_row(spark, catalog, target.changes)
+    catalog, target, by_old = project.catalog.name, spec.target, new_names(spec)
+    known = known_row(spark, catalog, target.changes, by_old)
     if known is None and new is None:
         return None
     row = known if new is None else new.decoded.row_type
-    keys = known_keys(spark, catalog, target.changes) if new is None else tuple(new.decoded.key_type.names)
+    keys = known_keys(spark, catalog, target.changes, by_old) if new is None else tuple(new.decoded.key_type.names)
     assert row is not None
-    refuse_taken_names(spec, row)
+    refuse_unfit_columns(spec, row)
     stored = numbered(row) if spec.keys == () else row
     newest = delivery.consumers[spec.table].newest_batch
     since: dict[str, int] = {}
     parts = [] if new is None else [new.changes]
     schema = change_schema(key_schema(keys, row), row)
     if known is not None:
-        since = column_dates(spark, catalog, target.changes)
+        since = column_dates(spark, catalog, target.changes, by_old)
         since |= {field.name: newest + 1 for field in column_changes(known, row)[0]}
-        parts.append(read(spark, catalog, target.changes))
+        parts.append(with_new_names(read(spark, catalog, target.changes), by_old))
     changes = reduce(DataFrame.unionByName, [fitted(part, schema) for part in parts])
     history, folded, generation = local_frame(spark, [], history_schema(stored)), Folded(), ""
     if exists(spark, catalog, target.history):
-        history = fitted(read(spark, catalog, target.history, layout=layout_of(spec)), history_schema(stored))
+        present = with_new_names(read(spark, catalog, target.history, layout=layout_of(spec)), by_old)
+        history = fitted(present, history_schema(stored))
         folded, generation = marker_of(spark, catalog, target.history)
     control, control_batch = control_with(project, delivery, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
@@ -242,11 +247,15 @@ def table_plan(work: Folding, difference: Difference | None, new: New | None) ->
     """What was found, counted."""
     rejected = 0 if new is None else new.rejected
     follows = difference is not None or not has_followed(work)
+    settings = (
+        *planned_renames(work.spark, work.catalog, work.spec),
+        *planned_settings(work.spark, work.catalog, work.spec),
+    )
     if not follows and not rejected:
-        return TablePlan(work.spec.table, NOTHING_NEW, batch=work.target.batch)
+        return TablePlan(work.spec.table, NOTHING_NEW, batch=work.target.batch, settings=settings)
     sql = () if difference is None else history_statements(work)
     too_late = 0 if new is None else new.changes.where("too_late").count()
-    known = known_row(work.spark, work.catalog, work.spec.target.changes)
+    known = known_row(work.spark, work.catalog, work.spec.target.changes, new_names(work.spec))
     added, widened = ([], []) if known is None else column_changes(known, work.row)
     return TablePlan(
         table=work.spec.table,
@@ -262,6 +271,7 @@ def table_plan(work: Folding, difference: Difference | None, new: New | None) ->
         added_columns={field.name: field.dataType.simpleString() for field in added},
         widened_columns={field.name: field.dataType.simpleString() for field in widened},
         sql=(*sql, latest_statement(work)) if follows else (),
+        settings=settings,
     )
 
 

@@ -60,11 +60,13 @@ from engine.run.refold import (
     tally_truncates,
     tally_withdrawn,
 )
+from engine.run.renames import apply_renames
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.rows import layout_of
 from engine.run.sources import refuse_shared_keys
 from engine.run.survey import fold_rules, known_windows, survey
 from engine.run.take import Taking
+from engine.run.target_settings import settings_of
 from engine.schema.history import history_schema, latest_schema
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
@@ -72,6 +74,7 @@ from engine.table.catalog import exists, read
 from engine.table.commit import Branch, drop_stale_branches
 from engine.table.merge import keys_delete
 from engine.table.remake import remake
+from engine.table.settings import NOTHING_SAID
 
 
 def rebuild(
@@ -131,6 +134,8 @@ def rebuilt(
     checking.progress(spec.table, "folding again")
     refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
     check_decoded(spark, project, spec)
+    if part is None:
+        apply_renames(spark, project.catalog.name, spec)
     if spec.quality.blocks:
         refuse_other_changes(spark, project, spec)  # how far those were published says nothing of these
     if part is not None:
@@ -286,16 +291,17 @@ def fold_anew(work: Folding) -> None:
     """
     judged = fold_all(work)
     spark, catalog, target, layout = work.spark, work.catalog, work.spec.target, work.layout
-    properties = {"format-version": str(target.format_version), names.CHECKED_BATCH: "0"}
+    version, settings = str(target.format_version), settings_of(work.spec)
+    properties = {"format-version": version, names.CHECKED_BATCH: "0", names.PROPERTY_SETTINGS: NOTHING_SAID}
     with work.phase("history"):
         rows, schema = layout.stored(folded_rows(work, judged)), layout.schema(history_schema(work.stored))
-        told = properties | layout.properties()
-        remake(spark, catalog, target.history, rows, schema, history_marker(work), told, layout.partitioning())
+        told, wanted = properties | layout.properties(), settings[target.history]
+        remake(spark, catalog, target.history, rows, schema, history_marker(work), told, wanted)
     history = read(spark, catalog, target.history, layout=layout)
     work.versions = {"written": history.count()}
     with work.phase("latest"):
-        rows, schema = latest_rows(work, history), latest_schema(work.stored)
-        remake(spark, catalog, target.latest, rows, schema, latest_marker(work, work.target), properties)
+        rows, schema, wanted = latest_rows(work, history), latest_schema(work.stored), settings[target.latest]
+        remake(spark, catalog, target.latest, rows, schema, latest_marker(work, work.target), properties, wanted)
 
 
 def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:

@@ -21,6 +21,7 @@ from engine.run.order import settled
 from engine.run.records import Records, context_of, read_beside, source_files
 from engine.run.topics import topic_partitions
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.renames import known_keys_of
 from engine.storage import Settings
 from engine.table.claims import taken_inputs
 from engine.table.ledger import open_rejects, read_ledger
@@ -53,7 +54,7 @@ def rejected_delivery(
     waiting = waiting_rejects(spark, project, newest)
     if waiting is None or waiting.isEmpty():
         return None
-    declared = {spec.table: spec.keys for spec in sharing(project, source, specs)}
+    declared = {spec.table: known_keys_of(spec) for spec in sharing(project, source, specs)}
     source = settled(spark, project.catalog.name, source, specs, by_scn_of(consumers))
     found = Rejected(source, (), with_masks(consumers, project, source), declared, waiting=waiting)
     read_again(spark, project, found)

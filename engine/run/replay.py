@@ -33,6 +33,7 @@ from engine.run.marker import newest_batch
 from engine.run.order import refuse_commit_scns, refuse_mixed
 from engine.run.rebuild import rebuild_table
 from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
+from engine.run.renames import apply_renames
 from engine.run.reports import Progress, failed, silent
 from engine.run.sequence import Run
 from engine.run.spans import spans_frame, taken_spans, with_batch
@@ -47,6 +48,7 @@ from engine.run.take import (
 from engine.session import set_fold_conf
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.renames import first_names
 from engine.table.catalog import exists, read
 from engine.table.changes import ensure_changes, known_row
 from engine.table.commit import drop_stale_branches, newest_summary
@@ -99,6 +101,7 @@ class Replay(Run):
         """Take one table's rejects, fold and publish. The mended spec may need all changes to be folded again."""
         assert isinstance(delivery, Rejected)
         self.progress(spec.table, "replaying")
+        apply_renames(spark, self.project.catalog.name, spec)
         taking = replay_table(spark, self.project, delivery, spec, self.begun.run_id)
         report = self.folded(spark, spec, taking, source)
         return replace(report, rejected=taking.rejected)
@@ -186,7 +189,7 @@ def append_replayed(
     taker, catalog, name = delivery.consumers[spec.table], project.catalog.name, spec.target.changes
     batch = taker.newest_batch + 1
     keys, row = found.decoded.key_type.names, found.decoded.row_type
-    ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version)
+    ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version, first_names(spec, row.names))
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
     branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch, True)

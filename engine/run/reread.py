@@ -5,6 +5,7 @@ when `changes` is replaced, in one commit. From then on the tables are left behi
 that dies in between is completed by the next one. Before that commit nothing of the tables has changed.
 """
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,7 @@ from engine.schema.evolve import promotes
 from engine.session import set_fold_conf
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.renames import first_names, known_keys_of
 from engine.table.changes import column_dates, known_row, since_always
 from engine.table.claims import taken_inputs
 from engine.table.commit import drop_stale_branches
@@ -155,7 +157,7 @@ class Rereading:
         """
         targets = targets_of(self.project, source, specs)
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
-        declared = {spec.table: spec.keys for spec in sharing(self.project, source, specs)}
+        declared = {spec.table: known_keys_of(spec) for spec in sharing(self.project, source, specs)}
         masked = with_masks(consumers, self.project, source)
         delivery = Rejected(source, [entry.file for entry in files], masked, declared)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
@@ -302,6 +304,7 @@ class Rereading:
         properties = {"format-version": str(spec.target.format_version)}
         properties |= since_always(column_dates(self.spark, self.catalog, name))
         row = found.decoded.row_type
+        properties[names.PROPERTY_FIRST_NAMES] = json.dumps(first_names(spec, row.names), sort_keys=True)
         schema = change_schema(key_schema(found.decoded.key_type.names, row), row)
         marker |= decoded_marker(spec) | order_marker(delivery.source)
         remake(self.spark, self.catalog, name, found.good, schema, marker, properties)

@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from engine import names
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.spec.renames import new_names
 from engine.table.catalog import read
 from engine.table.changes import column_dates, read_changes
 from engine.table.layout import Layout
@@ -36,7 +37,7 @@ def stored_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> R
     """The tables of a spec, which are there, as they stand on main."""
     catalog, target = project.catalog.name, spec.target
     return Rows(
-        read_changes(spark, catalog, target.changes),
+        read_changes(spark, catalog, target.changes, new_names(spec)),
         read(spark, catalog, target.history, layout=layout_of(spec)),
         read_ledger(spark, project, names.CONTROL),
         column_dates(spark, catalog, target.changes),

@@ -30,6 +30,7 @@ from engine.run.foreign import foreign_writes, refuse_foreign_writes, replaced_n
 from engine.run.maintain import tidy
 from engine.run.marker import refuse_other_changes
 from engine.run.rebuild import rebuild_table
+from engine.run.renames import apply_renames
 from engine.run.reports import Progress, failed, silent, written_down
 from engine.run.take import Taking, take_control, take_table
 from engine.run.topics import inform_group
@@ -185,6 +186,7 @@ class Run:
         began = time.monotonic()
         self.progress(spec.table, "taking")
         check_settings(spark, self.project, spec, goes_on=True)
+        apply_renames(spark, self.project.catalog.name, spec)
         taking = take_table(spark, self.project, delivery, spec)
         taken_seconds = time.monotonic() - began
         report = self.folded(spark, spec, taking, source)

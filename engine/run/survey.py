@@ -21,6 +21,7 @@ from engine.run.folding import Folding
 from engine.run.links import computed_links
 from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 from engine.spec.model import TableSpec
+from engine.spec.renames import new_names, renamed
 from engine.table.withdrawn import withdrawn_of
 
 Ordered = TypeVar("Ordered", str, int)
@@ -100,7 +101,7 @@ def counts(work: Folding) -> list[Column]:
 
 def fold_rules(work: Folding) -> FoldRules:
     """The spec's settings as the fold takes them; what occurs among the changes is not known yet."""
-    columns = tuple(work.row.names)
+    columns, by_old = tuple(work.row.names), new_names(work.spec)
     track = work.spec.history.track
     refuse_unknown_tracked(work.spec, columns)
     listed = {"all": columns, "columns": track.columns, "except": tuple(c for c in columns if c not in track.columns)}
@@ -109,7 +110,7 @@ def fold_rules(work: Folding) -> FoldRules:
         keyless=work.keyless,
         columns=columns,
         tracked=listed[track.mode],
-        partial=tuple(sorted({*work.folded.partial, *work.rows.since})),
+        partial=tuple(sorted({*(renamed(name, by_old) for name in work.folded.partial), *work.rows.since})),
         defaults=default_values(work.spec, work.row),
         guard=work.spec.snapshot.guard,
         skew=work.spec.snapshot.skew,

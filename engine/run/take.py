@@ -30,13 +30,14 @@ from engine.run.delivery import (
 )
 from engine.run.events import decode_rows, discover
 from engine.run.evidence import evidence
-from engine.run.folding import begin, refuse_taken_names
+from engine.run.folding import begin, refuse_unfit_columns
 from engine.run.order import refuse_commit_scns, refuse_mixed
 from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
 from engine.run.texts import texts_again, texts_of
 from engine.run.withdrawals import withdrawals
 from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from engine.spec.renames import first_names, new_names
 from engine.spec.rows import time_warning
 from engine.steps.keyless import keyless_changes, refuse_new_columns
 from engine.steps.shards import SHARDS, sharded, with_source
@@ -153,7 +154,7 @@ def decode_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, 
     """
     records = new_to(delivery, delivery.consumers[spec.table])
     mine = of_table(records, spec.table)
-    known = known_row(spark, project.catalog.name, spec.target.changes)
+    known = known_row(spark, project.catalog.name, spec.target.changes, new_names(spec))
     if known is None and not any(row["table"] == spec.table for row in delivery.classes):
         raise no_events(spec, delivery)
     refuse_mixed(spark, project.catalog.name, spec, mine)
@@ -188,9 +189,9 @@ def decode_records(
     events = records.where(F.col("kind") == CHANGE)
     own = known and T.StructType([field for field in known if field.name != names.SOURCE])
     has_key = known is not None and spec.keys is None
-    known_key = known_keys(spark, project.catalog.name, spec.target.changes) if has_key else None
+    known_key = known_keys(spark, project.catalog.name, spec.target.changes, new_names(spec)) if has_key else None
     shape = keyed(discover(events, spec, own, tell_types), spec, known_key)
-    refuse_taken_names(spec, shape.row_type)
+    refuse_unfit_columns(spec, shape.row_type)
     splits = moves and bool(spec.keys) and format_of(spec.source.format).splits_declared_keys
     rows = decode_rows(events, shape, spec, has_key_changes=moves, splits_keys=splits)
     if spec.keys == ():
@@ -233,7 +234,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
     decoded = found.rows
-    ensure_changes(spark, catalog, name, found.key_type.names, found.row_type, batch, spec.target.format_version)
+    keys, row, version = found.key_type.names, found.row_type, spec.target.format_version
+    ensure_changes(spark, catalog, name, keys, row, batch, version, first_names(spec, row.names))
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
     before_us = commit_us_of(before)

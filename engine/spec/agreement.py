@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.formats import FORMATS
 from engine.formats.rows import ROWS
+from engine.spec.layouts import LayoutError, by_table, parse_sort_field, parse_transform
 from engine.spec.rows import row_disagreements
 from engine.spec.wording import Place, listed, shown
 
@@ -26,6 +27,8 @@ def disagreements(value: object) -> Iterator[Disagreement]:
     if "keys" in spec and spec["keys"] is None and _mapping(spec.get("source")).get("format") != ROWS:
         yield ("keys",), "says nothing", "name the columns that identify a row, or leave keys out: the events may know."
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
+    yield from _renames(spec, columns)
+    yield from _layout_and_columns(_mapping(spec.get("target")), columns)
     history = _mapping(spec.get("history"))
     yield from _track_and_columns(history.get("track"), columns)
     yield from _names_and_columns(_mapping(history.get("names")), {*columns, *_texts(spec.get("keys"))})
@@ -85,6 +88,61 @@ def _names_and_columns(named: Mapping[str, Any], columns: set[str]) -> Iterator[
     for role, name in named.items():
         if isinstance(name, str) and name.casefold() in taken:
             yield ("history", "names", role), f"{shown(name)} is a column of the table itself", "take another name."
+
+
+def _renames(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
+    """Old names that are names of other columns, or of two."""
+    declared = {str(name).casefold(): str(name) for name in columns}
+    keys = {key.casefold() for key in _texts(spec.get("keys"))}
+    taken: dict[str, str] = {}
+    both = {(name.casefold(), old.casefold()) for name, old in _old_names(columns)}
+    for name, old in _old_names(columns):
+        place: Place = ("columns", name, "renamed_from")
+        folded = old.casefold()
+        if folded == name.casefold():
+            yield place, f"the column {shown(name)} cannot be renamed from its own name", None
+        elif (folded, name.casefold()) in both:
+            message = f"{shown(name)} and {shown(declared[folded])} are renamed from each other"
+            yield place, message, "events do not say which of the two a value is of: take them into another table."
+        elif folded in declared or folded in keys:
+            message = f"{shown(old)} is a column of its own, so {shown(name)} cannot be renamed from it"
+            yield place, message, "name it once: where the source calls it by its new name, leave the old one out."
+        elif taken.setdefault(folded, name) != name:
+            message = f"two columns are renamed from {shown(old)}: {shown(taken[folded])} and {shown(name)}"
+            yield place, message, "a column has one new name."
+
+
+def _old_names(columns: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each column with each name it had before."""
+    for name, column in columns.items():
+        old = _mapping(column).get("renamed_from")
+        yield from ((str(name), one) for one in ([old] if isinstance(old, str) else _texts(old)))
+
+
+def _layout_and_columns(target: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
+    """Columns by which the tables are partitioned or sorted, and which they do not have as they are."""
+    now = {old.casefold(): name for name, old in _old_names(columns)}
+    masks = {str(name).casefold(): _mapping(column).get("mask") for name, column in columns.items()}
+    for setting, column in _layout_columns(target):
+        mask = masks.get(column.casefold())
+        if column.casefold() in now:
+            message = f"{shown(column)} is the old name of {shown(now[column.casefold()])}"
+            yield ("target", setting), message, "write the new name."
+        elif mask == "drop":
+            yield ("target", setting), f"the column {shown(column)} is dropped", "name another column."
+        elif mask is not None and setting == "partition":
+            message = f"the column {shown(column)} is masked: the places of files would show its values"
+            yield ("target", setting), message, "partition by another column."
+
+
+def _layout_columns(target: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The columns that the sections name, as far as they can be read."""
+    for setting, parse in (("partition", parse_transform), ("sort", parse_sort_field)):
+        try:
+            both = by_table(target[setting]) if setting in target else ((), ())
+            yield from dict.fromkeys((setting, parse(text).column) for part in both for text in part)
+        except LayoutError:  # told where the setting is read
+            continue
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

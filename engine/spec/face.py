@@ -37,15 +37,19 @@ from engine.spec.kinds import (
     Lateness,
     Moment,
     NullColumns,
+    OldNames,
+    Partition,
     Pattern,
     PositiveNumber,
     RowColumns,
     ServerId,
     Setting,
     SomeColumns,
+    Sort,
     SourceTable,
     Starting,
     TableName,
+    TableProperty,
     Text,
     TimeZone,
     Topics,
@@ -265,7 +269,12 @@ class SourceFace(_Section):
 class ColumnFace(_Section):
     """One column: its type, and what happens to its values before anything is stored."""
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["type"]}, {"required": ["mask"]}]})
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": [name]} for name in ("type", "mask", "renamed_from", "comment")],
+            "dependentSchemas": {"default": {"anyOf": [{"required": ["type"]}, {"required": ["mask"]}]}},
+        }
+    )
 
     type: ColumnTypeText = Field(
         default="string", description="A Spark SQL type, or a word that says the source's encoding."
@@ -277,11 +286,20 @@ class ColumnFace(_Section):
     default: Default | None = Field(
         default=None, description="The value where an event was written before the column existed."
     )
+    renamed_from: OldNames = Field(
+        default=(), description="What the source called the column before: a name, or several, the oldest first."
+    )
+    comment: Text | None = Field(default=None, description="What the column is: Iceberg's comment on it.")
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether it says what the column's values are, and not only what the column is called."""
+        return bool({"type", "mask"} & self.model_fields_set)
 
     @model_validator(mode="before")
     @classmethod
     def _type_is_said(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "type" not in given and "mask" not in given:
+        if isinstance(given, dict) and not (given.keys() - {"default", "salt"}):
             fields.refuse("does not say its type", "write the type, such as string or decimal(12,2).")
         return given
 
@@ -289,6 +307,8 @@ class ColumnFace(_Section):
     def _mask_fits(self) -> ColumnFace:
         if self.mask in ("sha256", "redact") and parse_column_type(self.type).spark_type != "string":
             fields.refuse(f"mask {self.mask} leaves a text, but the type is {shown(self.type)}", "use type string.")
+        if self.default is not None and not self.is_typed:
+            fields.refuse("a default needs a type", "write the type, such as string or decimal(12,2).")
         if self.salt is not None and self.mask != "sha256":
             fields.refuse("a salt is for mask sha256 only")
         if self.default is not None and self.mask == "drop":
@@ -316,6 +336,17 @@ class TargetFace(_Section):
     changes: TableName | None = Field(default=None, description="What happened. Default: in the project's namespace.")
     format_version: FormatVersion = Field(
         default=3, description="Iceberg's format version; 2 for readers that know no other."
+    )
+    partition: Partition = Field(
+        default=((), ()),
+        description='Partition fields of latest and history, or by table: [month(created_at), "bucket(16, id)"].'
+        " History has months(_valid_to) before them.",
+    )
+    sort: Sort = Field(
+        default=((), ()), description="How rows are sorted in files, in both tables or by table: [region, id desc]."
+    )
+    properties: dict[TableProperty, Setting] = Field(
+        default_factory=dict, description="Properties of latest and history, handed to Iceberg as they are."
     )
 
 
@@ -400,6 +431,9 @@ class TableFace(_Section):
         default=None,
         description="The columns that identify a row; []: none does, equal rows are counted. Omitted: from the events.",
     )
+    comment: Text | None = Field(
+        default=None, description="What the table is: Iceberg's comment on latest and history."
+    )
     columns: dict[ColumnName, _Column] | None = Field(
         default=None,
         description="Columns with their types. Those not named here are taken from the events.",
@@ -418,6 +452,11 @@ class TableFace(_Section):
     compacted: Truth = Field(
         default=False, description="A log-compacted source: it has lost events on purpose, so missing ones only inform."
     )
+
+    @property
+    def typed(self) -> dict[str, ColumnFace] | None:
+        """The columns of which the spec says what their values are; None: none."""
+        return {name: column for name, column in (self.columns or {}).items() if column.is_typed} or None
 
     @model_validator(mode="after")
     def _defaults_are_in_the_calendar(self) -> TableFace:

@@ -10,6 +10,7 @@ from typing import Final
 
 from engine.spec.columns import parse_column_type
 from engine.spec.model import METADATA_PREFIX, ColumnSpec, TableSpec
+from engine.spec.renames import first_name
 from engine.spec.rows import RowsSpec
 
 SOURCE: Final = "source"
@@ -28,9 +29,9 @@ def fold_fingerprint(spec: TableSpec) -> str:
         rows
         | special
         | {
-            "keys": spec.keys,
-            "columns": _columns(spec.columns),
-            "track": [spec.history.track.mode, sorted(spec.history.track.columns)],
+            "keys": None if spec.keys is None else tuple(first_name(spec, key) for key in spec.keys),
+            "columns": _columns(spec),
+            "track": [spec.history.track.mode, sorted(first_name(spec, name) for name in spec.history.track.columns)],
             "snapshot": {name: _microseconds(value) for name, value in asdict(spec.snapshot).items()},
             "lateness": None if spec.lateness is None else _microseconds(spec.lateness),
         }
@@ -38,8 +39,8 @@ def fold_fingerprint(spec: TableSpec) -> str:
 
 
 def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
-    """How events are read: by the source's settings, and column by column where it is declared. Others need the inputs
-    again.
+    """How events are read: by the source's settings, and column by column, by their first names, where it is declared.
+    Others need the inputs again.
 
     The format is not among them, because the same changes can come in another one; nor are types: whether the stored
     values can become values of another type is seen from theirs. Of the rules of epochs, which are about logs that have
@@ -55,14 +56,14 @@ def decode_fingerprints(spec: TableSpec) -> dict[str, str]:
         ],
         "rows": None if source.rows is None else _rows(source.rows),
     }
-    columns = {f"column {name}": _encoding(column) for name, column in (spec.columns or {}).items()}
+    columns = {f"column {first_name(spec, name)}": _encoding(column) for name, column in (spec.columns or {}).items()}
     epochs = " ".join(_digest({"rule": repr(rule)}) for rule in source.epochs or ())
     return {SOURCE: _digest(settings), EPOCHS: epochs} | columns
 
 
 def mask_fingerprints(spec: TableSpec) -> dict[str, str]:
-    """What each masked column is masked with: stored values cannot be masked again, nor unmasked."""
-    columns = spec.columns or {}
+    """What each masked column is masked with, by its first name: stored values cannot be masked again, nor unmasked."""
+    columns = {first_name(spec, name): column for name, column in (spec.columns or {}).items()}
     return {name: _digest({"mask": [c.mask, c.salt]}) for name, c in columns.items() if c.mask is not None}
 
 
@@ -71,10 +72,10 @@ def _rows(rows: RowsSpec) -> str:
     return repr(replace(rows, file_type=None, delimiter=","))
 
 
-def _columns(columns: dict[str, ColumnSpec] | None) -> dict[str, object] | None:
-    if columns is None:
+def _columns(spec: TableSpec) -> dict[str, object] | None:
+    if spec.columns is None:
         return None
-    return {name: _column(column) for name, column in columns.items()}
+    return {first_name(spec, name): _column(column) for name, column in spec.columns.items()}
 
 
 def _column(column: ColumnSpec) -> list[object]:

@@ -37,6 +37,17 @@ _EXPECTATION: dict[str, Any] = {
 }
 _PLAIN: dict[str, Any] = {"type": ["string", "number", "boolean"]}
 _ROW_COLUMNS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_BY_TABLE: tuple[dict[str, Any], ...] = (
+    _TEXT,
+    _TEXTS,
+    {
+        "type": "object",
+        "properties": {"latest": {"anyOf": [_TEXT, _TEXTS]}, "history": {"anyOf": [_TEXT, _TEXTS]}},
+        "additionalProperties": False,
+        "minProperties": 1,
+    },
+)
 _ROW_EXCEPT: dict[str, Any] = {
     "type": "object",
     "properties": {"except": _ROW_COLUMNS},
@@ -72,6 +83,10 @@ SourceTable = Annotated[
 TableName = Annotated[str, PlainValidator(fields.table_name), _schema({**_TEXT, "examples": ["inventory.customers"]})]
 ColumnName = Annotated[str, PlainValidator(fields.column_name), _schema(_COLUMN)]
 HistoryName = Annotated[str, PlainValidator(fields.history_name), _schema(_TEXT)]
+Partition = Annotated[fields.Partitions, PlainValidator(fields.partition), _schema(*_BY_TABLE)]
+Sort = Annotated[fields.SortOrders, PlainValidator(fields.sort), _schema(*_BY_TABLE)]
+TableProperty = Annotated[str, PlainValidator(fields.table_property), _schema(_TEXT)]
+OldNames = Annotated[tuple[str, ...], PlainValidator(fields.old_names), _schema(_COLUMN, _COLUMNS)]
 Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema({**_COLUMNS, "minItems": 0})]
 ColumnTypeText = Annotated[
     str,

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from engine.spec.layouts import TableLayout
 from engine.storage import Settings
 
 if TYPE_CHECKING:
@@ -191,12 +192,18 @@ class ColumnSpec:
 
 @dataclass(frozen=True, slots=True)
 class TargetSpec:
-    """The three tables a spec writes, as dotted names inside the catalog."""
+    """The three tables a spec writes, as dotted names inside the catalog.
+
+    `latest_layout`, `history_layout`: how rows lie in files beyond what siltstone needs. `properties`: of both tables.
+    """
 
     latest: str
     history: str
     changes: str
     format_version: int = 3
+    latest_layout: TableLayout = field(default_factory=TableLayout)
+    history_layout: TableLayout = field(default_factory=TableLayout)
+    properties: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +277,11 @@ class ChecksSpec:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """One source table and what becomes of it. `keys` or `columns` None: taken from the events."""
+    """One source table and what becomes of it. `keys` or `columns` None: taken from the events.
+
+    `renames`: the names that columns had at the source before, the oldest first. `comment`, `comments`: of the tables
+    and of their columns.
+    """
 
     file: Path | None
     table: str
@@ -285,3 +296,6 @@ class TableSpec:
     rejects_max_fraction: float
     quality: ChecksSpec
     compacted: bool = False
+    renames: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    comment: str | None = None
+    comments: dict[str, str] = field(default_factory=dict)

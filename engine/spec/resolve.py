@@ -25,6 +25,7 @@ from engine.spec.face import (
     TargetFace,
 )
 from engine.spec.interpolation import FromEnvironment, like
+from engine.spec.layouts import TableLayout
 from engine.spec.model import (
     CatalogSpec,
     ChecksSpec,
@@ -113,6 +114,9 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         rejects_max_fraction=face.rejects.max_fraction,
         quality=_checks(face.quality, project.quality, face.compacted),
         compacted=face.compacted,
+        renames={name: column.renamed_from for name, column in (face.columns or {}).items() if column.renamed_from},
+        comment=face.comment,
+        comments={name: column.comment for name, column in (face.columns or {}).items() if column.comment is not None},
     )
 
 
@@ -185,7 +189,7 @@ def registry_values(face: RegistryFace) -> RegistrySpec:
 
 
 def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
-    declared = {name: column.type for name, column in (table.columns or {}).items()}
+    declared = {name: column.type for name, column in (table.typed or {}).items()}
     conditions = condition_columns(face.delete_when, face.truncate_when, face.ignore_when, face.snapshot_when)
     places = dict.fromkeys([*(face.sequence_by or ()), *([face.time_by] if face.time_by else []), *conditions])
     digits = {name: second_digits(declared[name]) for name in places if name in declared}
@@ -212,9 +216,9 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
 
 
 def _columns(table: TableFace) -> dict[str, ColumnSpec] | None:
-    if table.columns is None:
+    if table.typed is None:
         return None
-    return {name: _column(column, table.source.time_zone) for name, column in table.columns.items()}
+    return {name: _column(column, table.source.time_zone) for name, column in table.typed.items()}
 
 
 def _column(face: ColumnFace, time_zone: str) -> ColumnSpec:
@@ -228,7 +232,8 @@ def target_values(face: TargetFace, table: str, namespace: str) -> TargetSpec:
     latest = face.latest or (named if "." in named else like(table, f"{namespace}.{named}"))
     history = face.history or like(latest, f"{latest}_history")
     changes = face.changes or like(table, f"{namespace}.{table.replace('.', '_')}_changes")
-    return TargetSpec(latest, history, changes, face.format_version)
+    layouts = [TableLayout(*both) for both in zip(face.partition, face.sort, strict=True)]
+    return TargetSpec(latest, history, changes, face.format_version, layouts[0], layouts[1], dict(face.properties))
 
 
 def _renamed(face: HistoryNamesFace) -> tuple[tuple[str, str], ...]:

@@ -133,7 +133,7 @@ def _numbered(changes: DataFrame, shape: TableShape, spec: TableSpec) -> DataFra
     read_at = F.when(F.col("position").isNull(), F.col("commit_ts"))
     order = F.col("tx_order"), F.when(F.col("tx_order").isNull(), F.col("_at"))
     equal = Window.partitionBy("_lane", "_run", "_pass", "position", read_at, "op", "key").orderBy(*order)
-    values = [F.col("row")[name] for name in sorted(column.name for column in shape.columns)]
+    values = [F.col("row")[column.name] for column in sorted(shape.columns, key=lambda column: column.hash_name)]
     image = [*values, *[value.isNull() for value in values]]
     counted = F.xxhash64(F.col("op"), F.dense_rank().over(equal), *image)
     hashed = F.when(has_id, F.xxhash64(F.col("op"), F.col("event_id"), *image)).otherwise(counted)

@@ -71,9 +71,9 @@ def content_hash(shape: TableShape) -> Column:
     So it stays the same when the table gets a column, or a wider one: a redelivery may come after that.
     """
     parts = []
-    for column in sorted(shape.columns, key=lambda column: column.name):
+    for column in sorted(shape.columns, key=lambda column: column.hash_name):
         value = _widest(F.col("row")[column.name], column.type, _carries_floats(column))
-        parts += [F.when(value.isNotNull(), F.lit(crc32(column.name.encode()))), value]
+        parts += [F.when(value.isNotNull(), F.lit(crc32(column.hash_name.encode()))), value]
     return F.xxhash64(F.col("op"), *parts)
 
 

@@ -1,6 +1,9 @@
 """`<table>_changes`: what happened, append only."""
 
+import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -10,6 +13,7 @@ from engine import names
 from engine.errors import SchemaEvolutionError
 from engine.schema.change import change_schema, key_schema
 from engine.schema.evolve import promotes, widened
+from engine.spec.renames import NewNames, renamed
 from engine.table.catalog import (
     add_columns,
     create,
@@ -19,54 +23,71 @@ from engine.table.catalog import (
     properties_of,
     read,
     set_properties,
-    snapshot_id,
     widen_column,
 )
+from engine.table.renames import type_with_new_names, with_new_names
 
-SINCE_PREFIX = "siltstone.since."
+NO_RENAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def known_row(spark: SparkSession, catalog: str, name: str) -> T.StructType | None:
-    """The columns the table knows, None when it does not exist, or nothing was ever taken into it."""
-    return known_columns(spark, catalog, name)[1] if has_begun(spark, catalog, name) else None
+def known_row(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> T.StructType | None:
+    """The columns the table knows, None when it does not exist, or nothing was ever taken into it. `by_old`: as
+    `known_columns` takes it."""
+    return known_columns(spark, catalog, name, by_old)[1] if has_begun(spark, catalog, name) else None
 
 
 def has_begun(spark: SparkSession, catalog: str, name: str) -> bool:
-    """Whether anything was taken into the table: a first batch that was refused leaves it without a snapshot."""
-    return exists(spark, catalog, name) and snapshot_id(load(spark, catalog, name)) is not None
+    """Whether anything was taken into the table: a first batch that was refused leaves it without a snapshot, and a
+    removal that died leaves it empty."""
+    if not exists(spark, catalog, name):
+        return False
+    newest = load(spark, catalog, name).currentSnapshot()
+    return newest is not None and names.SUMMARY_EMPTIED not in newest.summary()
 
 
-def known_keys(spark: SparkSession, catalog: str, name: str) -> tuple[str, ...]:
-    """The key columns of an existing table."""
-    return known_columns(spark, catalog, name)[0]
+def known_keys(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> tuple[str, ...]:
+    """The key columns of an existing table. `by_old`: as `known_columns` takes it."""
+    return known_columns(spark, catalog, name, by_old)[0]
 
 
-def known_columns(spark: SparkSession, catalog: str, name: str) -> tuple[tuple[str, ...], T.StructType]:
-    """The key columns of an existing table, and all its columns."""
+def known_columns(
+    spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES
+) -> tuple[tuple[str, ...], T.StructType]:
+    """The key columns of an existing table, and all its columns. `by_old`: the names that some are to get."""
     schema = spark.table(identifier(catalog, name)).schema
     key, row = schema["key"].dataType, schema["row"].dataType
     assert isinstance(key, T.StructType)
     assert isinstance(row, T.StructType)
-    return tuple(key.names), row
+    return tuple(renamed(name, by_old) for name in key.names), type_with_new_names(row, by_old)
 
 
 def ensure_changes(
-    spark: SparkSession, catalog: str, name: str, keys: Sequence[str], row: T.StructType, batch: int, version: int
+    spark: SparkSession,
+    catalog: str,
+    name: str,
+    keys: Sequence[str],
+    row: T.StructType,
+    batch: int,
+    version: int,
+    firsts: Mapping[str, str] = NO_RENAMES,
 ) -> None:
     """Create the table, or add and widen columns so that `row` fits. One that nothing was taken into is made anew: the
     spec, or the events, can have been mended since.
 
-    An added column is dated: changes of batches before `batch` did not carry it.
+    An added column is dated: changes of batches before `batch` did not carry it. `firsts`: the first names of columns
+    that were renamed, by their present names.
     """
+    remembered = {names.PROPERTY_FIRST_NAMES: json.dumps(dict(firsts), sort_keys=True)} if firsts else {}
     known = known_row(spark, catalog, name)
     if known is None:
         spark.sql(f"DROP TABLE IF EXISTS {identifier(catalog, name)}")
         schema = change_schema(key_schema(keys, row), row)
-        create(spark, catalog, name, schema, properties={"format-version": str(version)})
+        create(spark, catalog, name, schema, properties={"format-version": str(version)} | remembered)
         return
     added, wider = column_changes(known, row)
     refuse_rewrites(name, known, wider)
-    set_properties(spark, catalog, name, {SINCE_PREFIX + field.name: str(batch) for field in added})
+    dates = {names.SINCE_PREFIX + field.name: str(batch) for field in added}
+    set_properties(spark, catalog, name, dates | remembered if added else {})
     # Struct by struct: a run that died between two of them left the others behind.
     schema = spark.table(identifier(catalog, name)).schema
     for struct in ("row", "before", "key", "old_key", "new_key"):
@@ -110,13 +131,15 @@ def column_changes(known: T.StructType, wanted: T.StructType) -> tuple[list[T.St
     return added, wider
 
 
-def read_changes(spark: SparkSession, catalog: str, name: str) -> DataFrame:
-    """All changes on main, pinned; `present` tells the truth for columns that were added later.
+def read_changes(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> DataFrame:
+    """All changes on main, pinned; `present` tells the truth for columns that were added later, by their present names.
+    `by_old`: these, by the names that columns had before.
 
     Gives: the change schema.
     Rows: 1:1 with the table.
     """
-    return tell_added(read(spark, catalog, name), column_dates(spark, catalog, name))
+    changes = with_new_names(read(spark, catalog, name), by_old)
+    return tell_added(changes, column_dates(spark, catalog, name, by_old))
 
 
 def tell_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
@@ -137,24 +160,24 @@ def tell_added(changes: DataFrame, since: Mapping[str, int]) -> DataFrame:
     return changes.withColumn("present", present)
 
 
-def column_dates(spark: SparkSession, catalog: str, name: str) -> dict[str, int]:
+def column_dates(spark: SparkSession, catalog: str, name: str, by_old: NewNames = NO_RENAMES) -> dict[str, int]:
     """The batch in which each column that was added later appeared.
 
     A property can tell of a column that is not there: a run that died before it added it, or one that is masked away
     now. Properties outlive the replacing of a table.
     """
     told = {
-        key.removeprefix(SINCE_PREFIX): int(value)
+        renamed(key.removeprefix(names.SINCE_PREFIX), by_old): int(value)
         for key, value in properties_of(spark, catalog, name).items()
-        if key.startswith(SINCE_PREFIX)
+        if key.startswith(names.SINCE_PREFIX)
     }
-    row = known_row(spark, catalog, name) if told else None
+    row = known_row(spark, catalog, name, by_old) if told else None
     return {column: batch for column, batch in told.items() if row is not None and column in row.names}
 
 
 def since_always(dates: Mapping[str, int]) -> dict[str, str]:
     """The table properties by which columns that were added later have been there from the first batch on."""
-    return {SINCE_PREFIX + column: "1" for column in dates}
+    return {names.SINCE_PREFIX + column: "1" for column in dates}
 
 
 def with_unknown(history: DataFrame, since: Mapping[str, int]) -> DataFrame:

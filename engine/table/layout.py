@@ -41,10 +41,14 @@ class Layout:
         times = [T.StructField(name, T.TimestampType()) for name in RECORDED] if self.recorded else []
         return T.StructType([*columns, *times])
 
+    def partition_columns(self) -> list[str]:
+        """The columns whose months are partitions: open versions lie in one of their own, and so do those that the
+        table says now."""
+        return [self.name(names.VALID_TO), *([names.RECORDED_TO] if self.recorded else [])]
+
     def partitioning(self) -> str:
-        """Open versions lie in a partition of their own, and so do those that the table says now."""
-        columns = [self.name(names.VALID_TO), *([names.RECORDED_TO] if self.recorded else [])]
-        return ", ".join(f"months({quoted(column)})" for column in columns)
+        """How the table is partitioned without being asked, as SQL."""
+        return ", ".join(f"months({quoted(column)})" for column in self.partition_columns())
 
     def loaded(self, rows: DataFrame) -> DataFrame:
         """The rows that the table says now, under their own names."""

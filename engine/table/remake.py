@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine.frames import temporary_view
 from engine.names import quoted
+from engine.spec.layouts import IDENTITY, SortField, Transform
 from engine.table.catalog import clauses, create_namespace, identifier
 from engine.table.commit import one_boundary, summarised, tag_marker
+from engine.table.settings import Settings, settle
 
 
 def remake(
@@ -20,14 +22,19 @@ def remake(
     schema: T.StructType,
     summary: Mapping[str, str],
     properties: Mapping[str, str],
-    partitioning: str = "",
+    settings: Settings | None = None,
 ) -> None:
     """Put these rows, with the columns of `schema`, in the place of a table's; its older snapshots stay.
 
-    `summary`: what the commit carries. `properties` are set beside those that the table has. `partitioning` is SQL.
+    `summary`: what the commit carries. `properties` are set beside those that the table has. `settings`: what the spec
+    says of the table; what of it the new table has not by its making, a commit after it sets.
     """
+    wanted = settings or Settings()
     columns = [F.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in schema]
-    view = temporary_view(rows.select(*columns))
+    found = rows.select(*columns)
+    order = [sorted_by(one) for one in wanted.layout.sort]
+    view = temporary_view(found.sortWithinPartitions(*order) if order else found)
+    partitioning = ", ".join(sql_of(one) for one in wanted.partition)
     create_namespace(spark, catalog, name)
     with one_boundary(name), summarised(spark, summary):
         spark.sql(
@@ -36,3 +43,21 @@ def remake(
         )
     spark.catalog.dropTempView(view)
     tag_marker(spark, catalog, name)
+    if settings is not None:
+        settle(spark, catalog, name, settings)
+
+
+def sorted_by(by: SortField) -> Column:
+    """One column of a sort order."""
+    column = F.col(quoted(by.column))
+    if by.descending:
+        return column.desc_nulls_first() if by.nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if by.nulls_first else column.asc_nulls_last()
+
+
+def sql_of(one: Transform) -> str:
+    """A partition field as SQL takes it."""
+    if one.name == IDENTITY:
+        return quoted(one.column)
+    word = one.name if one.number is not None else f"{one.name}s"
+    return f"{word}({'' if one.number is None else f'{one.number}, '}{quoted(one.column)})"

@@ -157,7 +157,7 @@ class DmsDecoder:
         if new.keys() <= old.keys():
             return image
         keys = self._keys.get(record.table or "", ())
-        key = {name: old.get(name, new.get(name, NOTHING)) for name in keys}
+        key = {name: old.get(name, new.get(name, NOTHING)) for name in keys if name in old or name in new}
         return text_of(key) if any(name in old for name in keys) else None
 
     def _position(self, message: Message, record: Record) -> str | None:

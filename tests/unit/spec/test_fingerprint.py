@@ -24,6 +24,8 @@ SHAPES_THE_FOLD: list[dict[str, Any]] = [
 DOES_NOT: list[dict[str, Any]] = [
     {"source": source(path="elsewhere")},
     {"target": {"latest": "other.name"}},
+    {"target": {"partition": ["id"], "sort": ["a"], "properties": {"team": "shop"}}},
+    {"comment": "x", "columns": {"id": "int", "a": {"type": "timestamp", "comment": "y"}, "b": {"comment": "z"}}},
     {"evolution": "strict"},
     {"rejects": {"max_fraction": 0.5}},
     {"quality": {"checks": ["orphan"]}},

@@ -126,6 +126,66 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"target": {"format_version": 4}}, "$.target.format_version", "must be 2 or 3, not 4", None),
     ({"target": {"history": "inventory.customers"}}, "$.target.history", "is written already", None),
     ({"target": {"changes": "silt.runs"}}, "$.target.changes", "siltstone's own ledger", None),
+    ({"target": {"partition": ["bucket(16", "id)"]}}, "$.target.partition", "is not whole", "put it in quotes"),
+    ({"target": {"partition": ["week(at)"]}}, "$.target.partition", "'week' is not known", "bucket, truncate, year"),
+    ({"target": {"partition": ["mnth(at)"]}}, "$.target.partition", "is not known", "'month'"),
+    ({"target": {"partition": ["bucket(id)"]}}, "$.target.partition", "is no transform", "bucket(16, id)"),
+    ({"target": {"partition": ["bucket(0, id)"]}}, "$.target.partition", "is no transform", None),
+    ({"target": {"partition": ["month(4, at)"]}}, "$.target.partition", "is no transform", "month(created_at)"),
+    ({"target": {"partition": ["month()"]}}, "$.target.partition", "names no column", None),
+    ({"target": {"partition": ["id)"]}}, "$.target.partition", "is no transform", None),
+    ({"target": {"partition": ["id", "id"]}}, "$.target.partition", "names 'id' twice", None),
+    ({"target": {"partition": {"lates": ["id"]}}}, "$.target.partition", "must name latest, history or both", None),
+    ({"target": {"partition": 5}}, "$.target.partition", "must be a list, not 5", None),
+    ({"target": {"sort": ["month(at)"]}}, "$.target.sort", "no column to sort by", "created_at desc"),
+    ({"target": {"sort": ["id desc", "id"]}}, "$.target.sort", "names 'id' twice", None),
+    (
+        {"target": {"properties": {"siltstone.batch": "1"}}},
+        "$.target.properties['siltstone.batch']",
+        "it is siltstone's own",
+        None,
+    ),
+    (
+        {"target": {"properties": {"format-version": "2"}}},
+        "$.target.properties.format-version",
+        "target.format_version says it",
+        None,
+    ),
+    (
+        {"target": {"properties": {"write.distribution-mode": "hash"}}},
+        "$.target.properties['write.distribution-mode']",
+        "siltstone shuffles nothing",
+        None,
+    ),
+    (
+        {"target": {"partition": ["a"]}, "columns": {"a": {"type": "string", "mask": "sha256"}}},
+        "$.target.partition",
+        "the column 'a' is masked",
+        None,
+    ),
+    (
+        {"target": {"sort": ["a"]}, "columns": {"a": {"mask": "drop"}}},
+        "$.target.sort",
+        "the column 'a' is dropped",
+        None,
+    ),
+    (
+        {"target": {"partition": ["b"]}, "columns": {"a": {"renamed_from": "B"}}},
+        "$.target.partition",
+        "'b' is the old name of 'a'",
+        "write the new name",
+    ),
+    ({"columns": {"a": {"renamed_from": "A"}}}, "$.columns.a.renamed_from", "from its own name", None),
+    ({"columns": {"a": {"renamed_from": ["b", "B"]}}}, "$.columns.a.renamed_from", "names 'b' twice", None),
+    ({"columns": {"a": {"renamed_from": "b"}, "b": "int"}}, "$.columns.a.renamed_from", "a column of its own", None),
+    ({"keys": ["b"], "columns": {"a": {"renamed_from": "b"}}}, "$.columns.a.renamed_from", "a column of its own", None),
+    (
+        {"columns": {"a": {"renamed_from": "c"}, "b": {"renamed_from": "c"}}},
+        "$.columns.b.renamed_from",
+        "two columns are renamed from 'c'",
+        None,
+    ),
+    ({"columns": {"a": {"renamed_from": "c", "default": "x"}}}, "$.columns.a", "a default needs a type", None),
     ({"history": {"track": ["_file"]}}, "$.history.track", "is reserved", None),
     ({"history": {"track": []}}, "$.history.track", "names no column", None),
     ({"history": {"names": {"valid_to": "_op"}}}, "$.history.names.valid_to", "is another column of history", None),
@@ -188,3 +248,13 @@ def test_violations_of_all_sections_come_together() -> None:
 def test_agreements_between_sections_are_checked_beside_other_violations() -> None:
     found = violations(keys=["a"], columns={"a": {"mask": "drop"}}, evolution="x", history={"track": ["a"]})
     assert {one.path for one in found} == {"$.columns.a.mask", "$.evolution", "$.history.track[0]"}
+
+
+def test_columns_that_are_renamed_in_a_circle_are_named_each() -> None:
+    swap = violations(columns={"a": {"renamed_from": "b"}, "b": {"renamed_from": "a"}})
+    assert [(one.path, "are renamed from each other" in one.message) for one in swap] == [
+        ("$.columns.a.renamed_from", True),
+        ("$.columns.b.renamed_from", True),
+    ]
+    circle = {"a": {"renamed_from": "b"}, "b": {"renamed_from": "c"}, "c": {"renamed_from": "a"}}
+    assert all("is a column of its own" in one.message for one in violations(columns=circle))

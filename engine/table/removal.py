@@ -1,0 +1,72 @@
+"""Tables and ledger rows that go for good."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from engine import names
+from engine.iceberg import expire_snapshots, remove_unknown_files
+from engine.spec.model import ProjectSpec
+from engine.table.catalog import exists, identifier, load
+from engine.table.commit import Branch, drop_stale_branches, one_boundary
+from engine.table.ledger import ONE_APPENDS, ledger_name
+
+OF_TABLE: Final[Mapping[str, str]] = {
+    names.GAPS: "`table` = :table",
+    names.CHECKS: "`table` = :table",
+    names.DISMISSALS: "consumer = :table",
+    names.REJECTS: "consumer = :table OR `table` = :table",
+    names.REPLAYS: "consumer = :table OR of_consumer = :table",
+    names.INPUTS: "consumer = :table",
+    names.RUNS: "`table` = :table",
+}
+"""The ledgers with the rows of a table, in the order in which they go."""
+NOTHING_TAKEN: Final = {names.SUMMARY_BATCH: "0", names.SUMMARY_EMPTIED: "true"}
+
+
+def remove_table(spark: SparkSession, catalog: str, name: str) -> bool:
+    """Remove a table and its files. Gives whether there was one.
+
+    It is emptied first: whatever a kill leaves is an empty table, which the next removal finds and which a run takes
+    for one that nothing was taken into.
+
+    Raises: CommitConflictError: another program wrote meanwhile.
+    """
+    if not exists(spark, catalog, name):
+        return False
+    if load(spark, catalog, name).currentSnapshot() is not None:
+        empty(spark, catalog, name)
+    with one_boundary(name):
+        spark.sql(f"DROP TABLE {identifier(catalog, name)} PURGE")
+    return True
+
+
+def empty(spark: SparkSession, catalog: str, name: str) -> None:
+    """Remove all rows of a table, the files that held them, and what runs that died left in its folder."""
+    drop_stale_branches(spark, catalog, name)
+    branch = Branch.start(spark, catalog, name, NOTHING_TAKEN)
+    with one_boundary(name):
+        branch.replace(branch.read().limit(0))
+        branch.publish()
+    now_ms = int((datetime.now(UTC) + timedelta(seconds=1)).timestamp() * 1000)
+    with one_boundary(name):
+        expire_snapshots(load(spark, catalog, name), now_ms)
+        remove_unknown_files(spark, load(spark, catalog, name), now_ms)
+
+
+def remove_rows(spark: SparkSession, project: ProjectSpec, table: str) -> dict[str, int]:
+    """Remove the rows of a table from the ledgers. Gives how many, by ledger; none where there were none."""
+    removed = {}
+    for ledger, is_of_table in OF_TABLE.items():
+        name = ledger_name(project, ledger)
+        if not exists(spark, project.catalog.name, name):
+            continue
+        rows = f"FROM {identifier(project.catalog.name, name)} WHERE {is_of_table}"
+        number = spark.sql(f"SELECT 1 {rows}", args={"table": table}).count()
+        if number:  # a delete of nothing is a commit, too
+            with ONE_APPENDS, one_boundary(name):
+                spark.sql(f"DELETE {rows}", args={"table": table})
+            removed[ledger] = number
+    return removed

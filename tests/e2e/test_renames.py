@@ -1,0 +1,199 @@
+"""A column that the source renames stays one column, in any order of arrival and however batches are cut."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from engine.errors import SpecError
+from engine.report import EQUAL, FAILED, REBUILT
+from engine.run import explain, plan, rebuild, reread, verify
+from engine.spec import table_spec
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import load
+from tests.e2e.streams import THINGS, Shop, event
+
+OLD = {"id": "int", "name": "string", "n": "int"}
+NEW: dict[str, Any] = {"id": "int", "title": {"type": "string", "renamed_from": "name"}, "n": "int"}
+NEW_KEY: dict[str, Any] = {
+    "thing_id": {"type": "int", "renamed_from": "id"},
+    "title": {"type": "string", "renamed_from": "name"},
+    "n": "int",
+}
+RENAMED_AT = 60
+
+
+def image(second: int, key: int, draw: random.Random, new: dict[str, str]) -> dict[str, Any]:
+    """A row as the source has it then; some changes lack the column."""
+    found = {"id": key, "name": f"name {draw.randrange(4)}", "n": draw.randrange(3)}
+    if draw.random() < 0.2:
+        del found["name"]
+    return {new.get(name, name) if second >= RENAMED_AT else name: value for name, value in found.items()}
+
+
+def story(seed: int, new: dict[str, str]) -> list[tuple[int, str]]:
+    """Changes of some keys, READs among them, each with its second; from some second on under the new names."""
+    draw = random.Random(seed)
+    told = []
+    for second in range(10, 110):
+        key = draw.randrange(1, 9)
+        op = draw.choices("cudr", (3, 5, 1, 2))[0]
+        row = image(second, key, draw, new)
+        told.append((second, event(op, second, row if op == "d" else None, None if op == "d" else row)))
+    return told
+
+
+@pytest.fixture
+def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
+    return Shop(spark, project)
+
+
+def beside(shop: Shop, name: str) -> Shop:
+    """Another project in the same catalog."""
+    root = shop.project.root / name
+    root.mkdir()
+    return Shop(shop.spark, replace(shop.project, root=root, namespace=f"{shop.project.namespace}_{name}"))
+
+
+def spec_of(shop: Shop, columns: dict[str, Any], **more: Any) -> TableSpec:
+    namespace = shop.project.namespace
+    target = {"latest": f"{namespace}.shop_things", "history": f"{namespace}.shop_things_h"}
+    key = next(iter(columns))
+    mapping = {"table": THINGS, "source": {"format": "debezium-json", "path": "events"}, "keys": [key]}
+    return table_spec(mapping | {"columns": columns, "target": target} | more, shop.project)
+
+
+def taken(shop: Shop, batches: Sequence[Sequence[str]], spec: TableSpec, begin: int = 0) -> None:
+    for number, lines in enumerate(batches, begin):
+        shop.write(f"{number}.jsonl", lines)
+        shop.taken(spec)
+
+
+def stored(shop: Shop) -> list[list[str]]:
+    tables = ("shop_things_h", "shop_things")
+    return [sorted(repr(sorted((n, v) for n, v in r.items() if n != "_batch")) for r in shop.rows(t)) for t in tables]
+
+
+def cut(lines: list[str], draw: random.Random) -> list[list[str]]:
+    """The lines shuffled, some of them twice, in two or three batches."""
+    shuffled = [*lines, *draw.sample(lines, len(lines) // 5)]
+    draw.shuffle(shuffled)
+    at = sorted(draw.sample(range(1, len(shuffled)), draw.choice((1, 2))))
+    return [shuffled[begin:end] for begin, end in zip([0, *at], [*at, len(shuffled)], strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("seed", "columns", "new"),
+    [
+        (1, NEW, {"name": "title"}),
+        pytest.param(2, NEW_KEY, {"name": "title", "id": "thing_id"}),
+        pytest.param(3, NEW, {"name": "title"}, marks=pytest.mark.slow),
+        pytest.param(4, NEW_KEY, {"name": "title", "id": "thing_id"}, marks=pytest.mark.slow),
+        pytest.param(5, NEW, {"name": "title"}, marks=pytest.mark.slow),
+    ],
+)
+def test_any_order_any_split_and_any_moment_of_the_rename_give_the_same_tables(
+    shop: Shop, seed: int, columns: dict[str, Any], new: dict[str, str]
+) -> None:
+    told, draw = story(seed, new), random.Random(seed)
+    lines = [line for _, line in told]
+    before = [line for second, line in told if second < RENAMED_AT]
+    early = draw.sample(before, len(before) // 2)
+    late = [line for line in lines if line not in early]
+
+    whole = beside(shop, "whole")
+    taken(whole, [lines], spec_of(whole, columns))
+    expected = stored(whole)
+    assert any("title" in text for text in expected[1])
+    assert not any("'name'," in text for part in expected for text in part)
+
+    shuffled = beside(shop, "shuffled")
+    taken(shuffled, cut(lines, draw), spec_of(shuffled, columns))
+    assert stored(shuffled) == expected
+
+    renamed = beside(shop, "renamed")
+    taken(renamed, cut(early, draw), spec_of(renamed, OLD))
+    begin = len(list(renamed.events.iterdir()))
+    spec = spec_of(renamed, columns)
+    taken(renamed, cut(late, draw), spec, begin)
+    assert stored(renamed) == expected
+    (found,) = verify(renamed.project, [spec], renamed.spark, sample=None)
+    assert (found.status, found.error) == (EQUAL, None)
+    (report,) = rebuild(renamed.project, [spec], renamed.spark).tables
+    assert (report.status, report.error) == (REBUILT, None)
+    assert stored(renamed) == expected
+
+
+def row(key: int, **values: Any) -> dict[str, Any]:
+    return {"id": key, **values}
+
+
+def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop) -> None:
+    lines = [event("c", 10, None, row(1, name="a", n=1)), event("r", 11, None, row(2, n=1))]
+    taken(shop, [lines], spec_of(shop, OLD))
+    catalog, history = shop.project.catalog.name, f"{shop.project.namespace}.shop_things_h"
+    java = load(shop.spark, catalog, history)
+    before, field = java.currentSnapshot().snapshotId(), java.schema().findField("name").fieldId()
+    spec = spec_of(shop, NEW)
+    (planned,) = plan(shop.project, [spec], shop.spark)
+    assert planned.error is None
+    assert sum("rename name to title" in text for text in planned.settings) == 3
+    with pytest.raises(SpecError, match="the next catch-up changes the tables"):
+        explain(shop.project, spec, shop.spark, {"id": "1"})
+    both = event("u", 30, None, row(1, name="old", title="new", n=1))
+    late = event("u", 20, None, row(1, name="late", n=1))
+    taken(shop, [[both, late]], spec, begin=1)
+    java = load(shop.spark, catalog, history)
+    assert java.schema().findField("title").fieldId() == field
+    found = {(one["_valid_from"], one["title"]) for one in shop.rows("shop_things_h") if one["id"] == 1}
+    assert [title for _, title in sorted(found)] == ["a", "late", "new"]
+    (latest,) = [one for one in shop.rows("shop_things") if one["id"] == 1]
+    assert (latest["title"], json.loads(latest["_rescued"])) == ("new", {"name": "old"})
+    (unknown,) = [one for one in shop.rows("shop_things_h") if one["id"] == 2]
+    assert unknown["_unknown"] == ["title"]
+    then = shop.spark.sql(f"SELECT name FROM {catalog}.{history} VERSION AS OF {before} WHERE id = 1").collect()
+    assert [one["name"] for one in then] == ["a"]
+    explained = explain(shop.project, spec, shop.spark, {"id": "1"})
+    assert [version.row["title"] for version in explained.versions] == ["a", "late", "new"]
+    assert all(version.in_table for version in explained.versions)
+    (planned,) = plan(shop.project, [spec], shop.spark)
+    assert planned.settings == ()
+
+
+def test_columns_of_both_names_need_the_inputs_again(shop: Shop) -> None:
+    first = {"id": "int", "n": "int"}
+    lines = [event("c", 10, None, row(1, name="a", n=1)), event("u", 20, None, row(1, title="b", n=1))]
+    taken(shop, [lines], spec_of(shop, first))
+    assert {"name", "title"} <= shop.rows("shop_things")[0].keys()
+    spec = spec_of(shop, NEW)
+    (found,) = shop.run(spec).tables
+    assert (found.status, found.exit_code) == (FAILED, 2)
+    assert "the earlier names of column title (renamed_from)" in str(found.error)
+    assert "rebuild --reread" in str(found.error)
+    (again,) = reread(shop.project, [spec], shop.spark).tables
+    assert again.status == REBUILT, again.error
+    assert [sorted(one) for one in stored_values(shop)] == [["a", "b"]]
+    taken(shop, [[event("u", 30, None, row(1, name="c", n=1))]], spec, begin=1)
+    assert [sorted(one) for one in stored_values(shop)] == [["a", "b", "c"]]
+    (dropped,) = shop.run(spec_of(shop, first | {"title": "string"})).tables
+    assert "the earlier names of column title (renamed_from)" in str(dropped.error)
+
+
+def stored_values(shop: Shop) -> list[list[str]]:
+    return [[one["title"] for one in shop.rows("shop_things_h")]]
+
+
+def test_a_column_that_the_source_no_longer_has_stays_readable(shop: Shop) -> None:
+    spec = spec_of(shop, OLD)
+    taken(shop, [[event("c", 10, None, row(1, name="a", n=1), types={})]], spec)
+    schema = {"id": {"type": "int32"}, "n": {"type": "int32"}}
+    without = json.loads(event("u", 20, None, row(1, n=2), types=schema))
+    for image_schema in without["schema"]["fields"]:
+        image_schema["fields"] = [one for one in image_schema["fields"] if one["field"] != "name"]
+    taken(shop, [[json.dumps(without) + "\n"]], spec, begin=1)
+    versions = sorted((one["_valid_from"], one["name"], one["n"]) for one in shop.rows("shop_things_h"))
+    assert [(name, n) for _, name, n in versions] == [("a", 1), ("a", 2)]
