@@ -134,8 +134,6 @@ def rebuilt(
     checking.progress(spec.table, "folding again")
     refuse_other_axis(spark, project.catalog.name, spec)  # no reading helps there
     check_decoded(spark, project, spec)
-    if part is None:
-        apply_renames(spark, project.catalog.name, spec)
     if spec.quality.blocks:
         refuse_other_changes(spark, project, spec)  # how far those were published says nothing of these
     if part is not None:
@@ -144,6 +142,7 @@ def rebuilt(
     refuse_foreign_changes(spark, project, spec)
     found = foreign_writes(spark, project, (spec.target.history, spec.target.latest))
     settle_tags(spark, project, spec)
+    apply_renames(spark, project.catalog.name, spec)
     notes = (*accepted_notes(spec, accepted), *(replaced_notes(found) if part is None else kept_notes(found)))
     branches: Branches = (None, None)
     is_left = part is None and is_left_behind(spark, project.catalog.name, spec)

@@ -60,7 +60,7 @@ from engine.schema.evolve import promotes
 from engine.session import set_fold_conf
 from engine.spec import with_tables
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import first_names, known_keys_of
+from engine.spec.renames import first_names, known_keys_of, new_names
 from engine.table.changes import column_dates, known_row, since_always
 from engine.table.claims import taken_inputs
 from engine.table.commit import drop_stale_branches
@@ -227,7 +227,7 @@ class Rereading:
         """
         if not keeps_rows(self.spark, self.project, spec):
             return
-        before = known_row(self.spark, self.catalog, spec.target.changes)
+        before = known_row(self.spark, self.catalog, spec.target.changes, new_names(spec))
         kept, wanted = {field.name: field.dataType for field in before or ()}, found.row_type
         stays = [name for name in wanted.names if name in kept and promotes(kept[name], wanted[name].dataType)]
         lost = [name for name in kept if name not in stays]

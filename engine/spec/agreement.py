@@ -28,6 +28,7 @@ def disagreements(value: object) -> Iterator[Disagreement]:
         yield ("keys",), "says nothing", "name the columns that identify a row, or leave keys out: the events may know."
     yield from _keys_and_columns(_texts(spec.get("keys")), columns)
     yield from _renames(spec, columns)
+    yield from _renames_elsewhere(spec, columns)
     yield from _layout_and_columns(_mapping(spec.get("target")), columns)
     history = _mapping(spec.get("history"))
     yield from _track_and_columns(history.get("track"), columns)
@@ -110,6 +111,24 @@ def _renames(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Di
         elif taken.setdefault(folded, name) != name:
             message = f"two columns are renamed from {shown(old)}: {shown(taken[folded])} and {shown(name)}"
             yield place, message, "a column has one new name."
+
+
+def _renames_elsewhere(spec: Mapping[str, Any], columns: Mapping[str, Any]) -> Iterator[Disagreement]:
+    """Renamed columns that other settings name: by an old name, or where rows are read before they are renamed."""
+    now = {old.casefold(): name for name, old in _old_names(columns)}
+    track = _mapping(spec.get("history")).get("track")
+    for name in _texts(_mapping(track).get("except") if isinstance(track, Mapping) else track):
+        if name.casefold() in now:
+            message = f"{shown(name)} is the old name of {shown(now[name.casefold()])}"
+            yield ("history", "track"), message, "write the new name."
+    renamed = {*now, *(name.casefold() for name in now.values())}
+    source = _mapping(spec.get("source"))
+    for setting in ("sequence_by", "time_by"):
+        given = source.get(setting)
+        for name in [given] if isinstance(given, str) else _texts(given):
+            if name.casefold() in renamed:
+                message = f"{shown(name)} orders rows, and rows of another name of it would have no place"
+                yield ("source", setting), message, "leave renamed_from out, or let the feed write one name."
 
 
 def _old_names(columns: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -356,7 +356,19 @@ def partition(value: object) -> Partitions:
         refuse(error.message, error.hint)
     for fields in found:
         _each_once([str(one) for one in fields])
+        _one_part_of_a_time(fields)
+    own = [one for one in found[1] if one.column == reserved.VALID_TO]
+    if own:
+        refuse(f"history is partitioned by months({reserved.VALID_TO}) already", f"leave {shown(str(own[0]))} out.")
     return found
+
+
+def _one_part_of_a_time(fields: Iterable[Transform]) -> None:
+    """Refuses several parts of one time: Iceberg takes the finest one alone."""
+    found: dict[str, Transform] = {}
+    for one in fields:
+        if one.is_of_time and (other := found.setdefault(one.column, one)) != one:
+            refuse(f"has {shown(str(other))} and {shown(str(one))}", "one of them is enough: the finer one.")
 
 
 def sort(value: object) -> SortOrders:

@@ -19,6 +19,7 @@ _NUMBERED: Final = ("bucket", "truncate")
 _OF_TIMES: Final = ("year", "month", "day", "hour")
 _PLURALS: Final = {f"{name}s": name for name in _OF_TIMES}
 TRANSFORMS: Final = (*_NUMBERED, *_OF_TIMES)
+_MOST: Final = 2**31 - 1
 _CALL: Final = re.compile(r"(\w+)\s*\(\s*(?:(\d+)\s*,\s*)?(.*?)\s*\)", re.DOTALL)
 _CUT: Final = re.compile(r"\w+\s*\(\s*\d+")
 _SORTED: Final = re.compile(r"(.*?)(?:\s+(asc|desc))?(?:\s+nulls\s+(first|last))?", re.IGNORECASE | re.DOTALL)
@@ -45,6 +46,11 @@ class Transform:
     def iceberg(self) -> str:
         """The transform as Iceberg's metadata has it."""
         return self.name if self.number is None else f"{self.name}[{self.number}]"
+
+    @property
+    def is_of_time(self) -> bool:
+        """Whether it is a part of a time: of one column a table can have but one."""
+        return self.name in _OF_TIMES
 
     def __str__(self) -> str:
         if self.name == IDENTITY:
@@ -100,7 +106,7 @@ def _called(text: str, word: str, number: int | None, column: str) -> Transform:
         )
     if not column:
         raise LayoutError(f"{shown(text)} names no column")
-    if (name in _NUMBERED) != (number is not None) or number == 0:
+    if (name in _NUMBERED) != (number is not None) or (number is not None and not 0 < number <= _MOST):
         how = f'write it like "{name}(16, id)".' if name in _NUMBERED else f"write it like {name}(created_at)."
         raise LayoutError(f"{shown(text)} is no transform", how)
     return Transform(column, name, number)

@@ -26,6 +26,8 @@ DOES_NOT: list[dict[str, Any]] = [
     {"target": {"latest": "other.name"}},
     {"target": {"partition": ["id"], "sort": ["a"], "properties": {"team": "shop"}}},
     {"comment": "x", "columns": {"id": "int", "a": {"type": "timestamp", "comment": "y"}, "b": {"comment": "z"}}},
+    {"keys": ["key"], "columns": {"key": {"type": "int", "renamed_from": "id"}, "a": "timestamp"}},
+    {"columns": {"id": "int", "at": {"type": "timestamp", "renamed_from": ["a", "b"]}}},
     {"evolution": "strict"},
     {"rejects": {"max_fraction": 0.5}},
     {"quality": {"checks": ["orphan"]}},
@@ -41,6 +43,8 @@ READ_OTHERWISE: list[tuple[dict[str, Any], set[str]]] = [
     ({"columns": {"id": "bigint", "a": "timestamp"}}, set()),  # what is stored becomes wider
     ({"columns": {"id": "int", "a": {"type": "timestamp", "default": "2020-01-01 00:00:00"}}}, set()),
     ({"source": source(path="elsewhere")}, set()),
+    ({"columns": {"id": "int", "at": {"type": "timestamp", "renamed_from": "a"}}}, set()),
+    ({"columns": {"id": "int", "at": {"type": "timestamp(3)", "renamed_from": "a"}}}, {"column a"}),
 ]
 
 
