@@ -36,7 +36,7 @@ _EXPECTATION: dict[str, Any] = {
     "maxProperties": 3,
 }
 _PLAIN: dict[str, Any] = {"type": ["string", "number", "boolean"]}
-_ROW_COLUMNS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
+_SOME_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
 _BY_TABLE: tuple[dict[str, Any], ...] = (
     _TEXT,
@@ -50,7 +50,7 @@ _BY_TABLE: tuple[dict[str, Any], ...] = (
 )
 _ROW_EXCEPT: dict[str, Any] = {
     "type": "object",
-    "properties": {"except": _ROW_COLUMNS},
+    "properties": {"except": _SOME_TEXTS},
     "required": ["except"],
     "additionalProperties": False,
 }
@@ -117,7 +117,6 @@ HttpUrl = Annotated[
 Moment = Annotated[
     datetime, PlainValidator(fields.moment), _schema({**_TEXT, "examples": ["2026-03-01T04:00:00Z"]}, _REFERENCE)
 ]
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT, "minItems": 1, "uniqueItems": True}
 _OFFSETS: dict[str, Any] = {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}}
 _STARTING: dict[str, Any] = {
     "type": "object",
@@ -127,9 +126,9 @@ _STARTING: dict[str, Any] = {
     "maxProperties": 1,
 }
 Bootstrap = Annotated[
-    str, PlainValidator(kafka_fields.bootstrap), _schema({**_TEXT, "examples": ["broker:9092"]}, _TEXTS)
+    str, PlainValidator(kafka_fields.bootstrap), _schema({**_TEXT, "examples": ["broker:9092"]}, _SOME_TEXTS)
 ]
-Topics = Annotated[tuple[str, ...], PlainValidator(kafka_fields.topics), _schema(_TEXT, _TEXTS)]
+Topics = Annotated[tuple[str, ...], PlainValidator(kafka_fields.topics), _schema(_TEXT, _SOME_TEXTS)]
 Pattern = Annotated[str, PlainValidator(kafka_fields.pattern), _schema({**_TEXT, "examples": ["srv[.]shop[.].*"]})]
 Starting = Annotated[
     StartingSpec, PlainValidator(kafka_fields.starting), _schema({"enum": ["earliest", "latest"]}, _STARTING)
@@ -152,22 +151,22 @@ Expectations = Annotated[
     AfterValidator(expectations.labelled),
     _schema({"type": "array", "items": _EXPECTATION}),
 ]
-SomeColumns = Annotated[tuple[str, ...], PlainValidator(fields.some_columns), _schema(_TEXT, _ROW_COLUMNS)]
+SomeColumns = Annotated[tuple[str, ...], PlainValidator(fields.some_columns), _schema(_TEXT, _SOME_TEXTS)]
 Condition = Annotated[
     Predicate, PlainValidator(fields.predicate), _schema({**_TEXT, "examples": ["op = 'D'", "deleted AND NOT kept"]})
 ]
 RowColumns = Annotated[
-    TrackSpec, PlainValidator(fields.row_columns), _schema({"enum": ["all"]}, _ROW_COLUMNS, _ROW_EXCEPT)
+    TrackSpec, PlainValidator(fields.row_columns), _schema({"enum": ["all"]}, _SOME_TEXTS, _ROW_EXCEPT)
 ]
 NullColumns = Annotated[
     TrackSpec | None,
     PlainValidator(fields.null_columns),
-    _schema({"type": "boolean"}, _ROW_COLUMNS, _ROW_EXCEPT, _REFERENCE),
+    _schema({"type": "boolean"}, _SOME_TEXTS, _ROW_EXCEPT, _REFERENCE),
 ]
 Header = Annotated[
     tuple[tuple[str, tuple[str, ...]], ...],
     PlainValidator(fields.header),
-    _schema(_ROW_COLUMNS, {"type": "object", "additionalProperties": _ROW_COLUMNS, "minProperties": 1}),
+    _schema(_SOME_TEXTS, {"type": "object", "additionalProperties": _SOME_TEXTS, "minProperties": 1}),
 ]
 Delimiter = Annotated[
     str, PlainValidator(fields.delimiter), _schema({"type": "string", "minLength": 1, "maxLength": 1}, _REFERENCE)
