@@ -1,7 +1,12 @@
 """A catalog in PostgreSQL, tables and events in S3: every command, and the same tables as on this machine."""
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +18,7 @@ from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, Table
 from tests.servers.postgresql import PASSWORD, USER, PostgreSql
 from tests.servers.s3 import S3, SECRET
 
+USER_TEXT = f"{{jdbc.user: {USER}, jdbc.password: '${{env:DATABASE_PASSWORD}}'}}"
 Capsys = pytest.CaptureFixture[str]
 
 
@@ -22,8 +28,7 @@ def project(
 ) -> Iterator[StoreProject]:
     """A project that took two batches."""
     s3.bucket("lake"), s3.bucket("landing")
-    user = f"{{jdbc.user: {USER}, jdbc.password: '${{env:DATABASE_PASSWORD}}'}}"
-    text = f"type: jdbc, uri: '{postgresql.uri('catalog')}', warehouse: s3://lake/warehouse, properties: {user}"
+    text = f"type: jdbc, uri: '{postgresql.uri('catalog')}', warehouse: s3://lake/warehouse, properties: {USER_TEXT}"
     root = tmp_path_factory.mktemp("postgresql") / "project"
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {**SECRETS, "DATABASE_PASSWORD": PASSWORD}.items():
@@ -100,3 +105,41 @@ def test_no_secret_is_in_what_is_written(project: StoreProject, s3: S3) -> None:
     assert written
     for secret in (SECRET.encode(), PASSWORD.encode()):
         assert not any(secret in content for content in written)
+
+
+@pytest.mark.slow
+def test_a_process_of_its_own_needs_the_environment_only(
+    spark: SparkSession,
+    s3: S3,
+    postgresql: PostgreSql,
+    reference: Tables,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Jars, endpoint, region and credentials; and no secret is on a command line while it runs."""
+    for name, value in (s3.variables | {"DATABASE_PASSWORD": PASSWORD}).items():
+        monkeypatch.setenv(name, value)
+    s3.bucket("own")
+    text = f"type: jdbc, uri: '{postgresql.uri('own')}', warehouse: s3://own/warehouse, properties: {USER_TEXT}"
+    project = StoreProject.make(tmp_path / "project", "own", "s3://own/events", text)
+    seen = set()
+    for name, lines in (("a", FIRST), ("b", SECOND)):
+        s3.put(f"s3://own/events/{name}.jsonl", delivered(lines))
+        command = [sys.executable, "-m", "engine.cli", "catch-up", "--project", str(project.root)]
+        with subprocess.Popen(command, cwd=tmp_path) as process:
+            while process.poll() is None:
+                seen |= command_lines()
+                time.sleep(0.2)
+        assert process.returncode == 0
+    assert any(b"SparkSubmit" in line for line in seen)
+    assert not any(secret.encode() in line for line in seen for secret in (SECRET, PASSWORD))
+    assert project.tables(spark) == reference
+
+
+def command_lines() -> set[bytes]:
+    """The command lines of all processes."""
+    found = set()
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.add(file.read_bytes())
+    return found
