@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.notation import shown
+from engine.decode.notation import Notation
 from engine.errors import InvariantViolation
 from engine.spec.model import Severity, TableSpec
 from quality.catalogue import CHECKS
@@ -11,6 +11,7 @@ from quality.library import great_expectations
 from quality.results import UNKNOWN, Finding, Found, Known
 
 GX_SEVERITY: Final[Mapping[Severity, str]] = {"info": "info", "warn": "warning", "error": "critical"}
+PLAIN: Final = Notation()
 BATCH_COLUMNS: Final = (
     *("check", "observed", "is_known", "position_from", "position_to", "key", "message"),
     "acknowledged",
@@ -41,24 +42,24 @@ def build_suite(spec: TableSpec, found: Mapping[str, Found]) -> Any:
     return gx.ExpectationSuite(name=suite_name(spec.table), expectations=expectations, notes=notes or None)
 
 
-def batch(found: Mapping[str, Found], known: Mapping[str, Known] | None = None, sources: Sequence[str] = ()) -> Any:
+def batch(found: Mapping[str, Found], known: Mapping[str, Known] | None = None, notation: Notation = PLAIN) -> Any:
     """The findings as the small pandas frame that the suite judges, their positions as people read them.
 
-    `known`: what persons have acknowledged; `sources`: those of the table's changes.
+    `known`: what persons have acknowledged; `notation`: how positions are shown.
     """
     import pandas as pd  # type: ignore[import-untyped] # it has no type information
 
     rows = [
-        row(what.observed, finding, (known or {}).get(check, UNKNOWN), sources)
+        row(what.observed, finding, (known or {}).get(check, UNKNOWN), notation)
         for check, what in found.items()
         for finding in what.sample
     ]
     return pd.DataFrame(rows, columns=list(BATCH_COLUMNS))
 
 
-def row(observed: int, finding: Finding, known: Known, sources: Sequence[str] = ()) -> tuple[str | int | None, ...]:
+def row(observed: int, finding: Finding, known: Known, notation: Notation = PLAIN) -> tuple[str | int | None, ...]:
     """One finding in the order of `BATCH_COLUMNS`."""
-    place = (shown(finding.position_from, sources), shown(finding.position_to, sources), finding.key)
+    place = (notation.shown(finding.position_from), notation.shown(finding.position_to), finding.key)
     return finding.check, observed, known.whole, *place, finding.message, known.said.get(finding)
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
+from engine.decode.notation import Notation
 from engine.errors import QualityError
 from engine.formats import format_of
 from engine.history.rules import Folded
@@ -20,6 +21,7 @@ from engine.report import CheckReport
 from engine.run.folding import check_settings, open_folded
 from engine.run.foreign import refuse_foreign_writes
 from engine.run.marker import marker_of
+from engine.run.notations import notation_of
 from engine.run.reports import failed
 from engine.run.trust import tell_trust
 from engine.schema.gap import Gap
@@ -110,12 +112,13 @@ def run_checks(
         looks = look(spark, project, spec, tables, since_batch)
         gaps = record(spark, project, spec, tables, looks, visit)
     asked = found_by_checks(looks, spec, sums, numbers)
-    checked_at, sources = visit.at, () if tables is None else tables.sources
+    checked_at, has_findings = visit.at, any(what.sample for what in asked.values())
+    notation = notation_of(tables.control, tables.sources) if tables is not None and has_findings else Notation()
     suite = build_suite(spec, asked)
     known = {check: known_of(check, what, gaps, spec) for check, what in asked.items()}
     with ONE_CONTEXT:
         context = open_context(project.root)
-        passed = verdicts(judge(context, suite, batch(asked, known, sources), run_id, checked_at).results)
+        passed = verdicts(judge(context, suite, batch(asked, known, notation), run_id, checked_at).results)
         build_pages(context, project.root, suite.name)
         own = results_of_own(context, project, spec, tables, run_id, checked_at)
     judged = (result(spec, visit, check, what, passed, known[check].whole) for check, what in asked.items())

@@ -45,9 +45,9 @@ def drop(
 
 
 def confirm(unwanted: "Unwanted") -> None:
-    """Ask a person.
+    """Ask at the terminal.
 
-    Raises: SpecError: nobody is there to be asked, or the answer is no.
+    Raises: SpecError: there is no terminal, or the answer is no.
     """
     note(f"This removes {', '.join(unwanted.tables)} with all files, and the rows of {unwanted.table} in the ledgers.")
     if not sys.stdin.isatty():

@@ -12,6 +12,7 @@ from engine.cli.options import JsonOption, ProjectOption, open_project
 from engine.cli.output import STYLES, console, note, print_json, write_line
 
 if TYPE_CHECKING:
+    from engine.decode.notation import Notation
     from engine.schema.gap import Gap
 
 gaps = typer.Typer(help="Ordering gaps: open, healed, acknowledged.", no_args_is_help=True, rich_markup_mode=None)
@@ -31,18 +32,18 @@ def list_gaps(
     """The gaps that are open, the oldest first."""
     from engine.look import open_catalog
     from engine.look.gaps import gaps_of
-    from engine.look.notation import shown_span, sources_by_table
+    from engine.look.notation import notations_by_table, shown_span
     from engine.schema.gap import OPEN
 
     found_project = open_project(project)
     catalog = open_catalog(found_project.catalog)
     found = gaps_of(catalog, found_project.namespace)
     listed = [gap for gap in found if everything or gap.status == OPEN]
-    sources = sources_by_table(catalog, found_project, {gap.table for gap in listed})
+    notations = notations_by_table(catalog, found_project, {gap.table for gap in listed})
     if json:
-        print_json([asdict(gap) | shown_span(gap, sources[gap.table]) for gap in listed])
+        print_json([asdict(gap) | shown_span(gap, notations[gap.table]) for gap in listed])
         return
-    print_gaps(listed, sources)
+    print_gaps(listed, notations)
     if not listed:
         note("no gap is open" if found else "no gap was ever found")
 
@@ -66,10 +67,10 @@ def ack(
         write_line(f"{known.gap_id} ({known.check} of {known.table}) is acknowledged by {known.acknowledged_by}")
 
 
-def print_gaps(found: "Sequence[Gap]", sources: "Mapping[str, Sequence[str]]") -> None:
+def print_gaps(found: "Sequence[Gap]", notations: "Mapping[str, Notation]") -> None:
     """A gap a paragraph, because its place in the log is long; what to do about the open ones at the end.
 
-    `sources`: those of the changes of each table.
+    `notations`: how positions are shown, by table.
     """
     from rich.text import Text
 
@@ -80,20 +81,20 @@ def print_gaps(found: "Sequence[Gap]", sources: "Mapping[str, Sequence[str]]") -
         style = STYLES["noted" if informs else gap.status]
         head = Text.assemble((gap.gap_id, "bold"), "  ", (gap.status, style), f"  {gap.table}  {what}")
         out.print(head, soft_wrap=True)
-        for name, value in told_of(gap, sources[gap.table]):
+        for name, value in told_of(gap, notations[gap.table]):
             out.print(Text(f"  {name:<12} {value}"), soft_wrap=True)
     for hint in dict.fromkeys(f"{gap.check}: {gap.hint}" for gap in found if gap.status == "open" and gap.hint):
         out.print(Text(hint), soft_wrap=True)
 
 
-def told_of(gap: "Gap", sources: "Sequence[str]") -> Iterator[tuple[str, str]]:
+def told_of(gap: "Gap", notation: "Notation") -> Iterator[tuple[str, str]]:
     """What there is to know of a gap, a line each."""
     from engine.look.notation import shown_span
 
     yield "found", gap.message
     if gap.key is not None:
         yield "key", gap.key
-    ends = [end for end in shown_span(gap, sources).values() if end is not None]
+    ends = [end for end in shown_span(gap, notation).values() if end is not None]
     if ends:
         yield "positions", " to ".join(dict.fromkeys(ends))
     times = [moment(end) for end in (gap.committed_from, gap.committed_to) if end is not None]

@@ -26,6 +26,7 @@ from engine.names import (
     COMMIT_TS,
     COMPLETE_THROUGH,
     COMPLETE_THROUGH_BY,
+    CONTROL,
     IS_CURRENT,
     LAST_POSITION,
     OP,
@@ -83,7 +84,8 @@ def show(
 
     keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
     then = parse_time(said) if said else None
-    catalog, names = _open(table, open_project(project))
+    found_project = open_project(project)
+    catalog, names = _open(table, found_project)
     most = limit + 1 if limit else None
     if moment is not None:
         source = load_table(catalog, names.history)
@@ -104,7 +106,7 @@ def show(
     shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
     columns = found.column_names if everything else shown
     form = ShowFormat.json if json else form
-    _print(_with_notation(found.select(columns), catalog, names, form), limit, form)
+    _print(_with_notation(found.select(columns), catalog, names, form, found_project), limit, form)
     if form is ShowFormat.table and (told := trusted(source.properties)):
         note(told)
 
@@ -189,15 +191,16 @@ def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
     return catalog, table_names(word, project, specs)
 
 
-def _with_notation(found: "pa.Table", catalog: "Reader", names: "TableNames", form: ShowFormat) -> "pa.Table":
-    """Positions as the source writes them, for people; for programs beside the orderable texts."""
-    from engine.look import load_table
-    from engine.look.notation import sources_of, with_notation
+def _with_notation(
+    found: "pa.Table", catalog: "Reader", names: "TableNames", form: ShowFormat, project: "ProjectSpec"
+) -> "pa.Table":
+    """Positions as the source writes them, for people; for programs in columns after the orderable texts."""
+    from engine.look.notation import notation_of, with_notation
 
-    if form is ShowFormat.csv or POSITION not in found.column_names or not catalog.table_exists(names.history):
+    if form is ShowFormat.csv or POSITION not in found.column_names:
         return found
-    sources = sources_of(load_table(catalog, names.history))
-    return with_notation(found, sources, SHOWN if form is ShowFormat.json else "")
+    notation = notation_of(catalog, names.history, f"{project.namespace}.{CONTROL}")
+    return with_notation(found, notation, SHOWN if form is ShowFormat.json else "")
 
 
 def called(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
     `file` and `line` say where its message stands; `text` is that message (None for the second and later events of one
     message). `key`, `before`, `after`, `old_key`, `new_key` are JSON text; `row_schema` and `key_schema` describe their
     columns in the form of the format. `is_whole`: a column that the row does not have is null, not unknown.
+    `log_file`: the name of the source's log file that `position` has the number of.
 
     With more than 15 arguments, Python makes a dictionary first: decoders set the other fields afterwards, which takes
     a third of the time.
@@ -85,6 +86,7 @@ class Event(msgspec.Struct, gc=False, kw_only=True):
     control: bytes | None = None
     announced: Announced | None = None
     is_whole: bool = False
+    log_file: str | None = None
 
 
 class Change(Event, gc=False, kw_only=True):

@@ -51,6 +51,7 @@ COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
     ("control_kind", "control_kind", pa.string()),
     ("control_json", "control", pa.string()),
     ("is_whole", "is_whole", pa.bool_()),
+    ("log_file", "log_file", pa.string()),
 )
 """Column, field of `Event`, type."""
 SCHEMA: Final = pa.schema([*((name, kind) for name, _, kind in COLUMNS), ("announced", ANNOUNCED)])

@@ -80,7 +80,7 @@ def redo_record(rs_id: str | None) -> str | None:
 
 
 def segments(position: str, *widths: int) -> list[str]:
-    """The segments behind the epoch of a position, or of the beginning of one; empty where it is none of this layout.
+    """The segments after the epoch of a position, or of the beginning of one; empty where it is none of this layout.
 
     `widths`: how many digits each has; ANY_WIDTH of some.
     """
@@ -120,7 +120,7 @@ def lsn_of_three_parts(segment: str) -> str:
 def binlog_place(file: str, place: Sequence[str] = ()) -> str:
     """A place in a binlog as MySQL writes it. `place`: the position in the file, and the row there, perhaps.
 
-    Positions have the number of a file, not its name: the name before the number is the usual one.
+    Positions have the number of a file, not its name: the name before the number is the usual one (see `Notation`).
     """
     numbers = [int(segment, 16) for segment in place]
     name = f"{BINLOG}.{int(file, 16):06d}"

@@ -32,7 +32,16 @@ Make = Callable[[Iterable[list[Message]]], Iterator[pa.RecordBatch]]
 BATCH_RECORDS: Final = 4_000
 BATCH_BYTES: Final = 8 << 20
 TASK_BYTES: Final = 16 << 20
-_NOT_OF_ROWS: Final = ("text", "kind", "reason", "row_schema_json", "key_schema_json", "control_kind", "control_json")
+_NOT_OF_ROWS: Final = (
+    "text",
+    "kind",
+    "reason",
+    "row_schema_json",
+    "key_schema_json",
+    "control_kind",
+    "control_json",
+    "log_file",
+)
 ROW_COLUMNS: Final = tuple(name for name, _, _ in event_batch.COLUMNS if name not in _NOT_OF_ROWS)
 """What of an event its row is decoded from."""
 RECORD: Final = pa.schema(

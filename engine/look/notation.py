@@ -4,17 +4,16 @@ import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from engine.decode.notation import shown
+from engine.decode.notation import LogFile, Notation, has_log_files
 from engine.errors import SpecError
 from engine.look.reading import Reader, load_table, table_names
-from engine.names import LAST_POSITION, MARKER_TAG, POSITION, SUMMARY_FOLDED
+from engine.names import CONTROL, LAST_POSITION, MARKER_TAG, POSITION, SUMMARY_FOLDED
+from engine.schema.control_kinds import LOG_FILE
 from engine.schema.gap import Gap
 from engine.spec import load_specs
 from engine.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
     from pyiceberg.table import Table
 
@@ -26,32 +25,46 @@ def sources_of(history: "Table") -> tuple[str, ...]:
     return tuple(json.loads(summary.get(SUMMARY_FOLDED, "{}")).get("sources", ()))
 
 
-def sources_by_table(catalog: Reader, project: ProjectSpec, tables: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The sources of the changes of some tables; none of one that is not there."""
+def notation_of(catalog: Reader, history: str, control: str) -> Notation:
+    """How the positions of a table are shown. `control`: the name of the table of control events."""
+    sources = sources_of(load_table(catalog, history)) if catalog.table_exists(history) else ()
+    return Notation.of(sources, log_files(catalog, control) if has_log_files(sources) else ())
+
+
+def log_files(catalog: Reader, control: str) -> list[LogFile]:
+    """The files of logs that control events name."""
+    from pyiceberg.expressions import EqualTo
+
+    if not catalog.table_exists(control):
+        return []
+    columns = ("source", "position", "payload")
+    rows = load_table(catalog, control).scan(EqualTo("kind", LOG_FILE), columns).to_arrow().to_pylist()
+    return [(row["source"], row["position"], row["payload"]) for row in rows]
+
+
+def notations_by_table(catalog: Reader, project: ProjectSpec, tables: Collection[str]) -> dict[str, Notation]:
+    """How the positions of some tables of the source are shown."""
     try:
         specs = load_specs(None, project) if tables else ()
     except SpecError:  # names that no spec gives are the usual ones
         specs = ()
-    histories = {table: table_names(table, project, specs).history for table in tables}
-    return {
-        table: sources_of(load_table(catalog, history)) if catalog.table_exists(history) else ()
-        for table, history in histories.items()
-    }
+    control = f"{project.namespace}.{CONTROL}"
+    return {table: notation_of(catalog, table_names(table, project, specs).history, control) for table in tables}
 
 
-def with_notation(found: "pa.Table", sources: "Sequence[str]", prefix: str = "") -> "pa.Table":
-    """The rows with their positions as the source writes them: in place of them, or beside them under another name,
+def with_notation(found: "pa.Table", notation: Notation, prefix: str = "") -> "pa.Table":
+    """The rows with their positions as the source writes them: in place of them, or after them under another name,
     which `prefix` begins."""
     import pyarrow as pa
 
     for name in (POSITION, LAST_POSITION):
         if name in found.column_names:
-            texts = pa.array([shown(position, sources) for position in found[name].to_pylist()], pa.string())
+            texts = pa.array(list(map(notation.shown, found[name].to_pylist())), pa.string())
             at = found.column_names.index(name)
             found = found.add_column(at + 1, prefix + name, texts) if prefix else found.set_column(at, name, texts)
     return found
 
 
-def shown_span(gap: Gap, sources: "Sequence[str]") -> dict[str, str | None]:
+def shown_span(gap: Gap, notation: Notation) -> dict[str, str | None]:
     """The positions of a gap as its source writes them."""
-    return {"shown_from": shown(gap.position_from, sources), "shown_to": shown(gap.position_to, sources)}
+    return {"shown_from": notation.shown(gap.position_from), "shown_to": notation.shown(gap.position_to)}

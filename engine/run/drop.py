@@ -70,7 +70,7 @@ def drop(
     wait: float = 0.0,
 ) -> DropReport:
     """Remove latest, history and changes of a table, then its rows in the ledgers. One that died is completed by the
-    next one, or by a run, which takes the table anew from its source.
+    next one, or by a run, which takes the whole table from its source.
 
     Raises: LockedError: a run is at work. SpecError: there is nothing to drop, or a table is not siltstone's.
         CommitConflictError: another program wrote meanwhile; run it again.

@@ -21,7 +21,7 @@ FILE_SEGMENTS: Final = 2  # the epoch and the file
 def evidence_counts() -> list[Column]:
     """What is counted of the envelopes on the way, in a pass that is made anyhow."""
     is_numbered = is_from(lambda kind: kind.has_numbered_log)
-    log = F.struct("source", F.substring_index("position", "-", FILE_SEGMENTS).alias("file"))
+    log = F.struct("source", F.substring_index("position", "-", FILE_SEGMENTS).alias("file"), "log_file")
     return [
         F.collect_set("source").alias("sources"),
         F.count_if(in_ledger()).alias("in_transactions"),
@@ -49,6 +49,10 @@ def evidence(spark: SparkSession, records: DataFrame, classes: Sequence[Any]) ->
 
 
 def log_file_rows(classes: Sequence[Any]) -> list[dict[str, Any]]:
-    """The files of numbered logs of which something came: one a source and file; the position is how those begin."""
-    found = {(log["source"], log["file"]) for row in classes for log in row["logs"]}
-    return [{"source": source, "kind": LOG_FILE, "position": file} for source, file in sorted(found)]
+    """The files of numbered logs of which something came: one a source and file; the position is how those begin, the
+    payload the file's name."""
+    found = {(log["source"], log["file"], log["log_file"]) for row in classes for log in row["logs"]}
+    return [
+        {"source": source, "kind": LOG_FILE, "position": file, "payload": name}
+        for source, file, name in sorted(found, key=lambda log: (log[0], log[1], log[2] or ""))
+    ]

@@ -1,7 +1,7 @@
 """Why a key's versions are what they are: each change of the key, where it came from, and what became of it."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from engine import names
-from engine.decode.notation import shown
+from engine.decode.notation import Notation
 from engine.errors import SpecError
 from engine.frames import checkpointed
 from engine.history import judge
@@ -23,12 +23,15 @@ from engine.report import ExplainedChange, ExplainedVersion, Explanation
 from engine.run.effort import light_planning
 from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.links import linked
+from engine.run.notations import log_files
 from engine.run.part import Part
 from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
 from engine.run.survey import fold_rules, known_windows
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
 
+Shown = Callable[[Row, str | None], str | None]
+"""Shows a position as the source of a change writes it."""
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
 ORDERED_BY = ("rank", "tx_order", "offset", "turn", "ingest_ts", "ts", "low_ts", "low_position")
@@ -80,7 +83,7 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     placed = rows.where(is_mine).select("key", "is_base", "is_read", "op", "content_hash", *ORDERED_BY, "batch")
     found = in_order(judged.join(placed, on="batch", how="inner"), rules).collect()  # a number is one change of the key
     told = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
-    return explanation(work, part, found, told, stored)
+    return explanation(work, part, found, told, stored, notations(work, told.values()))
 
 
 def with_withdrawals(changes: DataFrame, places: DataFrame | None) -> DataFrame:
@@ -160,16 +163,23 @@ def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def explanation(
-    work: Folding, part: Part, found: Sequence[Row], told: Mapping[int, Row], stored: set[tuple[Any, ...]]
+    work: Folding,
+    part: Part,
+    found: Sequence[Row],
+    told: Mapping[int, Row],
+    stored: set[tuple[Any, ...]],
+    shown: Shown,
 ) -> Explanation:
     """Put together what the fold found and what the events tell."""
     changes, versions, number, maker = [], [], 0, ""
     for place, row in enumerate(found):
         if row["outcome"] in (judge.OPENED, judge.HEALED):
             number += 1
-        outcome, why = reason(row, place, found, told)
+        outcome, why = reason(row, place, found, told, shown)
         applied = row["outcome"] in (judge.OPENED, judge.HEALED, judge.UPDATED)
-        change = explained(told[row["id"]], outcome, why, number if applied else None, is_late(place, found, told))
+        change = explained(
+            told[row["id"]], outcome, why, number if applied else None, is_late(place, found, told), shown
+        )
         maker = change.place if row["outcome"] in (judge.OPENED, judge.HEALED) else maker
         changes.append(change)
         if row["version"] is not None:
@@ -187,17 +197,17 @@ def explanation(
     folded = {row["id"] for row in found}
     for number_of, source in sorted(told.items()):
         if number_of not in folded and source["too_late"]:
-            changes.append(explained(source, judge.TOO_LATE, "it came later than `lateness` allows", None, True))
+            changes.append(explained(source, judge.TOO_LATE, "it came later than `lateness` allows", None, True, shown))
         elif number_of not in folded and source["withdrawn_by"] is not None:
-            changes.append(explained(source, judge.REDELIVERED, "the source only sent it again", None, False))
+            changes.append(explained(source, judge.REDELIVERED, "the source only sent it again", None, False, shown))
         elif number_of not in folded and source["batch"] > work.folded.batch:
-            changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False))
+            changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False, shown))
     return Explanation(
         work.spec.table, dict(part.values), work.folded.batch, tuple(versions), tuple(changes), len(stored)
     )
 
 
-def explained(source: Row, outcome: str, why: str, version: int | None, late: bool) -> ExplainedChange:
+def explained(source: Row, outcome: str, why: str, version: int | None, late: bool, shown: Shown) -> ExplainedChange:
     """A change with what its event tells."""
     values = {name: source[name] for name in TOLD if name not in ("source", "too_late", "withdrawn_by", "commit_ts")}
     return ExplainedChange(
@@ -206,14 +216,17 @@ def explained(source: Row, outcome: str, why: str, version: int | None, late: bo
         version=version,
         late=late,
         commit_ts=iso(source["commit_ts"]),
-        shown_position=shown_of(source, source["position"]),
+        shown_position=shown(source, source["position"]),
         **values,
     )
 
 
-def shown_of(source: Row, position: str | None) -> str | None:
-    """A position as the source of a change writes it."""
-    return shown(position, [source["source"] or ""])
+def notations(work: Folding, told: Iterable[Row]) -> Shown:
+    """What shows a position as the source of a change writes it."""
+    sources = {row["source"] or "" for row in told}
+    files = log_files(work.rows.control, sources)
+    known = {source: Notation.of([source], files) for source in sources}
+    return lambda source, position: known[source["source"] or ""].shown(position)
 
 
 def is_late(place: int, found: Sequence[Row], told: Mapping[int, Row]) -> bool:
@@ -225,11 +238,11 @@ def is_late(place: int, found: Sequence[Row], told: Mapping[int, Row]) -> bool:
     return any(told[row["id"]]["batch"] < batch for row in after)
 
 
-def reason(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row]) -> tuple[str, str]:
+def reason(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
     """The outcome of one change, and why it is that."""
     outcome, is_read = row["outcome"], row["is_read"]
     if outcome == judge.SUPERSEDED:
-        return superseded(row, place, found, told)
+        return superseded(row, place, found, told, shown)
     if outcome == judge.OPENED:
         gone = row["op"] in (names.OP_DELETE, names.OP_TRUNCATE)
         return outcome, "the row is gone" if gone else "it opens a version"
@@ -254,7 +267,7 @@ def absorbed_because(op: str) -> str:
     return "what it tells is known already; it is remembered"
 
 
-def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row]) -> tuple[str, str]:
+def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
     """Which streamed change inside its window a READ yields to; withdrawn when that came in a later batch."""
     others = found if row["position"] is None else found[:place]  # by time alone, a window holds any position
     yields_to = [other for other in others if not other["is_read"] and inside(other, row)]
@@ -262,9 +275,9 @@ def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Ro
     if not streamed:
         return judge.SUPERSEDED, "a streamed change lies inside its window"
     first = min(streamed, key=lambda source: source["batch"])
-    end = f"position {shown_of(first, row['position'])}" if row["position"] else iso(row["high_ts"])
+    end = f"position {shown(first, row['position'])}" if row["position"] else iso(row["high_ts"])
     window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
-    why = f"the streamed {first['op']} at {shown_of(first, first['position'])} lies inside its window ({window})"
+    why = f"the streamed {first['op']} at {shown(first, first['position'])} lies inside its window ({window})"
     if first["batch"] > told[row["id"]]["batch"]:
         return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
     return judge.SUPERSEDED, why

@@ -1,4 +1,4 @@
-"""What the spec says of `latest` and `history` beside their rows, and whether the tables can be so."""
+"""What the spec says of `latest` and `history` in addition to their rows, and whether the tables can be so."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches

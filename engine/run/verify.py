@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.notation import shown
 from engine.errors import InvariantViolation
 from engine.frames import checkpointed, local_frame
 from engine.history.diff import DELETE, INSERT, same_key, same_opening, side
@@ -23,6 +22,7 @@ from engine.run.fold import Difference, fold_difference, has_followed, latest_ro
 from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.links import linked
 from engine.run.lock import no_run
+from engine.run.notations import notation_of
 from engine.run.refold import keys_to_refold, versions_of
 from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows
@@ -232,7 +232,7 @@ def first_difference(work: Folding, table: str, columns: Sequence[str], found: S
 
     key = ", ".join(f"{name}={plain(first[name], name in masked)}" for name in work.keys)
     version = first[names.POSITION]
-    as_source = shown(version, work.folded.sources)
+    as_source = notation_of(work.rows.control, work.folded.sources).shown(version)
     return FirstDifference(table, key, version, different, told(stands), told(should), as_source)
 
 

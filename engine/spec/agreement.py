@@ -160,7 +160,7 @@ def _layout_columns(target: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         try:
             both = by_table(target[setting]) if setting in target else ((), ())
             yield from dict.fromkeys((setting, parse(text).column) for part in both for text in part)
-        except LayoutError:  # told where the setting is read
+        except LayoutError:  # a violation where the setting is read
             continue
 
 

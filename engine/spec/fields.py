@@ -35,7 +35,7 @@ _NO_SHUFFLE: Final = "siltstone shuffles nothing before it writes, so that a bat
 OWN_PROPERTIES: Final = {
     "siltstone.": "it is siltstone's own",
     "format-version": "target.format_version says it",
-    "comment": "comment, beside target, says it",
+    "comment": "the spec's own key comment says it",
     "write.delete.mode": _EACH_RUN,
     "write.update.mode": _EACH_RUN,
     "write.merge.mode": _EACH_RUN,

@@ -50,7 +50,7 @@ def _under_new_names(column: T.StructField, by_old: NewNames) -> Column:
 
 def old_columns(spark: SparkSession, catalog: str, name: str, by_old: NewNames) -> dict[str, str]:
     """The columns of a table that are to be renamed, and how; of `changes`, those of its rows. None of a table that is
-    not there; nor a column whose new name another one has, until the table is made anew."""
+    not there; nor a column whose new name another one has, until the table is replaced."""
     if not by_old or not exists(spark, catalog, name):
         return {}
     schema = spark.table(identifier(catalog, name)).schema

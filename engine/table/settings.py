@@ -1,7 +1,7 @@
-"""What a spec says of a table beside its rows: partition fields, sort order, properties, comments.
+"""What a spec says of a table in addition to its rows: partition fields, sort order, properties, comments.
 
 A property of the table remembers what its spec said when it was last applied. Only what differs from that is changed:
-what somebody else set stays, unless the spec says otherwise.
+what another program set stays, unless the spec says otherwise.
 """
 
 import json

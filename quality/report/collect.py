@@ -10,7 +10,7 @@ from engine import names
 from engine.at_work import dead_run
 from engine.look import Reader, TableNames, load_table, table_names
 from engine.look.gaps import gaps_of
-from engine.look.notation import sources_of
+from engine.look.notation import notation_of
 from engine.look.rejects import grouped, of_no_table
 from engine.moments import EPOCH
 from engine.report import INTERRUPTED, INTERRUPTION
@@ -179,7 +179,7 @@ def table_facts(catalog: Reader, known: TableNames, facts: TableFacts, control: 
     return replace(
         facts,
         batch=int(marker.get(names.SUMMARY_BATCH, 0)),
-        sources=sources_of(history),
+        notation=notation_of(catalog, known.history, control),
         checked_batch=int(told.get(names.CHECKED_BATCH, 0)),
         foreign_writes=tuple(f"{name}: {commit}" for name, found in foreign.items() for commit in found),
         rows=row_count(latest),

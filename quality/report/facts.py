@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from engine.decode.notation import Notation
 from engine.schema.gap import Gap
 from engine.spec.model import Freshness
 
@@ -85,7 +86,7 @@ class TableFacts:
 
     `batch`: the newest that is published; `checked_batch`: the one up to which the checks have looked;
     `foreign_writes`: what other programs did to the rows of its tables, in words; `fresh_within`: what the spec says of
-    its age; `sources`: those of its changes.
+    its age; `notation`: how its positions are shown.
     """
 
     table: str
@@ -98,7 +99,7 @@ class TableFacts:
     sealed_up_to: datetime | None = None
     batch: int | None = None
     checked_batch: int | None = None
-    sources: tuple[str, ...] = ()
+    notation: Notation = field(default_factory=Notation)
     foreign_writes: tuple[str, ...] = ()
     fresh_within: Freshness | None = None
     runs: tuple[RunFact, ...] = ()

@@ -69,7 +69,7 @@ def plain(facts: Facts) -> dict[str, Any]:
         asdict(table)
         | {"level": level_of(table, facts.at).value}
         | ages(table, facts)
-        | {"gaps": [asdict(gap) | shown_span(gap, table.sources) for gap in table.gaps]}
+        | {"gaps": [asdict(gap) | shown_span(gap, table.notation) for gap in table.gaps]}
         | {"troubles": [asdict(one) for one in troubles(table, facts.at)]}
         for table in facts.tables
     ]

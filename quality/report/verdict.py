@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from statistics import median_low
 
-from engine.decode.notation import shown
+from engine.decode.notation import Notation
 from engine.report import BLOCKED, INTERRUPTED, NOT_WELL
 from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
 from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
@@ -83,13 +83,13 @@ class Verdict:
 def troubles(table: TableFacts, at: datetime) -> tuple[Trouble, ...]:
     """All that is to be looked at in a table, the gravest first. `at`: when the report is made."""
     found = [*of_foreign(table), *of_run(table), *of_gaps(table, OPEN), *of_checks(table), *of_no_checks(table)]
-    found = [with_notation(one, table.sources) for one in [*found, *of_age(table, at)]]
+    found = [with_notation(one, table.notation) for one in [*found, *of_age(table, at)]]
     return tuple(sorted(found, key=lambda one: GRAVITY[one.level]))
 
 
-def with_notation(one: Trouble, sources: Sequence[str]) -> Trouble:
+def with_notation(one: Trouble, notation: Notation) -> Trouble:
     """The same with its positions as the source writes them."""
-    return replace(one, shown_from=shown(one.position_from, sources), shown_to=shown(one.position_to, sources))
+    return replace(one, shown_from=notation.shown(one.position_from), shown_to=notation.shown(one.position_to))
 
 
 def troubles_of_sources(facts: Facts) -> tuple[Trouble, ...]:

@@ -214,7 +214,7 @@ def test_the_report_tells_of_the_gap_and_keeps_what_is_masked(shop: Shop, capsys
     (table,) = said["tables"]
     (trouble,) = table["troubles"]
     assert (trouble["keys"], trouble["position_from"]) == ([gap.key], gap.position_from)
-    assert re.fullmatch(r"mysql-bin\.000001:\d+", trouble["shown_from"])
+    assert re.fullmatch(r"binlog\.000001:\d+", trouble["shown_from"])
     assert (table["gaps"][0]["position_from"], table["gaps"][0]["shown_from"]) == (
         gap.position_from,
         trouble["shown_from"],

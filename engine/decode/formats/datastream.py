@@ -33,7 +33,7 @@ from engine import names
 from engine.decode.decoder import Declared
 from engine.decode.event import Change, Event, Message, rejected
 from engine.decode.event_batch import signed_hash
-from engine.decode.formats.datastream_positions import is_logged, position, read_position
+from engine.decode.formats.datastream_positions import is_logged, log_file, position, read_position
 from engine.decode.formats.datastream_record import (
     MYSQL,
     ORACLE,
@@ -127,6 +127,7 @@ class DatastreamDecoder:
             event_id=record.uuid,
             tx_id=as_text(metadata.tx_id),
         )
+        change.log_file = log_file(metadata)
         if schema is not None:
             change.row_schema, change.schema_hash = schema, _schema_hash(schema)
         reason = _reject_reason(change, payload, database, change_type) or _position_problem(change, is_untimed)

@@ -53,6 +53,11 @@ def _binlog(metadata: Metadata) -> tuple[str | None, Word]:
     return metadata.log_file, metadata.log_position
 
 
+def log_file(metadata: Metadata) -> str | None:
+    """The name of MySQL's log file."""
+    return _binlog(metadata)[0]
+
+
 def _has_log_record(metadata: Metadata) -> bool:
     """Rows of a backfill of Oracle have an SCN too, but no record in the log and no transaction."""
     return not (is_blank(metadata.rs_id) and is_blank(metadata.log_file) and is_blank(as_text(metadata.tx_id)))

@@ -145,6 +145,7 @@ class EventBuilder:
             ingest_us=_ingest_us(value),
             tx_id=_transaction_id(value, origin.connector),
         )
+        change.log_file = None if value.source is None else value.source.file
         change.channel = line.destination if line.topic is None else line.topic
         change.kafka_partition, change.kafka_offset = line.partition, line.offset
         if value.transaction is not None:

@@ -18,7 +18,7 @@ from engine.decode.formats.row_values import (
     text_segment,
     time_segment,
 )
-from engine.decode.notation import shown
+from engine.decode.notation import Notation
 from engine.decode.position_text import joined, three_part_lsn, two_part_lsn
 from engine.decode.source_decoder import decode_messages
 from engine.formats import SOURCES, kind_of
@@ -120,7 +120,7 @@ def test_a_position_read_back_by_the_rules_of_its_source_is_the_same(
     assert found
     for event in found:
         assert event.position is not None
-        text = shown(event.position, [str(event.source)])
+        text = Notation((str(event.source),)).shown(event.position)
         assert text is not None
         read = READERS[kind_of(event.source).begins](text)
         assert read is not None, (event.position, text)
@@ -147,17 +147,28 @@ def test_recorded_positions_of_postgresql_are_shown_as_its_lsns(name: str) -> No
     for source, event in found:
         if event.op != "read":
             number = int(str(source["lsn"]))
-            assert shown(event.position, [str(event.source)]) == f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"
+            assert Notation((str(event.source),)).shown(event.position) == f"{number >> 32:X}/{number & 0xFFFFFFFF:X}"
 
 
 @pytest.mark.parametrize("name", ["mariadb.noschema.jsonl", "mariadb.schema.jsonl"])
 def test_recorded_positions_of_a_binlog_are_shown_as_file_and_position(name: str) -> None:
     found = list(recorded(name))
     assert found
+    files = [(str(event.source), str(event.position)[:13], event.log_file) for _, event in found]
     for source, event in found:
-        number, row = str(source["file"]).rpartition(".")[2], int(str(source["row"]))
-        expected = f"mysql-bin.{number}:{source['pos']}" + (f" row {row}" if row else "")
-        assert shown(event.position, [str(event.source)]) == expected
+        place = f":{source['pos']}" + (f" row {source['row']}" if source["row"] else "")
+        assert Notation.of([str(event.source)], files).shown(event.position) == f"{source['file']}{place}"
+        usual = f"mysql-bin.{str(source['file']).rpartition('.')[2]}"
+        assert Notation((str(event.source),)).shown(event.position) == f"{usual}{place}"
+
+
+def test_a_file_of_a_log_has_its_own_name_where_all_sources_agree() -> None:
+    position, begins = "0002-00000001-000000000001BD3A-00000001", "0002-00000001"
+    files = [("mysql:a", begins, "mbin.000001"), ("mysql:b", begins, "bin.000001"), ("mysql:b", "0000-00000001", None)]
+    assert Notation.of(["mysql:a"], files).shown(position) == "mbin.000001:113978 row 1 in epoch 2"
+    assert Notation.of(["mysql:a"], files).shown(begins) == "mbin.000001 in epoch 2"
+    assert Notation.of(["mysql:a", "mysql:b"], files).shown(position) == "mysql-bin.000001:113978 row 1 in epoch 2"
+    assert Notation.of(["postgresql:p"], files).shown("0000-0000000017F3AF58") == "0/17F3AF58"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +200,7 @@ def test_recorded_positions_of_a_binlog_are_shown_as_file_and_position(name: str
     ],
 )
 def test_a_position_is_shown_as_its_source_writes_it(source: str, position: str, text: str) -> None:
-    assert shown(position, [source]) == text
+    assert Notation((source,)).shown(position) == text
 
 
 def test_a_text_that_is_no_position_is_shown_as_it_is() -> None:
@@ -210,10 +221,10 @@ def test_a_text_that_is_no_position_is_shown_as_it_is() -> None:
     texts += ["".join(random.choices("0123456789ABCDEF-", k=random.randint(0, 60))) for _ in range(2_000)]
     for text in texts:
         for kind in SOURCES:
-            assert isinstance(shown(text, [f"{kind.begins}x"]), str)
-    assert shown("0000-XYZ", ["mysql:x"]) == "0000-XYZ"
-    assert shown("0000-00000001", ["unknown"]) == "0000-00000001"
-    assert shown(None, ["mysql:x"]) is None
+            assert isinstance(Notation((f"{kind.begins}x",)).shown(text), str)
+    assert Notation(("mysql:x",)).shown("0000-XYZ") == "0000-XYZ"
+    assert Notation(("unknown",)).shown("0000-00000001") == "0000-00000001"
+    assert Notation(("mysql:x",)).shown(None) is None
 
 
 def test_every_source_has_a_notation() -> None:
@@ -222,14 +233,22 @@ def test_every_source_has_a_notation() -> None:
 
 def test_the_first_source_whose_layout_a_position_has_shows_it() -> None:
     position = "0000-00000001-000000000001BD3A-00000000"
-    assert shown(position, ["postgresql:pg", "mysql:shop"]) == "mysql-bin.000001:113978"
+    assert (
+        Notation(
+            (
+                "postgresql:pg",
+                "mysql:shop",
+            )
+        ).shown(position)
+        == "mysql-bin.000001:113978"
+    )
 
 
 @pytest.mark.parametrize("text", ["0", "7", "-7", "12.5", "-0.5", "0.001", "-1234567890123", "Infinity", "-Infinity"])
 def test_numbers_of_rows_are_shown_with_their_digits(text: str) -> None:
     number = plain_number(text)
     assert number is not None
-    assert shown(joined(number_segment(number)), ["rows"]) == text
+    assert Notation(("rows",)).shown(joined(number_segment(number))) == text
 
 
 def test_values_of_rows_are_shown_one_after_the_other() -> None:
@@ -237,7 +256,7 @@ def test_values_of_rows_are_shown_one_after_the_other() -> None:
     position = joined(
         time_segment(at), text_segment("a, b"), bytes_segment(b"\xff\x00"), number_segment("9" * 300), "1"
     )
-    assert shown(position, ["rows"]) == f"2023-11-14T22:13:20.123456789Z, a, b, 0xff00, {'9' * 300}"
+    assert Notation(("rows",)).shown(position) == f"2023-11-14T22:13:20.123456789Z, a, b, 0xff00, {'9' * 300}"
 
 
 def test_connectors_have_a_notation_for_what_they_stream() -> None:

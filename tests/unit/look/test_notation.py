@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from engine.cli.gaps import told_of
+from engine.decode.notation import Notation
 from engine.look.notation import shown_span, with_notation
 from engine.names import LAST_POSITION, POSITION
 from engine.schema.gap import OPEN, Gap
 
 FROM, TO = "0000-0000000017F3AE00-0000000017F3AF58", "0000-0000000017F3AF58-0000000017F3B000"
-SOURCES = ("postgresql:pg",)
+SOURCES = Notation(("postgresql:pg",))
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GAP = Gap("g", "shop.t", "chain_break", "error", OPEN, None, FROM, TO, "found", 0, "run", NOW, "run", NOW)
 
@@ -29,4 +30,4 @@ def test_programs_get_the_orderable_texts_too() -> None:
     found = with_notation(rows, SOURCES, "_shown")
     assert found.to_pylist() == [{POSITION: FROM, "_shown_position": "0/17F3AF58", "id": 1}]
     assert shown_span(GAP, SOURCES) == {"shown_from": "0/17F3AF58", "shown_to": "0/17F3B000"}
-    assert shown_span(GAP, ()) == {"shown_from": FROM, "shown_to": TO}
+    assert shown_span(GAP, Notation()) == {"shown_from": FROM, "shown_to": TO}

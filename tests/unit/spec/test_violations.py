@@ -206,6 +206,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ),
     (
         {
+            "keys": ["id"],
             "source": source(format="rows", sequence_by=["a"]),
             "columns": {"a": {"type": "int", "renamed_from": "c"}},
         },
