@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote, urlparse
 
 from engine.errors import SiltstoneError, SpecError, StorageError
+from engine.inputs.kafka import cluster_of
 from engine.inputs.listing import list_files
 from engine.inputs.store import read_bytes, store_of
 from engine.jars import jar_paths
@@ -19,7 +20,7 @@ from engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
 from engine.names import LEASE
 from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars, sqlite_file
 from engine.spec import load_specs
-from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
 from engine.storage import FILE_IO, Settings, is_remote, of_stores, scheme_of, storage_error
 
 if TYPE_CHECKING:
@@ -194,20 +195,30 @@ def _write_read_remove(folder: str, settings: Settings) -> None:
 
 
 def sources(project: ProjectSpec) -> Iterator[Finding]:
-    """Whether the files of sources in object stores can be listed. No finding where specs do not load: `validate` says
-    why."""
+    """Whether the files of sources in object stores, and partitions of topics, can be listed. No finding where specs do
+    not load: `validate` says why."""
     try:
-        paths = {spec.source.path: spec.source.store for spec in load_specs(None, project)}
+        listed = {spec.source.path: spec.source for spec in load_specs(None, project)}
     except SpecError:
         return
-    for path, settings in paths.items():
-        if is_remote(path):
+    for path, source in listed.items():
+        if source.kafka is not None or is_remote(path):
             try:
-                found = list_files(path, settings=settings)
+                found = _counted(source)
             except SiltstoneError as error:
                 yield Finding("source", False, *_said(error, ""))
             else:
-                yield Finding("source", True, f"{path}: {len(found)} files")
+                yield Finding("source", True, f"{path}: {found}")
+
+
+def _counted(source: SourceSpec) -> str:
+    """How many files or partitions a source has.
+
+    Raises: SourceError, SpecError: they cannot be listed.
+    """
+    if source.kafka is None:
+        return f"{len(list_files(source.path, settings=source.store))} files"
+    return f"{len(cluster_of(source.kafka, source.path).partitions())} partitions"
 
 
 def disk(folder: Path) -> Finding:

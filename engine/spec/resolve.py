@@ -173,7 +173,7 @@ def _store_of(path: str, is_table: bool, project: ProjectSpec) -> Settings:
     """The settings that reach a source's files: a table's lie where those of all tables do."""
     if is_table:
         return of_stores(project.catalog.properties)
-    return project.store if is_remote(path) else ()
+    return project.store if is_remote(path) and not path.startswith(TOPICS) else ()
 
 
 def _registry(face: SourceFace, project: ProjectSpec) -> RegistrySpec | None:

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from engine.cli import app
+from engine.doctor import sources
 from engine.errors import SiltstoneError
 from engine.spec import load_specs
 from engine.spec.load import load_project
@@ -123,3 +124,15 @@ def test_what_is_wrong_on_the_command_line_is_reported(options: list[str], words
     found = CliRunner().invoke(app, ["init", *options])
     assert found.exit_code == 2
     assert words in " ".join(found.output.replace("│", " ").split())
+
+
+def test_doctor_lists_the_topics_of_specs(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    topic = broker.create("init.doctor", 2)
+    broker.produce(topic, [keyed(line, 0) for line in HISTORY])
+    init(tmp_path, monkeypatch, f"kafka://{broker.bootstrap}/{topic}")
+    project = load_project(start=tmp_path)
+    (found,) = sources(project)
+    assert (found.ok, found.found) == (True, f"kafka://{topic}/*: 2 partitions")
+    broker.delete(topic)
+    (found,) = sources(project)
+    assert (found.ok, "there is no such topic" in found.found) == (False, True)
