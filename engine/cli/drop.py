@@ -7,7 +7,7 @@ import typer
 
 from engine.cli.options import JsonOption, ProjectOption, TableArgument, WaitOption, open_project
 from engine.cli.output import note, print_json, write_line
-from engine.cli.work import started_spark
+from engine.cli.work import refuse_busy, started_spark
 from engine.errors import SpecError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def drop(
     unwanted = table_to_drop(table, found_project)
     if not yes:
         confirm(unwanted)
+    refuse_busy(found_project, wait)
     with started_spark(found_project) as (spark, progress):
         from engine.run import drop as run_drop
 

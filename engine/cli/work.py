@@ -34,13 +34,21 @@ def spark_work(
 
     found_project = open_project(project)
     found_specs = load_specs(specs, found_project)
+    refuse_busy(found_project, wait)
+    with started_spark(found_project) as (spark, progress):
+        yield found_project, found_specs, spark, progress
+
+
+def refuse_busy(project: "ProjectSpec", wait: float | None) -> None:
+    """See, before Spark starts, that no other run is at work, where a command does not wait for it.
+
+    Raises: LockedError: one is.
+    """
     if wait == 0:
         from engine.run.lock import no_run
 
-        with no_run(found_project, 0):
+        with no_run(project, 0):
             pass
-    with started_spark(found_project) as (spark, progress):
-        yield found_project, found_specs, spark, progress
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def refuse_other_changes(spark: SparkSession, project: ProjectSpec, spec: TableS
         return
     (table, batches), there = found, newest_batch(spark, project, spec.target.changes)
     anew = "run `siltstone rebuild`, which makes both tables anew from the changes that there are now"
-    nothing = f"run `siltstone drop {spec.table}`: the next run takes all inputs again"
+    nothing = "drop both tables: the next run takes all inputs again"
     raise SpecError(
         f"Cannot go on with {table}: the changes that it was folded from ({batches} batches) are not those of"
         f" {spec.target.changes} ({there} batches). Nothing was taken.",
