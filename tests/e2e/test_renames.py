@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from engine.errors import SpecError
 from engine.report import EQUAL, FAILED, REBUILT
-from engine.run import explain, plan, rebuild, reread, verify
+from engine.run import explain, plan, rebuild, renames, reread, verify
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec, TableSpec
 from engine.table.catalog import load
@@ -132,7 +132,15 @@ def row(key: int, **values: Any) -> dict[str, Any]:
     return {"id": key, **values}
 
 
-def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop) -> None:
+class Killed(BaseException):
+    """A kill."""
+
+
+def killed(*_: Any) -> None:
+    raise Killed
+
+
+def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [event("c", 10, None, row(1, name="a", n=1)), event("r", 11, None, row(2, n=1))]
     taken(shop, [lines], spec_of(shop, OLD))
     catalog, history = shop.project.catalog.name, f"{shop.project.namespace}.shop_things_h"
@@ -146,6 +154,11 @@ def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop) -> N
         explain(shop.project, spec, shop.spark, {"id": "1"})
     both = event("u", 30, None, row(1, name="old", title="new", n=1))
     late = event("u", 20, None, row(1, name="late", n=1))
+    with monkeypatch.context() as patch:
+        patch.setattr(renames, "rename_in_table", killed)
+        with pytest.raises(Killed):
+            shop.run(spec)
+    assert "name" in shop.rows("shop_things")[0]
     taken(shop, [[both, late]], spec, begin=1)
     java = load(shop.spark, catalog, history)
     assert java.schema().findField("title").fieldId() == field
