@@ -63,7 +63,7 @@ class Holder:
 
     @classmethod
     def of(cls, table: "Table") -> Self | None:
-        """Who the newest commit names; None where it gave the lease back, or nobody ever took it."""
+        """Who the newest commit names; None where it gave the lease back, or none ever took it."""
         snapshot = table.current_snapshot()
         said = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
         if f"{PREFIX}until" not in said:
@@ -73,9 +73,9 @@ class Holder:
 
     def summary(self) -> dict[str, str]:
         """What a commit says of it."""
-        told = {"token": self.token, "host": self.host, "process": str(self.process)}
+        names = {"token": self.token, "host": self.host, "process": str(self.process)}
         times = {"since": self.since.isoformat(), "until": self.until.isoformat()}
-        return {f"{PREFIX}{name}": value for name, value in (told | times).items()}
+        return {f"{PREFIX}{name}": value for name, value in (names | times).items()}
 
     def is_at_work(self) -> bool:
         """Whether it may be at work still."""
@@ -216,7 +216,7 @@ def _catalog(spec: CatalogSpec) -> "Catalog":
 def _commit(table: "Table", summary: Mapping[str, str]) -> None:
     """Commit no rows, only what the summary says.
 
-    Raises: CommitFailedException: somebody committed since the table was loaded.
+    Raises: CommitFailedException: another commit was made since the table was loaded.
     """
     table.append(table.schema().as_arrow().empty_table(), snapshot_properties=dict(summary))
 
