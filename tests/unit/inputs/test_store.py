@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import fastavro
 import pytest
@@ -14,6 +14,8 @@ from engine.decode import avro_files
 from engine.errors import SourceError
 from engine.inputs.listing import list_files
 from engine.inputs.store import ObjectStore, read_pieces, store_of
+from engine.spec.model import ProjectSpec
+from quality.report.copied import copy_pages
 
 NAMES = ["a b.json", "ü.json", "50%20.json", "x#1.json", "y?.json", "z=1.json"]
 
@@ -72,3 +74,39 @@ def test_an_error_of_the_system_is_not_taken_for_a_damaged_avro_file() -> None:
     file.refuses = True
     with pytest.raises(PermissionError):
         list(avro_files.read_records(file, header))
+
+
+def write_half(out: BinaryIO) -> None:
+    out.write(b"half")
+    raise OSError("full")
+
+
+@pytest.mark.parametrize("place", ["file:{0}/a/b.html", "{0}/a/b.html", "mock:///written/b.html"])
+def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path, place: str) -> None:
+    path = place.format(tmp_path)
+    store = store_of(path)
+    if isinstance(store, ObjectStore):
+        written("written", [])
+    with pytest.raises(OSError, match="full"), store.writer(path) as out:
+        write_half(out)
+    assert store.entry(path) is None
+    with store.writer(path) as out:
+        out.write(b"whole")
+    assert read_pieces(path, [(0, 5)]) == [b"whole"]
+    store.remove(path)
+    assert store.entry(path) is None
+
+
+def test_the_pages_of_the_report_are_copied_once(tmp_path: Path, project: ProjectSpec) -> None:
+    pages = {"index.html": "report", "data-docs/index.html": "checks", "data-docs/runs/1.html": "run"}
+    for name, text in pages.items():
+        (project.root / "report" / name).parent.mkdir(parents=True, exist_ok=True)
+        (project.root / "report" / name).write_text(text)
+    to = tmp_path / "copy"
+    assert copy_pages(project, str(to)) == f"{to}/index.html"
+    assert {name: (to / name).read_text() for name in pages} == pages
+    (to / "data-docs" / "index.html").write_text("edited")  # as long as it was, and newer
+    (project.root / "report" / "index.html").write_text("another report")
+    copy_pages(project, str(to))
+    assert (to / "data-docs" / "index.html").read_text() == "edited"
+    assert (to / "index.html").read_text() == "another report"
