@@ -82,6 +82,7 @@ LEDGER_TABLES: Final = (CONTROL, REJECTS, REPLAYS, INPUTS, RUNS, CHECKS, GAPS, D
 
 TOPICS: Final = "kafka://"  # how the path of a topic's partition begins
 
+NO_BATCH: Final = 0  # of inputs in which no event of a table is: it has no batch yet
 EVERY_BATCH: Final = -1  # the batches after it are all
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called

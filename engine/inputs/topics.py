@@ -153,12 +153,13 @@ def bounded(entries: Collection[PendingFile], max_records: int | None) -> dict[s
     return ends
 
 
-def cut(entries: Iterable[PendingFile], ends: Mapping[str, int], taken: Collection[str]) -> list[PendingFile]:
-    """What of the entries lies before the ends. One of a partition that was taken before has to have something new."""
-    found = []
-    for entry in entries:
+def cut(pending: Pending, ends: Mapping[str, int], taken: Collection[str]) -> list[PendingFile]:
+    """What of the entries lies before the ends. One without a record is kept where it has to be written down: its
+    partition is new, or goes on elsewhere because records are gone. `taken`: the partitions that are not new."""
+    found, goes_on = [], set(taken) - {one.path for one in pending.lost}
+    for entry in pending.entries:
         end = max(ends[entry.file.path], entry.after_line)
-        if end > entry.after_line or entry.file.path not in taken:
+        if end > entry.after_line or entry.file.path not in goes_on:
             found.append(replace(entry, file=replace(entry.file, size=end)))
     return found
 

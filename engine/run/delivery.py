@@ -376,7 +376,7 @@ def input_rows(delivery: Delivery, taker: Consumer, batch: int, attempt: str) ->
             "mtime": entry.file.mtime,
             "fingerprint": entry.fingerprint,
             "from_line": entry.after_line + 1,
-            "to_line": delivery.counted[path].to_line,
+            "to_line": max(delivery.counted[path].to_line, entry.after_line),  # a bounded run can end before it
             "attempt": attempt,
         }
         for path, entry in sorted(taker.pending.items())

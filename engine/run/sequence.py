@@ -199,7 +199,7 @@ class Run:
             return replace(report, rejected=taking.rejected)
         work = open_folding(spark, self.project, spec)
         if work is None:
-            return TableReport(spec.table, NOTHING_NEW)
+            return TableReport(spec.table, NOTHING_NEW, warning=taking.warning)
         with light_planning(spark, work.is_small(), self.project.spark.conf):
             return self.fold_table(work, taking, source)
 

@@ -54,7 +54,7 @@ def taken_spans(spark: SparkSession, project: ProjectSpec, newest: Mapping[str, 
     if inputs is None:
         return {consumer: [] for consumer in newest}
     for row in inputs.where(F.col("consumer").isin(*newest)).orderBy("batch", "path").collect():
-        if row["batch"] > newest[row["consumer"]]:
+        if not names.NO_BATCH < row["batch"] <= newest[row["consumer"]]:
             continue
         place = (row["path"], row["from_line"], row["to_line"], row["batch"])
         span = Span(*place, row["size"], row["mtime"], row["fingerprint"])

@@ -46,6 +46,7 @@ from engine.table.commit import drop_stale_branches, newest_summary
 from engine.table.ledger import append_frame, append_rows, ensure_ledger
 
 BROADCAST_REJECTS = 100_000
+SHOWN_TABLES = 10
 
 
 def reject_rows(records: DataFrame, taker: Consumer, batch: int, attempt: str = "") -> DataFrame:
@@ -229,8 +230,11 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
         SchemaEvolutionError: the events carry a schema change that the spec does not allow.
     """
     taker = delivery.consumers[spec.table]
-    if not taker.pending or is_waiting(spark, project, delivery, spec):
+    if not taker.pending:
         return Taking(taker.newest_batch, 0, 0)
+    if is_waiting(spark, project, delivery, spec):
+        append_rows(spark, project, names.INPUTS, input_rows(delivery, taker, names.NO_BATCH, ""))
+        return Taking(taker.newest_batch, 0, 0, no_event_warning(spec, delivery))
     catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
     found = decode_table(spark, project, delivery, spec)
     decoded = found.rows
@@ -261,10 +265,19 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
 
 
 def is_waiting(spark: SparkSession, project: ProjectSpec, delivery: Delivery, spec: TableSpec) -> bool:
-    """Whether a table waits for the first event that shows its columns: its topics can have none yet, where files would
-    be missing."""
-    is_silent = delivery.source.kafka is not None and not delivery.classes
-    return is_silent and known_row(spark, project.catalog.name, spec.target.changes) is None
+    """Whether a table waits for the first event that shows its columns: topics can have none of it yet, or none in a
+    bounded run. Of files, a table without events is an error."""
+    if delivery.source.kafka is None or any(row["table"] == spec.table for row in delivery.classes):
+        return False
+    return known_row(spark, project.catalog.name, spec.target.changes) is None
+
+
+def no_event_warning(spec: TableSpec, delivery: Delivery) -> str | None:
+    """Which tables the records are of where none is of this one; None where there is no record."""
+    there = sorted({str(row["table"]) for row in delivery.classes if row["table"]})
+    if not delivery.classes:
+        return None
+    return f"No record is of {spec.table} yet: {', '.join(there[:SHOWN_TABLES]) or 'no table'} is in its topics."
 
 
 def newest_commit_us(spark: SparkSession, catalog: str, name: str) -> int | None:

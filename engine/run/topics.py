@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
-from engine import names
 from engine.inputs.kafka import Reader, cluster_of, starts_of
 from engine.inputs.listing import InputFile
 from engine.inputs.pending import PendingFile, Taken
@@ -19,7 +17,6 @@ from engine.inputs.topics import Lost, Partition, Starts, bounded, cut, lost_err
 from engine.schema.gap import ACKNOWLEDGED, OPEN, Gap, gap_id
 from engine.spec.model import ProjectSpec, SourceSpec
 from engine.table.gaps import read_gaps, update_gaps
-from engine.table.ledger import read_ledger
 
 LOST_RECORDS: Final = "lost_records"
 """What the gaps table calls records that are gone before they were taken."""
@@ -58,7 +55,7 @@ def new_of_topics(
     """
     assert source.kafka is not None  # a source of topics
     partitions = [file for file in files if isinstance(file, Partition)]
-    starts = first_starts(spark, project, source, partitions, taken)
+    starts = first_record if all(taken.values()) else first_starts(source, partitions)
     found = {
         consumer: pending_partitions(partitions, mine, first_record if mine else starts)
         for consumer, mine in taken.items()
@@ -66,7 +63,7 @@ def new_of_topics(
     lost = list(dict.fromkeys(one for each in found.values() for one in each.lost))
     notes = refuse_lost(spark, project, source, lost, run_id) if lost else ()
     ends = bounded(earliest_of(entry for each in found.values() for entry in each.entries), source.kafka.max_records)
-    return {consumer: cut(each.entries, ends, taken[consumer]) for consumer, each in found.items()}, notes
+    return {consumer: cut(each, ends, taken[consumer]) for consumer, each in found.items()}, notes
 
 
 def earliest_of(entries: Iterable[PendingFile]) -> list[PendingFile]:
@@ -82,23 +79,10 @@ def first_record(one: Partition) -> int:
     return one.start
 
 
-def first_starts(
-    spark: SparkSession, project: ProjectSpec, source: SourceSpec, partitions: Sequence[Partition], taken: OfConsumers
-) -> Starts:
-    """Where a consumer that has taken nothing begins. What was the latest record is decided by the first run, which the
-    ledger keeps for the control events: a table whose first record comes later misses none before it."""
+def first_starts(source: SourceSpec, partitions: Sequence[Partition]) -> Starts:
+    """Where a consumer begins that has taken nothing."""
     assert source.kafka is not None  # a source of topics
-    if all(taken.values()):
-        return first_record
-    cluster = cluster_of(source.kafka, source.path)
-    starts = starts_of(source.kafka, cluster, partitions)
-    control = f"{names.CONTROL_OF}{source.path}"
-    inputs = read_ledger(spark, project, names.INPUTS)
-    if source.kafka.starting.at != "latest" or not taken.get(control) or inputs is None:
-        return starts
-    mine = inputs.where(F.col("consumer") == control).groupBy("path").agg(F.min("from_line").alias("from_line"))
-    begun = {row["path"]: row["from_line"] - 1 for row in mine.collect()}
-    return lambda one: begun.get(one.path, one.start)
+    return starts_of(source.kafka, cluster_of(source.kafka, source.path), partitions)
 
 
 # --- what is lost ---------------------------------------------------------------------------------------------------

@@ -69,7 +69,8 @@ def taken_inputs(
     if inputs is None:
         return found
     mine = inputs.where(F.col("consumer").isin(*newest)).transform(without, void)
-    last = F.max_by(F.struct("batch", "size", "mtime", "fingerprint", "to_line"), "batch").alias("last")
+    what = F.struct("batch", "size", "mtime", "fingerprint", "to_line")
+    last = F.max_by(what, F.struct("batch", "to_line")).alias("last")  # a table without a batch has many of number 0
     for row in mine.groupBy("consumer", "path").agg(last).select("consumer", "path", "last.*").collect():
         found[row["consumer"]].append(row)
     return found

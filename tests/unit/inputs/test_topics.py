@@ -84,10 +84,15 @@ def test_partitions_share_the_records_of_a_run(most: int | None, ends: tuple[int
 
 
 def test_what_a_run_leaves_out_is_not_new_to_it() -> None:
-    entries = pending_partitions([of(0, 9)], taken(5), first).entries
-    assert ranges(cut(entries, {"kafka://t/0": 7}, {"kafka://t/0"})) == [(5, 7)]
-    assert ranges(cut(entries, {"kafka://t/0": 5}, {"kafka://t/0"})) == []
-    assert ranges(cut(entries, {"kafka://t/0": 5}, set())) == [(5, 5)]
+    pending = pending_partitions([of(0, 9)], taken(5), first)
+    assert ranges(cut(pending, {"kafka://t/0": 7}, {"kafka://t/0"})) == [(5, 7)]
+    assert ranges(cut(pending, {"kafka://t/0": 5}, {"kafka://t/0"})) == []
+    assert ranges(cut(pending, {"kafka://t/0": 5}, set())) == [(5, 5)]
+
+
+def test_where_a_partition_goes_on_after_a_loss_is_written_down_also_without_a_record() -> None:
+    pending = pending_partitions([of(0, 3)], taken(9), first)
+    assert ranges(cut(pending, bounded(pending.entries, None), {"kafka://t/0"})) == [(3, 3)]
 
 
 def test_paths_name_topic_and_partition() -> None:
