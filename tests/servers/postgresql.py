@@ -7,14 +7,17 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
-from tests.servers.process import free_port, running
+from tests.servers.process import PATIENCE, free_port, running
 
 USER, PASSWORD = "siltstone", "PasswordOfTheTests"
 
@@ -27,12 +30,27 @@ class PostgreSql:
 
     def uri(self, database: str) -> str:
         """The JDBC address of a new database."""
-        import psycopg
-
-        address = f"host=127.0.0.1 port={self.port} dbname=postgres user={USER} password={PASSWORD}"
-        with psycopg.connect(address, autocommit=True) as connection:
+        with self.connected() as connection:
             connection.execute(f'CREATE DATABASE "{database}"')  # type: ignore[arg-type]  # a name of the tests' own
         return f"jdbc:postgresql://127.0.0.1:{self.port}/{database}"
+
+    def connected(self) -> psycopg.Connection[Any]:
+        """A connection to the server's own database."""
+        address = f"host=127.0.0.1 port={self.port} dbname=postgres user={USER} password={PASSWORD}"
+        return psycopg.connect(address, autocommit=True)
+
+    def wait(self) -> None:
+        """Wait until the server takes connections: it listens sooner."""
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.connected().close()
+            except psycopg.OperationalError:
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
 
 
 @contextmanager
@@ -50,7 +68,9 @@ def postgresql_server() -> Iterator[PostgreSql]:
         settings = [word for option in options for word in ("-c", option)]
         command = [str(programs / "postgres"), "-D", data, "-p", str(port), *settings]
         with running(_as_user(command), port, folder / "log"):
-            yield PostgreSql(port)
+            server = PostgreSql(port)
+            server.wait()
+            yield server
 
 
 def _programs() -> Path:
