@@ -3,13 +3,13 @@
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from engine.errors import SpecError
+from engine.whole_file import whole_file
 
 if TYPE_CHECKING:
     import requests
@@ -118,29 +118,21 @@ def _cached(jar: Jar, folder: Path, progress: Progress) -> Path:
         if sha256(path) == jar.sha256:
             return path
         progress(f"{jar.file} in the cache is damaged, fetching it again")
-    folder.mkdir(parents=True, exist_ok=True)
     base = os.environ.get("SILTSTONE_MAVEN_URL", MAVEN_CENTRAL).rstrip("/")
     _download(jar, f"{base}/{jar.path}", path, progress)
     return path
 
 
 def _download(jar: Jar, url: str, path: Path, progress: Progress) -> None:
-    """Fetch beside the goal and rename, so that nobody ever sees half a jar; a wrong checksum leaves nothing behind."""
-    handle, name = tempfile.mkstemp(prefix=jar.file, suffix=".part", dir=path.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            found = _fetch(jar, url, out, progress)
+    """Fetch a jar whole; a wrong checksum leaves nothing."""
+    with whole_file(path) as out:
+        found = _fetch(jar, url, out, progress)
         if found != jar.sha256:
             raise SpecError(
                 f"Cannot use {jar.file}: what was fetched is not the pinned file "
                 f"(found SHA-256 {found}, pinned {jar.sha256}).",
                 hint="Check SILTSTONE_MAVEN_URL and the proxy in between; nothing was kept.",
             )
-        part.chmod(0o644)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _fetch(jar: Jar, url: str, out: BinaryIO, progress: Progress) -> str:

@@ -1,10 +1,8 @@
 """Writing all rows of a table, a batch at a time; a file appears whole or not at all."""
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -14,6 +12,7 @@ from engine.cli.options import ExportFormat
 from engine.cli.standard_output import NO_ROOM, is_read, no_room
 from engine.errors import SpecError
 from engine.storage import Settings, is_remote
+from engine.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,26 +96,21 @@ def _standard_output() -> Iterator[BinaryIO]:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file beside the goal that takes its name at the end; after an error nothing is left.
+    """A file of this machine that appears whole, or not at all.
 
     Raises: SpecError: it cannot be written.
     """
     try:
-        if path.exists() and not path.is_file():
-            raise SpecError(f"Cannot write {path}: it is {'a folder' if path.is_dir() else 'no file'}.", OTHER_FILE)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise SpecError(f"Cannot write {path}: {error.strerror}.", OTHER_FILE) from error
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as out:
+        with ExitStack() as opened:
+            try:
+                if path.exists() and not path.is_file():
+                    what = "a folder" if path.is_dir() else "no file"
+                    raise SpecError(f"Cannot write {path}: it is {what}.", OTHER_FILE)
+                out = opened.enter_context(whole_file(path))
+            except OSError as error:
+                raise SpecError(f"Cannot write {path}: {error.strerror}.", OTHER_FILE) from error
             yield out
-        part.chmod(0o644)
-        part.replace(path)
     except OSError as error:
         if error.errno not in NO_ROOM:  # reading fails, too
             raise
         raise no_room(str(path), error) from error
-    finally:
-        part.unlink(missing_ok=True)

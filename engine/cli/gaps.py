@@ -32,14 +32,14 @@ def list_gaps(
     """The gaps that are open, the oldest first."""
     from engine.look import open_catalog
     from engine.look.gaps import gaps_of
-    from engine.look.notation import notations_by_table, shown_span
+    from engine.look.notation import notations_of, shown_span
     from engine.schema.gap import OPEN
 
     found_project = open_project(project)
     catalog = open_catalog(found_project.catalog)
     found = gaps_of(catalog, found_project.namespace)
     listed = [gap for gap in found if everything or gap.status == OPEN]
-    notations = notations_by_table(catalog, found_project, {gap.table for gap in listed})
+    notations = notations_of(catalog, found_project, listed)
     if json:
         print_json([asdict(gap) | shown_span(gap, notations[gap.table]) for gap in listed])
         return

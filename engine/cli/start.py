@@ -113,7 +113,8 @@ def _specs(
     if not addresses:
         if options:
             raise typer.BadParameter("--kafka-option goes with kafka://broker:9092/topic")
-        places = [event_place(each, load_project(start=root).store) for each in events]
+        store = load_project(start=root).store
+        places = [event_place(each, store) for each in events]
         return written_specs(find_tables(places, note, place), folder, root, places, place)
     if len(events) > 1:
         raise typer.BadParameter("name files and folders, or one kafka://broker:9092/topic,topic")

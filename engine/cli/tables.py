@@ -107,8 +107,8 @@ def show(
     columns = found.column_names if everything else shown
     form = ShowFormat.json if json else form
     _print(_with_notation(found.select(columns), catalog, names, form, found_project), limit, form)
-    if form is ShowFormat.table and (told := trusted(source.properties)):
-        note(told)
+    if form is ShowFormat.table and (trust := trusted(source.properties)):
+        note(trust)
 
 
 def trusted(properties: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ from engine.decode.event import Message
 from engine.decode.json_value import MISFIT
 from engine.formats.base import Format
 from engine.inputs.kafka import Reader
-from engine.inputs.topics import RECORD_BYTES, Partition
+from engine.inputs.topics import Partition
 from engine.spec.model import KafkaSpec
 
 RECORDS: Final = 2_000
@@ -46,7 +46,7 @@ class TopicsToRead:
     @property
     def sizes(self) -> Sequence[int]:
         """Of each piece, in bytes, about."""
-        return [(piece.end - piece.read_from) * RECORD_BYTES for piece in self.pieces]
+        return [piece.work_bytes for piece in self.pieces]
 
     def messages(self, index: int) -> Iterator[list[Message]]:
         """The records of one piece, as lists."""

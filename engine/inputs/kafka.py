@@ -70,9 +70,7 @@ class Client:
         except KafkaException as error:
             raise self.failure(error.args[0], name) from None
         except (TypeError, ValueError) as error:  # a setting is of no type that librdkafka takes
-            raise SpecError(
-                f"Cannot use source.kafka.options: {self._without_secrets(error)}.", CHECK_OPTIONS
-            ) from None
+            raise SpecError(f"{OPTIONS}: {self._without_secrets(error)}.", CHECK_OPTIONS) from None
 
     def failure(self, error: Any, name: str = "") -> SiltstoneError:
         """An error of librdkafka as siltstone's. `name`: what is read."""
@@ -143,10 +141,12 @@ class Cluster(Client):
 
         Raises: SourceError: a topic is not there, or the brokers do not answer. SpecError: they refuse the connection.
         """
+        from confluent_kafka.admin import OffsetSpec
+
         self._error = None
         ids = self.topics()
         places = [(topic, number) for topic, (_, numbers) in sorted(ids.items()) for number in numbers]
-        starts, ends = (self._offsets(places, when) for when in ("earliest", "latest"))
+        starts, ends = (self._offsets(places, spec) for spec in (OffsetSpec.earliest(), OffsetSpec.latest()))
         return [partition(*place, ids[place[0]][0], starts[place], ends[place]) for place in places]
 
     def topics(self) -> dict[str, tuple[str, list[int]]]:
@@ -169,8 +169,8 @@ class Cluster(Client):
 
         places = [(one.topic, one.number) for one in partitions]
         found = self._offsets(places, OffsetSpec.for_timestamp(millis))
-        at_time = {one.path: found[place] for one, place in zip(partitions, places, strict=True)}
-        return {one.path: one.end if at_time[one.path] < 0 else at_time[one.path] for one in partitions}
+        at_time = [(one, found[place]) for one, place in zip(partitions, places, strict=True)]
+        return {one.path: one.end if offset < 0 else offset for one, offset in at_time}
 
     def is_compacted(self, topic: str) -> bool:
         """Whether a topic keeps only the last record of each key; false where the broker does not say it."""
@@ -203,11 +203,9 @@ class Cluster(Client):
                 self.check()
         raise self.silence()
 
-    def _offsets(self, places: Iterable[tuple[str, int]], when: Any) -> dict[tuple[str, int], int]:
+    def _offsets(self, places: Iterable[tuple[str, int]], spec: Any) -> dict[tuple[str, int], int]:
         from confluent_kafka import IsolationLevel, TopicPartition
-        from confluent_kafka.admin import OffsetSpec
 
-        spec = getattr(OffsetSpec, when)() if isinstance(when, str) else when
         wanted = {TopicPartition(*place): spec for place in places}
         if not wanted:
             return {}

@@ -78,6 +78,16 @@ def between_new(files: Sequence[InputFile], new: Sequence[PendingFile]) -> list[
     return [(stretch, at > 0, at < last) for at, (is_new, stretch) in enumerate(listed) if not is_new]
 
 
+def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
+    """One entry a file: the one that begins first."""
+    found: dict[str, PendingFile] = {}
+    for entry in entries:
+        known = found.get(entry.file.path)
+        if known is None or entry.after_line < known.after_line:
+            found[entry.file.path] = entry
+    return [found[path] for path in sorted(found)]
+
+
 def by_path(file: InputFile) -> str:
     """The order of files: that of their names."""
     return file.path

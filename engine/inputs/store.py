@@ -22,6 +22,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from engine.errors import SourceError, StorageError
 from engine.storage import AZURE, GOOGLE, S3, Settings, problem_in
+from engine.whole_file import whole_file
 
 LOCAL: Final = "file:"
 _LOCAL_START: Final = re.compile(r"^file:/*")
@@ -187,20 +188,9 @@ class LocalFiles:
         """A file, open for reading bytes from any place."""
         return local_path(path).open("rb")
 
-    @contextmanager
-    def writer(self, path: str) -> Iterator[BinaryIO]:
-        """A file to write: it takes its name at the end; after an error nothing is left."""
-        place = local_path(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)
-        part = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                yield out
-            part.chmod(0o644)
-            part.replace(place)
-        finally:
-            part.unlink(missing_ok=True)
+    def writer(self, path: str) -> AbstractContextManager[BinaryIO]:
+        """A file to write: it is there whole after the block, and not at all after an error."""
+        return whole_file(local_path(path))
 
     def remove(self, path: str) -> None:
         """Remove a file."""

@@ -143,12 +143,12 @@ def _from(one: Partition, offset: int) -> PendingFile:
 
 def bounded(entries: Collection[PendingFile], max_records: int | None) -> dict[str, int]:
     """Where each partition ends in a run that takes no more than so many offsets: all partitions go on alike."""
-    sizes = {entry.file.path: (entry.file.size - entry.after_line, entry) for entry in entries}
-    left = sum(size for size, _ in sizes.values()) if max_records is None else max_records
+    sizes = sorted((entry.file.size - entry.after_line, entry.file.path, entry.after_line) for entry in entries)
+    left = sum(size for size, _, _ in sizes) if max_records is None else max_records
     ends = {}
-    for at, (path, (size, entry)) in enumerate(sorted(sizes.items(), key=lambda item: (item[1][0], item[0]))):
-        share = min(size, left // (len(sizes) - at)) if max_records is not None else size
-        ends[path] = entry.after_line + share
+    for at, (size, path, begin) in enumerate(sizes):
+        share = min(size, left // (len(sizes) - at))
+        ends[path] = begin + share
         left -= share
     return ends
 

@@ -3,6 +3,7 @@
 from engine.look.embedded import NothingWrittenError
 from engine.look.reading import (
     MOVED_HINT,
+    PYICEBERG_TYPES,
     Reader,
     TableNames,
     batches,
@@ -20,6 +21,7 @@ from engine.look.versions import as_of, first_versions, stored_names, timeline
 
 __all__ = [
     "MOVED_HINT",
+    "PYICEBERG_TYPES",
     "NothingWrittenError",
     "Reader",
     "TableNames",

@@ -1,7 +1,8 @@
 """Positions as people read them, of tables that are read without a JVM."""
 
 import json
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from engine.decode.notation import LogFile, Notation, has_log_files
@@ -42,14 +43,16 @@ def log_files(catalog: Reader, control: str) -> list[LogFile]:
     return [(row["source"], row["position"], row["payload"]) for row in rows]
 
 
-def notations_by_table(catalog: Reader, project: ProjectSpec, tables: Collection[str]) -> dict[str, Notation]:
-    """How the positions of some tables of the source are shown."""
+def notations_of(catalog: Reader, project: ProjectSpec, gaps: Iterable[Gap]) -> defaultdict[str, Notation]:
+    """How the positions of gaps are shown, by the gap's table: a gap of a source, which is no table, has none."""
+    tables = {gap.table for gap in gaps if gap.position_from is not None or gap.position_to is not None}
     try:
         specs = load_specs(None, project) if tables else ()
     except SpecError:  # names that no spec gives are the usual ones
         specs = ()
     control = f"{project.namespace}.{CONTROL}"
-    return {table: notation_of(catalog, table_names(table, project, specs).history, control) for table in tables}
+    found = {table: notation_of(catalog, table_names(table, project, specs).history, control) for table in tables}
+    return defaultdict(Notation, found)
 
 
 def with_notation(found: "pa.Table", notation: Notation, prefix: str = "") -> "pa.Table":

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Identifier
     from pyiceberg.types import IcebergType
 
+PYICEBERG_TYPES: Final = ("rest", "glue", "hive")
+"""The types of catalogs that PyIceberg knows by themselves."""
 MOVED_HINT: Final = (
     "tables hold the absolute paths of their files: if the project or its warehouse was moved, put it back, or make a"
     " link to it where it was; if the warehouse was removed, restore it"
@@ -89,7 +91,7 @@ def open_catalog(spec: CatalogSpec) -> Reader:
     Raises: NothingWrittenError where there is nothing to read yet. SpecError where the kind of catalog needs a JVM, or
         a library that is not installed. StorageError where it cannot be reached.
     """
-    if spec.type in ("rest", "glue", "hive"):
+    if spec.type in PYICEBERG_TYPES:
         return _loaded(spec)
     if is_of_server(spec):
         return server_catalog(spec)

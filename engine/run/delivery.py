@@ -17,7 +17,7 @@ from engine.inputs.counting import CountedFile
 from engine.inputs.globs import plain_start
 from engine.inputs.lines import computed
 from engine.inputs.listing import InputFile, Look
-from engine.inputs.pending import PendingFile, Taken, pending_files
+from engine.inputs.pending import PendingFile, Taken, earliest, pending_files
 from engine.inputs.topics import Partition
 from engine.names import PLACE
 from engine.report import SourceReport
@@ -315,16 +315,6 @@ def classes_of(records: DataFrame, delivery: Delivery, fans_out: bool | None = N
     by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]
     told = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
     return records.groupBy("kind", "table", "file").agg(*told).collect()
-
-
-def earliest(entries: Iterable[PendingFile]) -> list[PendingFile]:
-    """One entry a file: the one that begins first."""
-    found: dict[str, PendingFile] = {}
-    for entry in entries:
-        known = found.get(entry.file.path)
-        if known is None or entry.after_line < known.after_line:
-            found[entry.file.path] = entry
-    return [found[path] for path in sorted(found)]
 
 
 def new_to(delivery: Delivery, taker: Consumer) -> DataFrame:

@@ -82,8 +82,8 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     )
     placed = rows.where(is_mine).select("key", "is_base", "is_read", "op", "content_hash", *ORDERED_BY, "batch")
     found = in_order(judged.join(placed, on="batch", how="inner"), rules).collect()  # a number is one change of the key
-    told = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
-    return explanation(work, part, found, told, stored, notations(work, told.values()))
+    sources = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
+    return explanation(work, part, found, sources, stored, notations(work, sources.values()))
 
 
 def with_withdrawals(changes: DataFrame, places: DataFrame | None) -> DataFrame:
@@ -166,7 +166,7 @@ def explanation(
     work: Folding,
     part: Part,
     found: Sequence[Row],
-    told: Mapping[int, Row],
+    sources: Mapping[int, Row],
     stored: set[tuple[Any, ...]],
     shown: Shown,
 ) -> Explanation:
@@ -175,10 +175,10 @@ def explanation(
     for place, row in enumerate(found):
         if row["outcome"] in (judge.OPENED, judge.HEALED):
             number += 1
-        outcome, why = reason(row, place, found, told, shown)
+        outcome, why = reason(row, place, found, sources, shown)
         applied = row["outcome"] in (judge.OPENED, judge.HEALED, judge.UPDATED)
         change = explained(
-            told[row["id"]], outcome, why, number if applied else None, is_late(place, found, told), shown
+            sources[row["id"]], outcome, why, number if applied else None, is_late(place, found, sources), shown
         )
         maker = change.place if row["outcome"] in (judge.OPENED, judge.HEALED) else maker
         changes.append(change)
@@ -195,7 +195,7 @@ def explanation(
                 )
             )
     folded = {row["id"] for row in found}
-    for number_of, source in sorted(told.items()):
+    for number_of, source in sorted(sources.items()):
         if number_of not in folded and source["too_late"]:
             changes.append(explained(source, judge.TOO_LATE, "it came later than `lateness` allows", None, True, shown))
         elif number_of not in folded and source["withdrawn_by"] is not None:
@@ -221,28 +221,28 @@ def explained(source: Row, outcome: str, why: str, version: int | None, late: bo
     )
 
 
-def notations(work: Folding, told: Iterable[Row]) -> Shown:
+def notations(work: Folding, sources: Iterable[Row]) -> Shown:
     """What shows a position as the source of a change writes it."""
-    sources = {row["source"] or "" for row in told}
-    files = log_files(work.rows.control, sources)
-    known = {source: Notation.of([source], files) for source in sources}
+    named = {row["source"] or "" for row in sources}
+    files = log_files(work.rows.control, named)
+    known = {source: Notation.of([source], files) for source in named}
     return lambda source, position: known[source["source"] or ""].shown(position)
 
 
-def is_late(place: int, found: Sequence[Row], told: Mapping[int, Row]) -> bool:
+def is_late(place: int, found: Sequence[Row], sources: Mapping[int, Row]) -> bool:
     """Whether a change that stands after this one had come before it."""
-    batch = told[found[place]["id"]]["batch"]
+    batch = sources[found[place]["id"]]["batch"]
     if found[place]["outcome"] == judge.REDELIVERED:
         return False
     after = (row for row in found[place + 1 :] if row["outcome"] != judge.REDELIVERED)
-    return any(told[row["id"]]["batch"] < batch for row in after)
+    return any(sources[row["id"]]["batch"] < batch for row in after)
 
 
-def reason(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
+def reason(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
     """The outcome of one change, and why it is that."""
     outcome, is_read = row["outcome"], row["is_read"]
     if outcome == judge.SUPERSEDED:
-        return superseded(row, place, found, told, shown)
+        return superseded(row, place, found, sources, shown)
     if outcome == judge.OPENED:
         gone = row["op"] in (names.OP_DELETE, names.OP_TRUNCATE)
         return outcome, "the row is gone" if gone else "it opens a version"
@@ -267,18 +267,18 @@ def absorbed_because(op: str) -> str:
     return "what it tells is known already; it is remembered"
 
 
-def superseded(row: Row, place: int, found: Sequence[Row], told: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
+def superseded(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
     """Which streamed change inside its window a READ yields to; withdrawn when that came in a later batch."""
     others = found if row["position"] is None else found[:place]  # by time alone, a window holds any position
     yields_to = [other for other in others if not other["is_read"] and inside(other, row)]
-    streamed = [told[other["id"]] for other in yields_to if other["outcome"] != judge.REDELIVERED]
+    streamed = [sources[other["id"]] for other in yields_to if other["outcome"] != judge.REDELIVERED]
     if not streamed:
         return judge.SUPERSEDED, "a streamed change lies inside its window"
     first = min(streamed, key=lambda source: source["batch"])
     end = f"position {shown(first, row['position'])}" if row["position"] else iso(row["high_ts"])
     window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
     why = f"the streamed {first['op']} at {shown(first, first['position'])} lies inside its window ({window})"
-    if first["batch"] > told[row["id"]]["batch"]:
+    if first["batch"] > sources[row["id"]]["batch"]:
         return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
     return judge.SUPERSEDED, why
 

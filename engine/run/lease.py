@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, Self, cast
 
 from engine.at_work import is_gone
 from engine.errors import LockedError
-from engine.look import NothingWrittenError, is_of_server, load_table, open_catalog, server_catalog
+from engine.look import PYICEBERG_TYPES, NothingWrittenError, is_of_server, load_table, open_catalog, server_catalog
 from engine.names import LEASE
 from engine.spec.model import CatalogSpec, ProjectSpec
 
@@ -35,7 +35,6 @@ LOG = logging.getLogger("siltstone")
 LASTS: Final = timedelta(minutes=5)
 PROLONG_SECONDS: Final = 75.0
 POLL_SECONDS: Final = 2.0
-SHARED_TYPES: Final = ("rest", "glue", "hive")
 PREFIX: Final = "siltstone.lease-"
 PROPERTIES: Final = {
     "format-version": "2",
@@ -103,17 +102,13 @@ class Lease:
 
     def prolong(self) -> None:
         """Take it for longer; nothing where it was lost."""
-        table = load_table(self._catalog, self._name)
-        held = Holder.of(table)
-        if held is not None and held.token == self._mine.token:
+        if (table := self._held()) is not None:
             self._mine = replace(self._mine, until=datetime.now(UTC) + LASTS)
             _commit(table, self._mine.summary())
 
     def give_back(self) -> None:
         """Let others have it; nothing where it was lost."""
-        table = load_table(self._catalog, self._name)
-        held = Holder.of(table)
-        if held is not None and held.token == self._mine.token:
+        if (table := self._held()) is not None:
             _commit(table, {})
 
     def keep(self, ended: Event) -> None:
@@ -123,6 +118,12 @@ class Lease:
                 self.prolong()
             except Exception as error:  # noqa: BLE001  # a catalog's client may raise anything
                 LOG.warning("Cannot prolong the lease of the catalog, trying again: %s", error)
+
+    def _held(self) -> "Table | None":
+        """The table of the lease, if this run still has it."""
+        table = load_table(self._catalog, self._name)
+        holder = Holder.of(table)
+        return table if holder is not None and holder.token == self._mine.token else None
 
     def _tried(self) -> Holder | None:
         """Try to take it. Gives who has it instead."""
@@ -158,7 +159,7 @@ class Lease:
 
 def is_shared(spec: CatalogSpec) -> bool:
     """Whether other machines can use a catalog, and PyIceberg can write to it."""
-    return spec.type in SHARED_TYPES or is_of_server(spec)
+    return spec.type in PYICEBERG_TYPES or is_of_server(spec)
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from engine.run.reports import LOG, Progress, failure, silent
 from engine.schema.gap import HEALED
 from engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
 from engine.table.catalog import exists, identifier
-from engine.table.commit import one_boundary, own_marker
-from engine.table.ledger import ONE_APPENDS, ledger_name
+from engine.table.commit import own_marker
+from engine.table.ledger import delete_rows, ledger_name
 from engine.table.upkeep import (
     MOST_MANIFESTS,
     compact,
@@ -156,17 +156,11 @@ class Upkeep:
         rows = self.spark.table(identifier(self.project.catalog.name, self.name))
         rows.write.format("noop").mode("overwrite").save()
         seconds = time.monotonic() - began
-        return size_of(self.spark, self.project.catalog.name, self.name), seconds
+        return size_of(*self._table), seconds
 
 
 def trim_ledgers(spark: SparkSession, project: ProjectSpec, settings: MaintenanceSpec) -> None:
     """Remove old rows that only report. Files that were taken, control events and open rejects stay: runs need them."""
     cutoff = {"cutoff": datetime.now(UTC) - settings.ledgers}
     for table, is_old in TRIMMED.items():
-        name = ledger_name(project, table)
-        if not exists(spark, project.catalog.name, name):
-            continue
-        old = f"FROM {identifier(project.catalog.name, name)} WHERE {is_old}"
-        if not spark.sql(f"SELECT 1 {old}", args=cutoff).isEmpty():  # a delete of nothing is a commit, too
-            with ONE_APPENDS, one_boundary(name):
-                spark.sql(f"DELETE {old}", args=cutoff)
+        delete_rows(spark, project, table, is_old, cutoff)

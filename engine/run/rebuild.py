@@ -294,8 +294,8 @@ def fold_anew(work: Folding) -> None:
     properties = {"format-version": version, names.CHECKED_BATCH: "0", names.PROPERTY_SETTINGS: NOTHING_SAID}
     with work.phase("history"):
         rows, schema = layout.stored(folded_rows(work, judged)), layout.schema(history_schema(work.stored))
-        told, wanted = properties | layout.properties(), settings[target.history]
-        remake(spark, catalog, target.history, rows, schema, history_marker(work), told, wanted)
+        all_properties, wanted = properties | layout.properties(), settings[target.history]
+        remake(spark, catalog, target.history, rows, schema, history_marker(work), all_properties, wanted)
     history = read(spark, catalog, target.history, layout=layout)
     work.versions = {"written": history.count()}
     with work.phase("latest"):

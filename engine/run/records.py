@@ -95,7 +95,7 @@ def with_lines_before(entry: PendingFile) -> PendingFile:
     """A file to be read with the lines that the meaning of the new ones can depend on: all of them, of a topic the last
     ones before the new."""
     if not isinstance(entry.file, Partition):
-        return replace(entry, after_line=0)
+        return from_first_line(entry)
     offset = max(entry.file.start, entry.after_line - RECORDS_BEFORE)
     return replace(entry, file=replace(entry.file, read_from=offset), after_line=offset)
 

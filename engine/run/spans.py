@@ -1,7 +1,7 @@
 """Which lines of which files were taken in which batch, and whether they still stand there."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -92,10 +92,9 @@ def files_to_read(
     found = as_taken(spark, source, catalog, {path: span.taken for path, span in sorted(last.items())})
     missing = sorted(last.keys() - found.keys())
     if missing:
-        more = f" and {len(missing) - SHOWN_FILES} more" if len(missing) > SHOWN_FILES else ""
         raise SourceError(
             f"Cannot read the inputs of {what} again: {len(missing)} of {len(last)} files are gone, or are not what"
-            f" was taken ({', '.join(missing[:SHOWN_FILES])}{more}). Nothing was changed.",
+            f" was taken ({first_of(missing)}). Nothing was changed.",
             BACK if source.table is None else ROLLED_BACK,
         )
     return list(found.values())
@@ -121,13 +120,18 @@ def records_to_read(source: SourceSpec, spans: Iterable[Span], what: str) -> lis
             part = replace(one, read_from=first, size=min(last, one.end))
             found.append(PendingFile(part, one.topic_id, first, False))
     if gone:
-        more = f" and {len(gone) - SHOWN_FILES} more" if len(gone) > SHOWN_FILES else ""
         raise SourceError(
-            f"Cannot read the inputs of {what} again: the topics do not have {', '.join(gone[:SHOWN_FILES])}{more} any"
+            f"Cannot read the inputs of {what} again: the topics do not have {first_of(gone)} any"
             " more. Nothing was changed.",
             FROM_CHANGES,
         )
     return found
+
+
+def first_of(texts: Sequence[str]) -> str:
+    """The first texts, and how many more there are."""
+    more = f" and {len(texts) - SHOWN_FILES} more" if len(texts) > SHOWN_FILES else ""
+    return ", ".join(texts[:SHOWN_FILES]) + more
 
 
 def spans_frame(spark: SparkSession, spans: Iterable[Span]) -> DataFrame:

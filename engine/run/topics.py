@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from engine.inputs.kafka import Reader, cluster_of, starts_of
 from engine.inputs.listing import InputFile
-from engine.inputs.pending import PendingFile, Taken
+from engine.inputs.pending import PendingFile, Taken, earliest
 from engine.inputs.topics import Lost, Partition, Starts, bounded, cut, lost_error, pending_partitions
 from engine.schema.gap import ACKNOWLEDGED, OPEN, Gap, gap_id
 from engine.spec.model import ProjectSpec, SourceSpec
@@ -62,16 +62,8 @@ def new_of_topics(
     }
     lost = list(dict.fromkeys(one for each in found.values() for one in each.lost))
     notes = refuse_lost(spark, project, source, lost, run_id) if lost else ()
-    ends = bounded(earliest_of(entry for each in found.values() for entry in each.entries), source.kafka.max_records)
+    ends = bounded(earliest(entry for each in found.values() for entry in each.entries), source.kafka.max_records)
     return {consumer: cut(each, ends, taken[consumer]) for consumer, each in found.items()}, notes
-
-
-def earliest_of(entries: Iterable[PendingFile]) -> list[PendingFile]:
-    """One entry a partition: the one that begins first."""
-    found: dict[str, PendingFile] = {}
-    for entry in sorted(entries, key=lambda each: each.after_line):
-        found.setdefault(entry.file.path, entry)
-    return list(found.values())
 
 
 def first_record(one: Partition) -> int:

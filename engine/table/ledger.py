@@ -98,6 +98,20 @@ def append_frame(spark: SparkSession, project: ProjectSpec, table: str, rows: Da
         rows.coalesce(1).writeTo(identifier(project.catalog.name, ledger_name(project, table))).append()
 
 
+def delete_rows(spark: SparkSession, project: ProjectSpec, table: str, where: str, args: Mapping[str, Any]) -> int:
+    """Delete the rows of a ledger that meet a condition in SQL, whose parameters are `args`. Gives how many: none, and
+    no commit, where there are none or the ledger is not there."""
+    name = ledger_name(project, table)
+    if not exists(spark, project.catalog.name, name):
+        return 0
+    rows = f"FROM {identifier(project.catalog.name, name)} WHERE {where}"
+    number = spark.sql(f"SELECT 1 {rows}", args=dict(args)).count()
+    if number:  # a delete of nothing is a commit, too
+        with ONE_APPENDS, one_boundary(name):
+            spark.sql(f"DELETE {rows}", args=dict(args))
+    return number
+
+
 def read_ledger(spark: SparkSession, project: ProjectSpec, table: str) -> DataFrame | None:
     """The ledger table, None when it does not exist yet. The columns that an older one does not have are null."""
     name = ledger_name(project, table)

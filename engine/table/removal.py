@@ -11,7 +11,7 @@ from engine.iceberg import expire_snapshots, remove_unknown_files
 from engine.spec.model import ProjectSpec
 from engine.table.catalog import exists, identifier, load
 from engine.table.commit import Branch, drop_stale_branches, one_boundary
-from engine.table.ledger import ONE_APPENDS, ledger_name
+from engine.table.ledger import delete_rows
 
 OF_TABLE: Final[Mapping[str, str]] = {
     names.GAPS: "`table` = :table",
@@ -58,15 +58,6 @@ def empty(spark: SparkSession, catalog: str, name: str) -> None:
 
 def remove_rows(spark: SparkSession, project: ProjectSpec, table: str) -> dict[str, int]:
     """Remove the rows of a table from the ledgers. Gives how many, by ledger; none where there were none."""
-    removed = {}
-    for ledger, is_of_table in OF_TABLE.items():
-        name = ledger_name(project, ledger)
-        if not exists(spark, project.catalog.name, name):
-            continue
-        rows = f"FROM {identifier(project.catalog.name, name)} WHERE {is_of_table}"
-        number = spark.sql(f"SELECT 1 {rows}", args={"table": table}).count()
-        if number:  # a delete of nothing is a commit, too
-            with ONE_APPENDS, one_boundary(name):
-                spark.sql(f"DELETE {rows}", args={"table": table})
-            removed[ledger] = number
-    return removed
+    parameters = {"table": table}
+    removed = {ledger: delete_rows(spark, project, ledger, where, parameters) for ledger, where in OF_TABLE.items()}
+    return {ledger: number for ledger, number in removed.items() if number}

@@ -1,8 +1,6 @@
 """Make the report of a project: read the tables, write the page beside Great Expectations' own."""
 
 import logging
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,6 +10,7 @@ from engine.errors import SiltstoneError, SpecError, writing
 from engine.look import NothingWrittenError, Reader, open_catalog
 from engine.spec import load_specs
 from engine.spec.model import ProjectSpec, TableSpec
+from engine.whole_file import whole_file
 from quality.docs import docs_folder
 from quality.report.collect import collect
 from quality.report.copied import copy_pages
@@ -67,19 +66,6 @@ def write_page(project: ProjectSpec, facts: Facts) -> Path:
     Raises: SpecError: it cannot be written.
     """
     file, text = page_file(project.root), page(facts)
-    with writing(file, f"{file.parent} must be a folder that can be written"):
-        _write_whole(file, text)
+    with writing(file, f"{file.parent} must be a folder that can be written"), whole_file(file) as out:
+        out.write(text.encode())
     return file
-
-
-def _write_whole(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".index.", dir=file.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(text)
-        part.chmod(0o644)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)

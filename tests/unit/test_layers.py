@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[2]
 
 # From the lowest to the highest. Parts of one layer do not import each other.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("engine.errors", "engine.names", "engine.formats"),  # decoders are loaded by name, when they are used
+    # Of formats, decoders are loaded by name, when they are used.
+    ("engine.errors", "engine.names", "engine.formats", "engine.whole_file"),
     (
         "engine.frames",
         "engine.gateway",

@@ -1,14 +1,18 @@
 """Positions of tables that are read without a JVM, as people read them and as programs do."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 
 from engine.cli.gaps import told_of
 from engine.decode.notation import Notation
-from engine.look.notation import shown_span, with_notation
+from engine.look.embedded import EmbeddedCatalog
+from engine.look.notation import notations_of, shown_span, with_notation
 from engine.names import LAST_POSITION, POSITION
 from engine.schema.gap import OPEN, Gap
+from engine.spec import load_project
 
 FROM, TO = "0000-0000000017F3AE00-0000000017F3AF58", "0000-0000000017F3AF58-0000000017F3B000"
 SOURCES = Notation(("postgresql:pg",))
@@ -23,6 +27,13 @@ def test_people_see_positions_as_the_source_writes_them() -> None:
     assert found[POSITION].to_pylist() == ["0/17F3AF58", None]
     assert found[LAST_POSITION].to_pylist() == ["0/17F3B000", "no position"]
     assert ("positions", "0/17F3AF58 to 0/17F3B000") in list(told_of(GAP, SOURCES))
+
+
+def test_a_gap_of_a_source_has_no_positions_and_no_catalog_is_asked_for_its_table(tmp_path: Path) -> None:
+    lost = replace(GAP, table="kafka://things/*", position_from=None, position_to=None)
+    catalog = EmbeddedCatalog("lake", tmp_path / "no such catalog.db", {})
+    found = notations_of(catalog, load_project(start=tmp_path), [lost])
+    assert shown_span(lost, found[lost.table]) == {"shown_from": None, "shown_to": None}
 
 
 def test_programs_get_the_orderable_texts_too() -> None:
