@@ -21,7 +21,7 @@ from engine.names import LEASE
 from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars, sqlite_file
 from engine.spec import load_specs
 from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
-from engine.storage import FILE_IO, Settings, is_remote, of_stores, scheme_of, storage_error
+from engine.storage import FILE_IO, StoreSettings, is_remote, of_stores, scheme_of, storage_error
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -179,7 +179,7 @@ def _tried(project: ProjectSpec) -> str | None:
     return place
 
 
-def _write_read_remove(folder: str, settings: Settings) -> None:
+def _write_read_remove(folder: str, settings: StoreSettings) -> None:
     """Try a small file in a store.
 
     Raises: StorageError, SourceError: it refuses.

@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.errors import StorageError
 
-Settings = tuple[tuple[str, str], ...]
+StoreSettings = tuple[tuple[str, str], ...]
 """The settings of stores, by name."""
 
 S3: Final = frozenset({"s3", "s3a", "s3n"})
@@ -100,7 +100,7 @@ def completed(settings: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def of_stores(properties: Mapping[str, str]) -> Settings:
+def of_stores(properties: Mapping[str, str]) -> StoreSettings:
     """Those of a catalog's properties that reach the store of its tables."""
     return tuple((name, value) for name, value in properties.items() if name.startswith(_OF_STORES))
 

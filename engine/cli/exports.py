@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 from engine.cli.options import ExportFormat
 from engine.cli.standard_output import NO_ROOM, is_read, no_room
 from engine.errors import SpecError
-from engine.storage import Settings, is_remote
+from engine.storage import StoreSettings, is_remote
 from engine.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ class StoredFile:
     """A file of an object store that is to be written."""
 
     address: str
-    settings: Settings
+    settings: StoreSettings
 
     def __str__(self) -> str:
         return self.address
 
 
-def goal_of(text: str, settings: Settings) -> Path | StoredFile:
+def goal_of(text: str, settings: StoreSettings) -> Path | StoredFile:
     """Where rows are to go: a file of this machine, or one of a store."""
     return StoredFile(text, settings) if is_remote(text) else Path(text)
 

@@ -73,19 +73,29 @@ def init(
     project_file = None if has_project else root / PROJECT_FILE
     write_specs(specs, project_file, force)
     if json:
-        listed = [
-            {
-                "file": str(s.file),
-                "table": s.table,
-                "format": s.format,
-                "keys": s.keys,
-                "decide": s.open_questions,
-                "unsure": s.unsure_columns,
-            }
-            for s in specs
-        ]
-        print_json({"project": None if project_file is None else str(project_file), "specs": listed})
-        return
+        print_json(_written(specs, project_file))
+    else:
+        _print_written(specs, project_file, folder, root)
+
+
+def _written(specs: "Sequence[WrittenSpec]", project_file: Path | None) -> dict[str, object]:
+    """What was written, for a program."""
+    listed = [
+        {
+            "file": str(s.file),
+            "table": s.table,
+            "format": s.format,
+            "keys": s.keys,
+            "decide": s.open_questions,
+            "unsure": s.unsure_columns,
+        }
+        for s in specs
+    ]
+    return {"project": None if project_file is None else str(project_file), "specs": listed}
+
+
+def _print_written(specs: "Sequence[WrittenSpec]", project_file: Path | None, folder: Path, root: Path) -> None:
+    """What was written, for a person, and what comes next."""
     cells = ((str(s.file), s.table, s.format, _keys(s), number(s.columns), ", ".join(s.open_questions)) for s in specs)
     console().print(grid(("spec", "table", "format", "keys", "columns", "to decide"), cells))
     if project_file is not None:

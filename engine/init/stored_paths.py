@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, ClassVar, Final
 
 from engine.errors import SpecError
 from engine.inputs.store import Entry, store_of
-from engine.storage import Settings, is_remote, lacks_slash, with_slashes
+from engine.storage import StoreSettings, is_remote, lacks_slash, with_slashes
 
 _BEGIN: Final = re.compile(r"^/([A-Za-z][A-Za-z0-9+.-]+):/")
 
@@ -21,7 +21,7 @@ _BEGIN: Final = re.compile(r"^/([A-Za-z][A-Za-z0-9+.-]+):/")
 class StoredPath(PosixPath):
     """A path in a store. `settings`: of the store; `known`: what it holds, as far as it was listed."""
 
-    settings: ClassVar[Settings] = ()
+    settings: ClassVar[StoreSettings] = ()
     known: ClassVar[dict[str, Entry | None]] = {}
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ class StoredPath(PosixPath):
         return self.known[address]
 
 
-def event_place(text: str, settings: Settings) -> Path:
+def event_place(text: str, settings: StoreSettings) -> Path:
     """A place with events: of this machine, or of a store.
 
     Raises: SpecError: it is a URI with one slash where two belong.
@@ -87,7 +87,7 @@ def event_place(text: str, settings: Settings) -> Path:
     return kind(f"/{scheme}:/{rest}")  # type: ignore[no-any-return]  # a class made here has no types
 
 
-def settings_of(path: Path) -> Settings:
+def settings_of(path: Path) -> StoreSettings:
     """The settings of the store that a path is in; none for one of this machine."""
     return path.settings if isinstance(path, StoredPath) else ()
 

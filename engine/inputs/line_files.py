@@ -20,7 +20,7 @@ from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
 from engine.inputs.listing import InputFile, is_compressed
 from engine.inputs.store import shorter, store_of, unreadable
-from engine.storage import Settings
+from engine.storage import StoreSettings
 
 PIECE_BYTES: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 20
@@ -46,7 +46,7 @@ class Piece:
     filled: int = 0
     digest: int = 0
     csv: CsvLayout | None = None
-    store: Settings = field(default=(), repr=False)
+    store: StoreSettings = field(default=(), repr=False)
 
     @property
     def blanks(self) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from engine.errors import SourceError
 from engine.inputs.globs import alternatives, is_pattern, name_pattern, plain
 from engine.inputs.store import MISSING, Entry, Store, files_below, read_bytes, read_pieces, refused, store_of
-from engine.storage import Settings
+from engine.storage import StoreSettings
 
 SAMPLE_BYTES = 65_536
 SAMPLES = 16
@@ -25,7 +25,7 @@ class InputFile:
     size: int
     mtime: int
     whole: bool = False
-    store: Settings = field(default=(), repr=False)
+    store: StoreSettings = field(default=(), repr=False)
 
     @property
     def work_bytes(self) -> int:
@@ -37,7 +37,7 @@ class InputFile:
         return not self.whole and not is_compressed(self.path)
 
 
-def list_files(path: str, until_ms: int | None = None, settings: Settings = ()) -> list[InputFile]:
+def list_files(path: str, until_ms: int | None = None, settings: StoreSettings = ()) -> list[InputFile]:
     """The files that a file name, a folder or a glob names, in the order of their names.
 
     Folders are searched to the bottom; hidden files (``.`` or ``_`` first) are passed over, as Spark does. With
@@ -75,7 +75,7 @@ def matching(store: Store, path: str) -> Iterator[Entry]:
             yield from (child for child in store.children(parent.path) if asked.fullmatch(child.name))
 
 
-def listed(path: str, settings: Settings = ()) -> InputFile | None:
+def listed(path: str, settings: StoreSettings = ()) -> InputFile | None:
     """One file as it is now; None where it is gone. `settings`: of the store that holds it."""
     entry = store_of(path, settings).entry(path)
     if entry is None or entry.is_folder:
@@ -90,7 +90,7 @@ class Look:
         self._fingerprints: dict[tuple[str, int], str] = {}
         self._tails: dict[InputFile, bytes | None] = {}
 
-    def fingerprint(self, path: str, size: int, settings: Settings = ()) -> str:
+    def fingerprint(self, path: str, size: int, settings: StoreSettings = ()) -> str:
         """A hash over samples of the first `size` bytes: evenly spread blocks, the first and the last among them.
 
         Files up to a megabyte are hashed whole. A file that only grew keeps the fingerprint of the part already taken.

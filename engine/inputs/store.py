@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
 from engine.errors import SourceError, StorageError
-from engine.storage import AZURE, GOOGLE, S3, Settings, problem_in
+from engine.storage import AZURE, GOOGLE, S3, StoreSettings, problem_in
 from engine.whole_file import whole_file
 
 LOCAL: Final = "file:"
@@ -71,7 +71,7 @@ class Store(Protocol):
         """What is said of a path at which nothing is."""
 
 
-def store_of(path: str, settings: Settings = ()) -> Store:
+def store_of(path: str, settings: StoreSettings = ()) -> Store:
     """The store of a path.
 
     Raises: SourceError: no library here knows it.
@@ -84,11 +84,11 @@ def store_of(path: str, settings: Settings = ()) -> Store:
 
 
 @lru_cache(maxsize=64)
-def _object_store(root: str, settings: Settings) -> ObjectStore:
+def _object_store(root: str, settings: StoreSettings) -> ObjectStore:
     return ObjectStore(root, settings)
 
 
-def read_bytes(path: str, start: int, length: int, settings: Settings = ()) -> bytes:
+def read_bytes(path: str, start: int, length: int, settings: StoreSettings = ()) -> bytes:
     """A piece of a file.
 
     Raises: as `read_pieces`.
@@ -96,7 +96,7 @@ def read_bytes(path: str, start: int, length: int, settings: Settings = ()) -> b
     return read_pieces(path, [(start, length)], settings)[0]
 
 
-def read_pieces(path: str, pieces: Sequence[tuple[int, int]], settings: Settings = ()) -> list[bytes]:
+def read_pieces(path: str, pieces: Sequence[tuple[int, int]], settings: StoreSettings = ()) -> list[bytes]:
     """Pieces of a file: (start, length).
 
     Raises: SourceError: the file ends before a piece does, or cannot be read.
@@ -216,7 +216,7 @@ class ObjectStore:
     """A store that PyArrow reads. `root`: a URI up to the bucket, the container or the host. Names of files are no part
     of a URI here: they can have any character."""
 
-    def __init__(self, root: str, settings: Settings = ()) -> None:
+    def __init__(self, root: str, settings: StoreSettings = ()) -> None:
         from pyarrow import ArrowException
 
         scheme, _, rest = root.partition("://")

@@ -22,7 +22,7 @@ from engine.run.records import Records, context_of, read_beside, source_files
 from engine.run.topics import topic_partitions
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.spec.renames import known_keys_of
-from engine.storage import Settings
+from engine.storage import StoreSettings
 from engine.table.claims import taken_inputs
 from engine.table.ledger import open_rejects, read_ledger
 
@@ -189,7 +189,7 @@ def lines_only(entry: PendingFile, first: int, last: int) -> PendingFile | None:
     return replace(entry, file=part, after_line=first - 1)
 
 
-def unchanged(path: str, taken: Taken, settings: Settings = ()) -> PendingFile | None:
+def unchanged(path: str, taken: Taken, settings: StoreSettings = ()) -> PendingFile | None:
     """A file to be read again from its first line; None where it is gone, or is not what was taken. `settings`: of the
     store that holds it."""
     file = listed(path, settings)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
 from engine.names import TAKEN_NAMES
-from engine.spec import expectations, fields, kafka_fields
+from engine.spec import expectations, fields, kafka_fields, target_fields
 from engine.spec.checks import CHECK_NAMES
 from engine.spec.columns import TYPE_WORDS
 from engine.spec.durations import DURATION_PATTERN
@@ -83,9 +83,9 @@ SourceTable = Annotated[
 TableName = Annotated[str, PlainValidator(fields.table_name), _schema({**_TEXT, "examples": ["inventory.customers"]})]
 ColumnName = Annotated[str, PlainValidator(fields.column_name), _schema(_COLUMN)]
 HistoryName = Annotated[str, PlainValidator(fields.history_name), _schema(_TEXT)]
-Partition = Annotated[fields.Partitions, PlainValidator(fields.partition), _schema(*_BY_TABLE)]
-Sort = Annotated[fields.SortOrders, PlainValidator(fields.sort), _schema(*_BY_TABLE)]
-TableProperty = Annotated[str, PlainValidator(fields.table_property), _schema(_TEXT)]
+Partition = Annotated[target_fields.Partitions, PlainValidator(target_fields.partition), _schema(*_BY_TABLE)]
+Sort = Annotated[target_fields.SortOrders, PlainValidator(target_fields.sort), _schema(*_BY_TABLE)]
+TableProperty = Annotated[str, PlainValidator(target_fields.table_property), _schema(_TEXT)]
 OldNames = Annotated[tuple[str, ...], PlainValidator(fields.old_names), _schema(_COLUMN, _COLUMNS)]
 Keys = Annotated[tuple[str, ...], PlainValidator(fields.key_names), _schema({**_COLUMNS, "minItems": 0})]
 ColumnTypeText = Annotated[

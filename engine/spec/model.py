@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from engine.spec.layouts import TableLayout
-from engine.storage import Settings
+from engine.storage import StoreSettings
 
 if TYPE_CHECKING:
     from engine.spec.rows import RowsSpec
@@ -92,7 +92,7 @@ class ProjectSpec:
     quality: QualitySpec
     registry: RegistrySpec | None = None
     maintenance: MaintenanceSpec = MaintenanceSpec()
-    store: Settings = field(default=(), repr=False)
+    store: StoreSettings = field(default=(), repr=False)
     report: str | None = None
     tables: tuple[TableSpec, ...] = ()
     unread: tuple[Path, ...] = ()
@@ -176,7 +176,7 @@ class SourceSpec:
     nulls: Nulls = "omitted"
     metadata_prefix: str = METADATA_PREFIX
     kafka: KafkaSpec | None = None
-    store: Settings = field(default=(), repr=False)
+    store: StoreSettings = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from engine.spec.model import (
     TargetSpec,
 )
 from engine.spec.rows import RowsSpec, condition_columns, second_digits, sequence_kind
-from engine.storage import Settings, completed, environment_settings, is_remote, of_stores, scheme_of
+from engine.storage import StoreSettings, completed, environment_settings, is_remote, of_stores, scheme_of
 
 
 def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectSpec:
@@ -169,7 +169,7 @@ def topics_path(face: KafkaFace) -> str:
     return f"{TOPICS}{face.topics[0]}/*" if len(face.topics) == 1 else f"{TOPICS}{{{','.join(face.topics)}}}/*"
 
 
-def _store_of(path: str, is_table: bool, project: ProjectSpec) -> Settings:
+def _store_of(path: str, is_table: bool, project: ProjectSpec) -> StoreSettings:
     """The settings that reach a source's files: a table's lie where those of all tables do."""
     if is_table:
         return of_stores(project.catalog.properties)
