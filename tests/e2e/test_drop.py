@@ -17,7 +17,7 @@ from engine.run import drop
 from engine.run.drop import Unwanted, table_to_drop
 from engine.run.lock import one_run
 from engine.spec.model import ProjectSpec
-from engine.table import removal
+from engine.table import ledger, removal
 from tests.e2e.streams import COLUMNS, THINGS, Shop, insert, row, update
 
 OTHERS = "shop.others"
@@ -90,7 +90,8 @@ def killed_before(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
             yield
 
     with patch.context() as inside:
-        inside.setattr(removal, "one_boundary", boundary)
+        for module in (removal, ledger):
+            inside.setattr(module, "one_boundary", boundary)
         yield
 
 
