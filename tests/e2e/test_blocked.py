@@ -69,6 +69,7 @@ def test_a_first_batch_that_is_held_back_waits_for_a_run_that_checks_it(shop: Sh
     assert names(shop) == ["Ally"]
 
 
+@pytest.mark.slow
 def test_a_rebuild_publishes_nothing_that_its_checks_fail(shop: Shop) -> None:
     shop.write("a.jsonl", [insert(10, row(1, "Alice")), change(30, "Alicia", "Ally")])
     catch_up(shop.project, [shop.spec()], shop.spark)  # unchecked

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.run import catch_up
@@ -63,6 +64,7 @@ def delivered(spark: SparkSession, project: ProjectSpec, name: str, batches: Seq
     return spec
 
 
+@pytest.mark.slow
 def test_the_order_of_delivery_changes_nothing(spark: SparkSession, project: ProjectSpec) -> None:
     load, first, second = FILES
     whole = delivered(spark, project, "whole", [[load, first, second]])

@@ -57,6 +57,7 @@ def test_a_growing_file_is_taken_from_where_it_was_left(grown: Shop) -> None:
     assert tiled(grown) == [1, 2]
 
 
+@pytest.mark.slow
 def test_what_comes_again_is_known_when_columns_were_added_and_widened(shop: Shop) -> None:
     """The columns are those that the events say: a redelivery is decoded with other ones than the first delivery."""
     spec = shop.spec(columns=None)

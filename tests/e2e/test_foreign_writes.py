@@ -66,6 +66,7 @@ def tagged(shop: Shop, name: str) -> tuple[bool, bool]:
     return names.SUMMARY_BATCH in newest.summary(), tag is not None and tag.snapshotId() == newest.snapshotId()
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_behind_compaction_and_expiry_and_checks_its_batch(shop: Shop) -> None:
     shop.write("b.jsonl", [insert(5, row(4, "Dora"))])
     assert run(shop).batch == 2
@@ -88,7 +89,9 @@ DAMAGES = {
 }
 
 
-@pytest.mark.parametrize("table", DAMAGES)
+@pytest.mark.parametrize(
+    "table", [HISTORY, *(pytest.param(table, marks=pytest.mark.slow) for table in (LATEST, CHANGES))]
+)
 def test_what_another_program_changed_is_named_and_never_overwritten_in_silence(shop: Shop, table: str) -> None:
     whole = shop.latest()
     sql(shop, DAMAGES[table])
@@ -127,6 +130,7 @@ def test_what_another_program_changed_is_named_and_never_overwritten_in_silence(
     assert shop.latest()[0][1] == "Alicia"
 
 
+@pytest.mark.slow
 def test_changes_that_another_program_changed_are_mended_by_reading_the_inputs_again(shop: Shop) -> None:
     whole = shop.latest()
     sql(shop, "DELETE FROM {c} WHERE key.id = 2")
@@ -147,6 +151,7 @@ def test_a_deletion_that_maintenance_has_hidden_is_noticed(shop: Shop) -> None:
     assert run(shop).status == NOTHING_NEW
 
 
+@pytest.mark.slow
 def test_a_rebuild_of_some_keys_does_not_hide_what_was_written_to_others(shop: Shop) -> None:
     sql(shop, "UPDATE {h} SET name = 'Mallory' WHERE id IN (1, 2)")
     report = rebuilt(shop, part=Part({"id": "2"}))
@@ -205,6 +210,7 @@ def test_the_marker_and_the_tag_are_on_whatever_siltstone_wrote_last(shop: Shop)
         assert "***" in shown
 
 
+@pytest.mark.slow
 def test_a_tag_that_a_run_left_behind_when_it_died_is_moved_by_the_next(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

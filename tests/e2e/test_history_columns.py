@@ -138,7 +138,8 @@ def test_a_name_that_the_source_has_a_column_of_is_refused(spark: SparkSession, 
     assert shop.rows("shop_things_changes") == []
 
 
-@pytest.mark.parametrize("track", [["name"], pytest.param({"except": ["n"]}, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("track", [["name"], {"except": ["n"]}])
 def test_only_tracked_columns_open_versions(spark: SparkSession, project: ProjectSpec, track: Any) -> None:
     """A, B, A are three versions, and so are null, value, null; what is not tracked changes in place."""
     shop = Shop(spark, project)

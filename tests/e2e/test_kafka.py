@@ -62,6 +62,7 @@ def test_each_record_is_taken_once(opened: Open) -> None:
     assert {place[0] for place in places} == {shop.topic}
 
 
+@pytest.mark.slow
 def test_aborted_transactions_are_gaps_and_open_ones_wait(opened: Open, broker: Broker) -> None:
     shop = opened()
     ann, bob, cy = (keyed(insert(n, row(n, name)), 0) for n, name in enumerate(("Ann", "Bob", "Cy"), 1))
@@ -151,6 +152,7 @@ def test_partitions_that_are_added_are_taken_from_their_first_record(opened: Ope
     assert offsets(shop.inputs()) == [("0", 2, 1), ("0", 2, 2), ("1", 1, 1)]
 
 
+@pytest.mark.slow
 def test_a_topic_that_was_created_once_more_stops_the_table(opened: Open, broker: Broker) -> None:
     shop = opened()
     shop.produce([insert(1, row(1, "Ann")), insert(2, row(2, "Bob"))])
@@ -169,6 +171,7 @@ def test_a_topic_that_was_created_once_more_stops_the_table(opened: Open, broker
     assert "the topics do not have kafka://" in str(table.error)
 
 
+@pytest.mark.slow
 def test_a_table_starts_where_its_spec_wants_it(opened: Open, broker: Broker) -> None:
     shop = opened()
     broker.produce(shop.topic, [dated(n, name) for n, name in enumerate(("Ann", "Bob", "Cy"), 1)])
@@ -178,6 +181,7 @@ def test_a_table_starts_where_its_spec_wants_it(opened: Open, broker: Broker) ->
         assert other.names() == (["Ann"] if starting == "earliest" else []) + ["Bob", "Cy"]
 
 
+@pytest.mark.slow
 def test_a_run_takes_no_more_records_than_it_may_and_none_that_are_later(opened: Open, broker: Broker) -> None:
     shop = opened(partitions=2)
     broker.produce(shop.topic, [dated(n, f"row {n}") for n in range(1, 6)])
@@ -212,6 +216,7 @@ def test_several_topics_and_tables_are_one_source_and_a_group_is_informed(opened
     assert {(one.topic, one.offset) for one in found.result().topic_partitions} == {(shop.topic, 1), (other.topic, 1)}
 
 
+@pytest.mark.slow
 def test_what_is_no_event_is_rejected_with_its_place_and_replayed(opened: Open, broker: Broker) -> None:
     shop = opened()
     shop.produce([insert(1, row(1, "Ann"))])
@@ -226,6 +231,7 @@ def test_what_is_no_event_is_rejected_with_its_place_and_replayed(opened: Open, 
     assert shop.names() == ["Ann", "Bob"]
 
 
+@pytest.mark.slow
 def test_inputs_are_read_again_while_the_topic_has_them(opened: Open, broker: Broker) -> None:
     shop = opened()
     shop.produce([insert(1, row(1, "Ann")), update(2, row(1, "Anne"))])
@@ -344,6 +350,7 @@ def of_postgresql(number: int) -> dict[str, object]:
     return {"before": None, "after": image, "source": place, "transaction": None, "op": "c", "ts_ms": 1_700_000_001_000}
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_before_it_publishes_has_taken_nothing(opened: Open) -> None:
     shop = opened(partitions=2)
     shop.produce([insert(1, row(1, "Ann"))])

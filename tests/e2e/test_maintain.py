@@ -71,6 +71,7 @@ def test_maintenance_changes_no_row_and_the_next_run_goes_on(shop: Shop) -> None
     assert {one["name"] for one in shop.rows("shop_things") if one["id"] < 100} == {"night 6"}
 
 
+@pytest.mark.slow
 def test_runs_do_what_is_due(shop: Shop) -> None:
     short = replace(MaintenanceSpec(), retain=NOW)
     thrifty = Shop(shop.spark, replace(shop.project, maintenance=short))

@@ -46,7 +46,7 @@ def spanner(spelled: str) -> str:
     ("form", "table", "line", "misfit"),
     [
         ("canal-json", "shop.items", canal(), "int"),
-        ("spanner-json", "items", spanner("record_sequence"), "bigint"),
+        pytest.param("spanner-json", "items", spanner("record_sequence"), "bigint", marks=pytest.mark.slow),
         ("spanner-json", "items", spanner("recordSequence"), "bigint"),  # not read in one look
     ],
 )

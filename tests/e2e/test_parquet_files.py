@@ -113,6 +113,7 @@ def test_a_column_of_nothing_but_nulls_has_the_type_that_other_files_say(
     assert rows == [(1, *nothing), (2, *nothing), (3, "y", 2, dt.date(2024, 1, 2))]
 
 
+@pytest.mark.slow
 def test_where_no_file_says_a_type_nulls_are_those_of_a_text(spark: SparkSession, project: ProjectSpec) -> None:
     spec = spec_for(project, NO_TYPE)
     assert catch_up(project, [spec], spark).tables[0].error is None

@@ -115,6 +115,7 @@ def arguments(shop: Shop) -> list[str]:
     return ["--project", str(root)]
 
 
+@pytest.mark.slow
 def test_the_commands_print_for_people_and_for_programs(
     shop: Shop, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_doctor_tries_catalog_warehouse_and_source(project: StoreProject, s3: S3
     assert not [key for key in s3.keys("lake") if "doctor" in key]
 
 
+@pytest.mark.slow
 def test_maintenance_changes_no_row(spark: SparkSession, project: StoreProject, capsys: Capsys) -> None:
     before = project.tables(spark)
     assert "Charlie" in project.run(capsys, "explain", "things.things", "--key", "id=1")

@@ -57,6 +57,7 @@ SECOND = (update(7, row(5, "Eva", 5)), update(8, row(1, "Alicia", 7)))
 WIDER = COLUMNS | {"n": "bigint"}
 
 
+@pytest.mark.slow
 def test_a_replay_after_the_spec_is_mended_gives_the_tables_of_the_right_spec_from_the_beginning(
     shop: Shop, spark: SparkSession, catalog: CatalogSpec, tmp_path: Any
 ) -> None:

@@ -26,6 +26,7 @@ def project(spark: SparkSession, s3: S3, tmp_path: Path, monkeypatch: pytest.Mon
         yield StoreProject.make(tmp_path / "project", "rest", str(tmp_path / "events"), text, s3)
 
 
+@pytest.mark.slow
 def test_the_tables_are_those_of_a_catalog_and_files_of_this_machine(
     spark: SparkSession, project: StoreProject, reference: Tables, tmp_path: Path, capsys: Capsys
 ) -> None:

@@ -98,6 +98,7 @@ OTHER: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_tables_are_as_the_spec_says_and_have_the_same_rows(shop: Shop) -> None:
     first = spec_of(shop, TARGET, columns=NAMED, comment="Things of the shop")
     for number, lines in enumerate((FIRST, SECOND)):

@@ -4,6 +4,7 @@ import random
 from dataclasses import replace
 from itertools import chain
 
+import pytest
 from pyspark.sql import SparkSession
 
 from engine.report import EQUAL, REBUILT
@@ -88,6 +89,7 @@ def test_a_read_that_comes_again_at_its_position_stands_with_its_first(
     assert told == expected([Case(0, reads)])
 
 
+@pytest.mark.slow
 def test_any_split_into_batches_gives_the_rows_of_the_oracle(spark: SparkSession, project: ProjectSpec) -> None:
     """Most lines come in the order of the log; one in eight comes in some other batch. So do verify and rebuild."""
     cases, count = as_one_table(draw(30, 7, one_log=True)), 3
@@ -139,6 +141,7 @@ def told_at_one_place(key: int) -> list[Row]:
     return told + [each | {"kafka_offset": 10_000 + each["kafka_offset"]} for each in told]
 
 
+@pytest.mark.slow
 def test_offsets_tell_what_stood_last_at_one_place(spark: SparkSession, project: ProjectSpec) -> None:
     earlier = [change("insert", 10, 10, 7) | {"key": (0, key), "tx_id": None, "tx_order": None} for key in (1, 2)]
     for each in earlier:

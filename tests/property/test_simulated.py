@@ -92,12 +92,14 @@ def test_a_read_wins_where_a_change_was_lost_and_nothing_else_lies_in_its_window
     assert {story.drift.wait for story in told if story.drift and story.drift.gap is None} == set(WAITS)
 
 
+@pytest.mark.slow
 def test_without_the_margin_the_truth_is_lost(spark: SparkSession) -> None:
     told = stories(150, SEED, ways=MARKED)
     found = fold(spark, cases_of(told), replace(RULES, margin=0))
     assert untrue(told, found)
 
 
+@pytest.mark.slow
 def test_where_reads_never_win_no_drift_is_healed(spark: SparkSession) -> None:
     told = stories(30, SEED, ways=MARKED, drifting=True)
     found = fold(spark, cases_of(told), replace(RULES, margin=10**6 * SECOND))
@@ -113,6 +115,7 @@ def streamed_of_drift(story: Story) -> bool:
     return any(c["op"] != "read" and (c["key"] is None or c["key"][1] == key) for c in story.case.changes)
 
 
+@pytest.mark.slow
 def test_without_the_guard_the_truth_is_lost(spark: SparkSession) -> None:
     told = stories(200, SEED, ways=STAMPED_EARLY)
     found = fold(spark, cases_of(told), replace(RULES, guard=0, margin=0))
@@ -133,6 +136,7 @@ def test_any_split_into_batches_gives_the_same(
     assert sum(step.outcomes.get("healed", 0) for step in steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batches", SPLITS)
 def test_key_changes_whose_halves_come_apart_carry_their_values(
     spark: SparkSession, project: ProjectSpec, batches: int
