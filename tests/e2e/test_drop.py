@@ -135,17 +135,14 @@ def test_a_killed_drop_is_completed_by_a_run_or_by_another_drop(
     assert files_of(shop) == []
 
 
-def test_no_table_is_dropped_that_siltstone_did_not_write(shop: Shop) -> None:
+def test_no_table_is_dropped_that_siltstone_did_not_write_or_that_a_run_is_at_work_on(shop: Shop) -> None:
+    with one_run(shop.project, 0.0), pytest.raises(LockedError):
+        dropped(shop)
     catalog, namespace = shop.project.catalog.name, shop.project.namespace
     shop.spark.sql(f"CREATE TABLE {catalog}.{namespace}.mine USING iceberg AS SELECT 1 AS id")
     with pytest.raises(SpecError, match="siltstone did not write it"):
         drop(shop.project, table_to_drop(f"{namespace}.mine", shop.project), shop.spark)
     assert len(shop.rows("mine")) == 1
-
-
-def test_no_table_is_dropped_while_a_run_is_at_work(shop: Shop) -> None:
-    with one_run(shop.project, 0.0), pytest.raises(LockedError):
-        dropped(shop)
     assert shop.latest()
 
 

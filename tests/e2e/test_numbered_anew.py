@@ -45,7 +45,9 @@ def keyless(first: int) -> list[str]:
     ("told", "keys", "latest", "versions"),
     [(keyed, ["id"], [(1, "c")], ["insert", "delete", "insert", "update"]), (keyless, [], [(1, "a"), (2, "b")], None)],
 )
-@pytest.mark.parametrize("batches", [pytest.param(("a", "b"), marks=pytest.mark.slow), ("b", "a"), ("ab",)])
+@pytest.mark.parametrize(
+    "batches", [*(pytest.param(each, marks=pytest.mark.slow) for each in (("a", "b"), ("ab",))), ("b", "a")]
+)
 def test_what_comes_again_with_other_numbers_changes_nothing(
     spark: SparkSession, project: ProjectSpec, told: Any, keys: Any, latest: Any, versions: Any, batches: Any
 ) -> None:

@@ -59,7 +59,8 @@ def from_topics(
     return Run(spark, specs, reports)
 
 
-@pytest.mark.parametrize("recording", ["postgresql.noschema", pytest.param("mariadb.schema", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("recording", ["postgresql.noschema", "mariadb.schema"])
 def test_extracts_give_the_tables_of_their_file(
     spark: SparkSession, catalog: CatalogSpec, project: ProjectSpec, tmp_path: Path, broker: Broker, recording: str
 ) -> None:

@@ -78,6 +78,7 @@ def test_a_late_change_withdraws_a_read_folded_before(spark: SparkSession, proje
     assert folded(spark, project, [[event_line(read)], [event_line(late)]]) == expected([case])
 
 
+@pytest.mark.slow
 def test_a_read_that_comes_again_at_its_position_stands_with_its_first(
     spark: SparkSession, project: ProjectSpec
 ) -> None:

@@ -1,0 +1,134 @@
+"""A year of small nights: does the lake stay small, and a catch-up as fast as it was?
+
+    python -m tests.bench.nights [--nights 365] [--keys 500] [--changes 200]
+
+One table. Each night a file of changes arrives, some of them late, and `catch_up` runs as every night, with the
+maintenance that is part of it. The page NIGHTS.md has, for some nights, the seconds of the catch-up (the median of the
+ten nights up to it), the files of each table that its newest snapshot needs, and all files below the table's folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from engine import catch_up
+from engine.session import spark_session
+from engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
+from engine.table.upkeep import size_of
+from tests.bench.lake import Lake
+from tests.e2e.streams import Shop, delete, insert, row, update
+from tests.results import ROOT, kept, when_and_commit, write
+
+PAGE: Final = ROOT / "tests" / "bench" / "NIGHTS.md"
+HEADING: Final = "The last year of nights"
+WORDS: Final = """`python -m tests.bench.nights`: one table, a small batch a night, with the maintenance that a catch-up
+does by itself; snapshots are kept for ten nights. Files: those that the newest snapshot needs (data, deletes,
+manifests), and in brackets all files below the table's folder, metadata and what older snapshots need included."""
+COLUMNS: Final = ("night", "seconds", "latest", "history", "changes", "ledgers", "when (UTC)", "commit")
+SHOWN: Final = (2, 10, 30, 100, 200, 300, 365)
+SPREAD: Final = 10
+LATE_ONE_IN: Final = 20
+DELETED_ONE_IN: Final = 25
+TABLES: Final = ("shop_things", "shop_things_h", "shop_things_changes")
+
+
+class Source:
+    """A table of the source: its live keys, and the changes that a night brings."""
+
+    def __init__(self, keys: int) -> None:
+        self._draw, self._second, self._late = random.Random(keys), 0, list[str]()
+        self._live, self._next = list[int](), 0
+        self.first = [self._insert() for _ in range(keys)]
+
+    def night(self, changes: int) -> list[str]:
+        """The lines of a night. Some changes come a night late."""
+        lines, self._late = self._late, []
+        for _ in range(changes):
+            (self._late if self._draw.randrange(LATE_ONE_IN) == 0 else lines).append(self._change())
+        return lines
+
+    def _change(self) -> str:
+        if self._draw.randrange(DELETED_ONE_IN):
+            self._second += 1
+            key = self._draw.choice(self._live)
+            return update(self._second, row(key, f"name {self._draw.randrange(1000)}", self._second))
+        if self._draw.randrange(2):
+            return self._insert()
+        self._second += 1
+        return delete(self._second, row(self._live.pop(self._draw.randrange(len(self._live))), "gone"))
+
+    def _insert(self) -> str:
+        self._second, self._next = self._second + 1, self._next + 1
+        self._live.append(self._next)
+        return insert(self._second, row(self._next, f"name {self._next}"))
+
+
+def main() -> int:
+    """Live through the nights and write the page: see the module's docstring."""
+    parser = argparse.ArgumentParser(description="A year of small nights.")
+    parser.add_argument("--nights", type=int, default=SHOWN[-1])
+    parser.add_argument("--keys", type=int, default=500)
+    parser.add_argument("--changes", type=int, default=200)
+    given = parser.parse_args()
+    shown = {f"{night}" for night in (*SHOWN, given.nights)}
+    rows, known = kept(PAGE, shown), sorted(shown, key=int)
+    with tempfile.TemporaryDirectory(prefix="bench-nights-") as root:
+        shop = opened(Path(root))
+        source, seconds = Source(given.keys), list[float]()
+        for night in range(1, given.nights + 1):
+            shop.write(f"{night:04}.jsonl", source.first if night == 1 else source.night(given.changes))
+            began = time.perf_counter()
+            (table,) = catch_up(shop.project, [shop.spec()], shop.spark).tables
+            assert table.exit_code == 0, table.error
+            seconds.append(time.perf_counter() - began)
+            if f"{night}" in shown:
+                median = statistics.median(seconds[-SPREAD:] if night > SPREAD else seconds[1:])
+                rows[f"{night}"] = (f"{night}", f"{median:.1f}", *files(shop), *when_and_commit())
+                write(PAGE, HEADING, WORDS, COLUMNS, rows, known)
+                sys.stdout.write(f"{' | '.join(rows[str(night)])}\n")
+                sys.stdout.flush()
+        shop.spark.stop()
+    return 0
+
+
+def opened(root: Path) -> Shop:
+    """A project in a folder."""
+    catalog = Lake("lake", root / "lake").catalog
+    project = ProjectSpec(
+        root, None, catalog, "silt", SparkSpec("local[2]", {"spark.driver.memory": "4g"}), QualitySpec()
+    )
+    # A night lasts seconds here: what is kept for days elsewhere is kept for about ten nights.
+    project = replace(project, maintenance=replace(project.maintenance, retain=timedelta(minutes=1)))
+    return Shop(spark_session(project), project)
+
+
+def files(shop: Shop) -> tuple[str, ...]:
+    """The files of each table; those of the ledgers together."""
+    own = [counted(shop.spark, shop.project, table) for table in TABLES]
+    folder = Path(str(shop.project.catalog.warehouse).removeprefix("file://")) / shop.project.namespace
+    ledgers = [counted(shop.spark, shop.project, path.name) for path in folder.iterdir() if path.name not in TABLES]
+    ledger = (sum(needed for needed, _ in ledgers), sum(everything for _, everything in ledgers))
+    return tuple(f"{needed} ({everything})" for needed, everything in (*own, ledger))
+
+
+def counted(spark: SparkSession, project: ProjectSpec, table: str) -> tuple[int, int]:
+    """How many files the newest snapshot of a table needs, and how many there are in its folder."""
+    size: Any = size_of(spark, project.catalog.name, f"{project.namespace}.{table}")
+    folder = Path(str(project.catalog.warehouse).removeprefix("file://")) / project.namespace / table
+    there = [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".crc")]
+    return size.files + size.delete_files + size.manifests, len(there)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
