@@ -16,6 +16,7 @@ OP_TRUNCATE: Final = "truncate"
 
 ORIGIN_STREAM: Final = "stream"
 ORIGIN_SNAPSHOT: Final = "snapshot"
+ORIGIN_BASE: Final = "base"  # a streamed change before which those of its key were removed
 
 VALID_FROM: Final = "_valid_from"
 VALID_TO: Final = "_valid_to"
@@ -86,6 +87,7 @@ NO_BATCH: Final = 0  # of inputs in which no event of a table is: it has no batc
 EVERY_BATCH: Final = -1  # the batches after it are all
 
 PROPERTY_NAMES: Final = "siltstone.history-names"  # a property of `history`: how its renamed columns are called
+PROPERTY_TRIMMED: Final = "siltstone.trimmed-to"  # of `changes`: older ones are removed as far as none needs them
 PROPERTY_FIRST_NAMES: Final = "siltstone.first-names"  # of `changes`: what renamed columns were called first
 SINCE_PREFIX: Final = "siltstone.since."  # of `changes`: the batch in which a column appeared
 PROPERTY_COMMENT: Final = "comment"  # Spark and others show it

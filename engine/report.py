@@ -251,8 +251,9 @@ class TableSize:
 class MaintainedTable:
     """What maintenance did to a table; of a dry run, what it would do.
 
-    `rewritten` files became `into` files; `expired` counts snapshots, `orphans` files. `scan_before` and `scan_after`
-    are the seconds that reading all rows takes. Of a table that failed only the error is known.
+    `rewritten` files became `into` files; `expired` counts snapshots, `orphans` files, `trimmed` rows of `changes`.
+    `scan_before` and `scan_after` are the seconds that reading all rows takes. Of a table that failed only the error is
+    known.
     """
 
     table: str
@@ -264,6 +265,7 @@ class MaintainedTable:
     into: int = 0
     expired: int = 0
     orphans: int = 0
+    trimmed: int = 0
     error: str | None = None
     exit_code: int = 0
 

@@ -177,7 +177,7 @@ def read_rows(reads: DataFrame) -> DataFrame:
 
 def is_streamed() -> Column:
     """True for what the stream carries: no snapshot READ."""
-    return (F.col("origin") == names.ORIGIN_STREAM) & (F.col("op") != names.OP_READ)
+    return (F.col("origin") != names.ORIGIN_SNAPSHOT) & (F.col("op") != names.OP_READ)
 
 
 def gives_key() -> Column:

@@ -56,13 +56,17 @@ def ack(
     project: ProjectOption = None,
 ) -> None:
     """Acknowledge a gap: it fails no run any more, and stays in the report."""
+    from engine.look import open_catalog
     from engine.look.gaps import acknowledge
+    from engine.look.notation import notations_of, shown_span
 
     if not reason.strip():
         raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
-    known = acknowledge(open_project(project), gap_id, reason.strip(), getpass.getuser(), datetime.now(UTC))
+    found_project = open_project(project)
+    known = acknowledge(found_project, gap_id, reason.strip(), getpass.getuser(), datetime.now(UTC))
     if json:
-        print_json(asdict(known))
+        notations = notations_of(open_catalog(found_project.catalog), found_project, [known])
+        print_json(asdict(known) | shown_span(known, notations[known.table]))
     else:
         write_line(f"{known.gap_id} ({known.check} of {known.table}) is acknowledged by {known.acknowledged_by}")
 

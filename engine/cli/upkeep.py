@@ -27,7 +27,8 @@ def maintain(
     json: JsonOption = False,
     project: ProjectOption = None,
 ) -> None:
-    """Compact the tables, expire old snapshots, remove orphan files and trim the ledgers. No row changes."""
+    """Compact the tables, expire old snapshots, remove orphan files and trim the ledgers. Of `changes` go those that
+    are older than retain_changes says. No row of latest and history changes."""
     span = None if retain is None else parse_span(retain)
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
         from engine.run import maintain as run_maintain
@@ -45,14 +46,15 @@ def print_maintained(report: "MaintenanceReport") -> None:
     """Each table before and after, and what was done."""
     from rich.text import Text
 
-    columns = ("table", "files", "deletes", "manifests", "snapshots", "size", "scan", "expired", "orphans")
+    sizes = ("files", "deletes", "manifests", "snapshots", "size", "scan")
+    columns = ("table", *sizes, "expired", "orphans", "old changes")
     lines = []
     for found in report.tables:
         if found.before is None or found.after is None:
             continue
         pairs = zip(_cells(found.before, found.scan_before), _cells(found.after, found.scan_after), strict=True)
-        sizes = [one if one == other else f"{one} -> {other}" for one, other in pairs]
-        lines.append((found.table, *sizes, number(found.expired), number(found.orphans)))
+        cells = [one if one == other else f"{one} -> {other}" for one, other in pairs]
+        lines.append((found.table, *cells, number(found.expired), number(found.orphans), number(found.trimmed)))
     print_styled(columns, lines)
     out = console()
     for found in report.tables:

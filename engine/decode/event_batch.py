@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import xxhash
 
-from engine.decode.event import Announced, Event, Message
+from engine.decode.event import CHANGE, Announced, Event, Message
 
 MICROS: Final = pa.timestamp("us", tz="UTC")
 ANNOUNCED: Final = pa.struct(
@@ -56,6 +56,9 @@ COLUMNS: Final[tuple[tuple[str, str, pa.DataType], ...]] = (
 """Column, field of `Event`, type."""
 SCHEMA: Final = pa.schema([*((name, kind) for name, _, kind in COLUMNS), ("announced", ANNOUNCED)])
 """The frame of events."""
+TEXT_HASH: Final = "text_hash"
+SCHEMA_WITHOUT_TEXTS: Final = SCHEMA.append(pa.field(TEXT_HASH, pa.int64()))
+"""The same with a hash of a change's text in place of the text."""
 BYTES: Final = frozenset({"text", "key", "before", "after", "old_key", "new_key", "control"})
 TEXT_HASH_SEED: Final = 42
 _SIGN: Final = 1 << 63
@@ -78,6 +81,20 @@ def event_batch(events: Sequence[Event]) -> pa.RecordBatch:
     """The events as rows of the frame of events."""
     columns = [array_of(events, field, kind) for _, field, kind in COLUMNS]
     return pa.RecordBatch.from_arrays([*columns, _announced([event.announced for event in events])], schema=SCHEMA)
+
+
+def batch_without_texts(events: Sequence[Event]) -> pa.RecordBatch:
+    """The same without the texts of changes: a text is half of what an event takes in memory, and the texts of those
+    only are asked for whose values are refused. Where a line is many changes, some have no text, and no hash.
+
+    Gives: the columns of SCHEMA_WITHOUT_TEXTS.
+    """
+    hashes: list[int | None] = [None] * len(events)
+    for at, event in enumerate(events):
+        if event.kind == CHANGE and event.text is not None:
+            hashes[at], event.text = signed_hash(event.text), None
+    columns = [*event_batch(events).columns, pa.array(hashes, pa.int64())]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA_WITHOUT_TEXTS)
 
 
 def array_of(events: Sequence[Event | Message], field: str, kind: pa.DataType) -> pa.Array:

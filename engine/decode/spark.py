@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from engine.decode import event_batch
 from engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
-from engine.decode.event import Message
+from engine.decode.event import Event, Message
 from engine.decode.record_files import Reading
 from engine.decode.source_decoder import SourceDecoder
 from engine.decode.table_rows import TableDecoder
@@ -79,10 +79,12 @@ def made_of_frame(records: DataFrame, make: Make, schema: pa.Schema) -> DataFram
     return taken.mapInArrow(partial(_made_of_batches, make), from_arrow_schema(schema))
 
 
-def events_of(source: SourceSpec, declared: Declared) -> Make:
-    """Makes the events of records: batches of `event_batch.SCHEMA`. `declared`: the tables that specs name, and their
-    keys."""
-    return partial(_events, source, dict(declared))
+def events_of(source: SourceSpec, declared: Declared, keeps_texts: bool = True) -> tuple[Make, pa.Schema]:
+    """What makes the events of records, and the schema of its batches. `declared`: the tables that specs name, and
+    their keys. `keeps_texts`: with the texts of changes."""
+    if keeps_texts:
+        return partial(_events, source, dict(declared), event_batch.event_batch), event_batch.SCHEMA
+    return partial(_events, source, dict(declared), event_batch.batch_without_texts), event_batch.SCHEMA_WITHOUT_TEXTS
 
 
 def records_as_they_are(lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
@@ -142,10 +144,15 @@ def _made_of_batches(make: Make, batches: Iterable[pa.RecordBatch]) -> Iterator[
     return make(_in_batches(chain.from_iterable(map(event_batch.messages_of, batches))))
 
 
-def _events(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]]) -> Iterator[pa.RecordBatch]:
+def _events(
+    source: SourceSpec,
+    declared: Declared,
+    batch_of: Callable[[Sequence[Event]], pa.RecordBatch],
+    lists: Iterable[list[Message]],
+) -> Iterator[pa.RecordBatch]:
     decoder = SourceDecoder(source, declared)
     for messages in lists:
-        yield event_batch.event_batch(decoder.decode(messages))
+        yield batch_of(decoder.decode(messages))
 
 
 def _indexes(tasks: Sequence[range], ids: Iterable[pa.RecordBatch]) -> Iterator[int]:

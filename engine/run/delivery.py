@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from engine import names
-from engine.decode.event import CHANGE, CONTROL, REJECT
+from engine.decode.event import CONTROL, REJECT
 from engine.errors import SpecError
 from engine.formats import format_of
 from engine.frames import local_frame
@@ -35,7 +35,6 @@ from engine.spec.renames import known_keys_of
 from engine.table.claims import taken_inputs
 from engine.table.ledger import ledger_name, read_ledger
 
-TEXT_HASH: Final = "text_hash"
 LAST_LINES: Final = "file string, line bigint"
 
 
@@ -248,9 +247,9 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
 
     def read() -> DataFrame:
         # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
-        records = found.events(delivery.source, delivery.declared)
+        records = found.events(delivery.source, delivery.declared, keeps_texts=not is_told_alone)
         records = records.where(after(union) | is_again) if whole else records
-        kept = computed(records.transform(without_texts) if is_told_alone else records, wanted)
+        kept = computed(records, wanted)
         delivery.known_again = kept.where(is_again) if form.resends else None
         return kept.where(after(union)) if whole else kept
 
@@ -286,21 +285,6 @@ def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedF
         replace(entry, pending=replace(entry.pending, half_line=False)) if entry.pending.file.path in whole else entry
         for entry in counted
     ]
-
-
-def without_texts(records: DataFrame) -> DataFrame:
-    """The records with a hash of a change's text instead of the text. Where a line is many changes, some bring no text.
-
-    A text is half of what a record takes in memory, and only those are asked for whose values are refused.
-
-    Needs: the frame of events.
-    Gives: the same columns, then text_hash: null where the text is kept, and where there is none.
-    Rows: 1:1.
-    """
-    is_change = F.col("kind") == CHANGE
-    has_text = is_change & F.col("text").isNotNull()
-    told = {"text": F.when(~is_change, F.col("text")), TEXT_HASH: F.when(has_text, F.xxhash64("text"))}
-    return records.withColumns(told)
 
 
 def classes_of(records: DataFrame, delivery: Delivery, fans_out: bool | None = None) -> list[Row]:

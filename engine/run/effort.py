@@ -1,5 +1,6 @@
 """How much Spark plans before it works: little data is worth little planning."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -9,6 +10,9 @@ from engine.inputs.listing import InputFile
 
 SMALL_BYTES = 32 << 20
 SMALL_ROWS = 200_000
+LEAST_BYTES = 16 << 20
+MOST_BYTES = 256 << 20
+"""How many bytes of the source become one data file, at least and at most."""
 
 # Compiling an expression pays from some hundred thousand rows on (a fold of 300,000 into empty tables took 38 s without
 # and 28 s with it), planning again between stages from many partitions on. Below that they are most of a run: without
@@ -24,6 +28,13 @@ LIGHT: Mapping[str, str] = {
 def are_small(files: Iterable[InputFile]) -> bool:
     """Whether the files hold little to decode."""
     return sum(file.work_bytes for file in files) <= SMALL_BYTES
+
+
+def file_count(files: Iterable[InputFile]) -> int:
+    """How many data files the changes of files become, and so how many tasks write them: one where there is little, as
+    many as cores, more where they would be large."""
+    size = sum(file.work_bytes for file in files)
+    return max(1, min(os.cpu_count() or 1, size // LEAST_BYTES), size // MOST_BYTES)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from engine.names import PLACE, quoted
 from engine.ordering.chronology import chronology, sortable
 from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
+from engine.run.bases import since_bases
 from engine.run.effort import light_planning
 from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.links import linked
@@ -34,6 +35,7 @@ Shown = Callable[[Row, str | None], str | None]
 """Shows a position as the source of a change writes it."""
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
+LATE = "it came later than `lateness` or `retain_changes` allows"
 ORDERED_BY = ("rank", "tx_order", "offset", "turn", "ingest_ts", "ts", "low_ts", "low_position")
 TOLD = (
     "op", "source", "position", "commit_ts", "batch", "file", "line", "channel", "kafka_partition", "kafka_offset",
@@ -68,8 +70,9 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     test = part.condition(work.spark, key_type)
     is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
     table = work.rows.history.where(test(lambda name: F.col(quoted(name))))
-    stored = {tuple(row) for row in table.select(*identity_of(lambda name: F.col(name))).collect()}
     rules, everything = for_anything(work, fold_rules(work)), linked(work, work.changes_up_to_target())
+    told = since_bases(work, table, rules)
+    stored = {tuple(row) for row in told.select(*identity_of(lambda name: F.col(name))).collect()}
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
     keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
     numbered = numbered_changes(with_withdrawals(work.rows.changes, work.withdrawn_places), keys)
@@ -197,7 +200,7 @@ def explanation(
     folded = {row["id"] for row in found}
     for number_of, source in sorted(sources.items()):
         if number_of not in folded and source["too_late"]:
-            changes.append(explained(source, judge.TOO_LATE, "it came later than `lateness` allows", None, True, shown))
+            changes.append(explained(source, judge.TOO_LATE, LATE, None, True, shown))
         elif number_of not in folded and source["withdrawn_by"] is not None:
             changes.append(explained(source, judge.REDELIVERED, "the source only sent it again", None, False, shown))
         elif number_of not in folded and source["batch"] > work.folded.batch:

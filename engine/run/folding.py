@@ -35,6 +35,7 @@ from engine.table.catalog import (
     create,
     exists,
     identifier,
+    properties_of,
     rename_columns,
     uuid_of,
     widen_column,
@@ -57,7 +58,7 @@ class Folding:
     `generation` names the rebuild that the tables come from; it is the same on `history` and `latest`, or `latest` is
     to be replaced. `reread` names the reading of the inputs that the changes come from. `taken_away`: the open versions
     that the fold removes from `history`; None where it removes none. `keeps_foreign`: rows that another program wrote
-    stay in the tables.
+    stay in the tables. `is_trimmed`: changes were removed from the table, see `run.bases`.
     """
 
     spark: SparkSession
@@ -79,6 +80,7 @@ class Folding:
     withdrawn: int = 0
     taken_away: DataFrame | None = None
     keeps_foreign: bool = False
+    is_trimmed: bool = False
 
     @property
     def has_sources_apart(self) -> bool:
@@ -184,7 +186,9 @@ def open_folding(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> 
     aim = replace(folded, batch=int(said.get(names.SUMMARY_BATCH, "0")), control_batch=control, changes=known)
     keys = known_keys(spark, catalog, target.changes)
     rows = stored_rows(spark, project, spec)
-    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation, said.get(names.SUMMARY_REREAD, ""))
+    trimmed = is_trimmed(spark, catalog, target.changes)
+    reread = said.get(names.SUMMARY_REREAD, "")
+    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation, reread, is_trimmed=trimmed)
 
 
 def open_anew(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> Folding:
@@ -215,8 +219,13 @@ def open_folded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> F
     if folded == Folded():
         return None
     keys = known_keys(spark, catalog, target.changes)
-    rows = stored_rows(spark, project, spec)
-    return Folding(spark, project, spec, keys, row, rows, folded, folded, generation)
+    rows, trimmed = stored_rows(spark, project, spec), is_trimmed(spark, catalog, target.changes)
+    return Folding(spark, project, spec, keys, row, rows, folded, folded, generation, is_trimmed=trimmed)
+
+
+def is_trimmed(spark: SparkSession, catalog: str, changes: str) -> bool:
+    """Whether old changes were removed from the table (`run.trim`)."""
+    return names.PROPERTY_TRIMMED in properties_of(spark, catalog, changes)
 
 
 def begin(

@@ -1,9 +1,10 @@
-"""maintain: keep the tables of a project small. No row of any table changes."""
+"""maintain: keep the tables of a project small. No row of latest and history changes."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -12,6 +13,7 @@ from engine.report import MaintainedTable, MaintenanceReport, TableSize
 from engine.run.foreign import foreign_error, writes_to
 from engine.run.lock import one_run
 from engine.run.reports import LOG, Progress, failure, silent
+from engine.run.trim import trim_changes
 from engine.schema.gap import HEALED
 from engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
 from engine.table.catalog import exists, identifier
@@ -45,7 +47,8 @@ def maintain(
     retain: timedelta | None = None,
     wait: float = 0.0,
 ) -> MaintenanceReport:
-    """Compact the tables of `specs` and the ledgers, expire old snapshots, remove orphan files, trim ledgers.
+    """Remove changes that are older than their spec keeps them, compact the tables of `specs` and the ledgers, expire
+    old snapshots, remove orphan files, trim ledgers.
 
     `dry_run`: report what would be done. `retain`: instead of the project's. A table that fails does not stop the
     others: its error is in its report.
@@ -56,10 +59,11 @@ def maintain(
     settings = project.maintenance if retain is None else replace(project.maintenance, retain=retain)
     with one_run(project, wait):
         found: list[MaintainedTable] = []
+        trims = {spec.target.changes: partial(trim_changes, spark, project, spec) for spec in specs}
         for name in tables_of(project, specs):
             if exists(spark, project.catalog.name, name):
                 (progress or silent)(name, "maintaining")
-                found.append(Upkeep(spark, project, settings, name).whole(dry_run))
+                found.append(Upkeep(spark, project, settings, name, trims.get(name)).whole(dry_run))
         if not dry_run:
             trim_ledgers(spark, project, settings)
     exit_code = next((each.exit_code for each in found if each.exit_code), 0)
@@ -92,12 +96,13 @@ def tables_of(project: ProjectSpec, specs: Sequence[TableSpec]) -> Iterator[str]
 
 @dataclass(frozen=True)
 class Upkeep:
-    """The maintenance of one table."""
+    """The maintenance of one table. `trim`: removes its old rows, or with True counts them only, and gives how many."""
 
     spark: SparkSession
     project: ProjectSpec
     settings: MaintenanceSpec
     name: str
+    trim: Callable[[bool], int] | None = None
 
     @property
     def _table(self) -> tuple[SparkSession, str, str]:
@@ -115,17 +120,23 @@ class Upkeep:
     def _planned(self) -> MaintainedTable:
         size, scan = self._measured()
         expired, unknown = expirable(*self._table, self.settings.retain), self._orphans(dry_run=True)
-        return MaintainedTable(self.name, size, size, scan, scan, expired=expired, orphans=unknown)
+        trimmed = self._trimmed(dry_run=True)
+        return MaintainedTable(self.name, size, size, scan, scan, expired=expired, orphans=unknown, trimmed=trimmed)
 
     def _done(self) -> MaintainedTable:
         before, scan_before = self._measured()
         self._refuse_foreign_writes()
+        trimmed = self._trimmed(dry_run=False)
         rewritten, into = compact(*self._table, self.settings.file_size)
         if size_of(*self._table).manifests > 1:
             merge_manifests(*self._table)
         expired, removed = expire(*self._table, self.settings.retain), self._orphans(dry_run=False)
         after, scan_after = self._measured()
-        return MaintainedTable(self.name, before, after, scan_before, scan_after, rewritten, into, expired, removed)
+        done = (rewritten, into, expired, removed, trimmed)
+        return MaintainedTable(self.name, before, after, scan_before, scan_after, *done)
+
+    def _trimmed(self, dry_run: bool) -> int:
+        return 0 if self.trim is None else self.trim(dry_run)
 
     def _orphans(self, dry_run: bool) -> int:
         return len(orphans(*self._table, self.settings.retain, dry_run))

@@ -20,7 +20,7 @@ from engine.report import NOTHING_NEW, PLANNED, TablePlan
 from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
 from engine.run.effort import are_small, light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
-from engine.run.folding import Folding, check_settings, refuse_unfit_columns
+from engine.run.folding import Folding, check_settings, is_trimmed, refuse_unfit_columns
 from engine.run.foreign import refuse_foreign_writes
 from engine.run.lock import no_run
 from engine.run.marker import marker_of, newest_batch
@@ -201,7 +201,8 @@ def folding_with(
     control, control_batch = control_with(project, delivery, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
     rows = Rows(tell_added(changes, since), history, control, since)
-    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation)
+    trimmed = known is not None and is_trimmed(spark, catalog, target.changes)
+    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation, is_trimmed=trimmed)
 
 
 def control_with(project: ProjectSpec, delivery: Delivery, spark: SparkSession) -> tuple[DataFrame | None, int]:

@@ -18,6 +18,7 @@ from engine.history.timeline import key_of, truncate_rows
 from engine.iceberg import JAVA_ERRORS
 from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
+from engine.run.bases import before_bases, without_overtaken
 from engine.run.begun import begun_run
 from engine.run.checking import Branches, Checking, Checks, blocked, nothing_read, run_sums, with_results
 from engine.run.decoding import decoded_otherwise
@@ -59,6 +60,7 @@ from engine.run.refold import (
     keys_to_refold,
     tally_truncates,
     tally_withdrawn,
+    versions_of,
 )
 from engine.run.renames import apply_renames
 from engine.run.reports import Progress, failed, silent, written_down
@@ -261,6 +263,7 @@ def fold_all(work: Folding) -> DataFrame:
             truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
             of = rows.select("key", "source") if work.has_sources_apart else rows.select("key")
             rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
+        rows = without_overtaken(work, rows)
         if rules.followed:  # they may be folded several times
             rows = rows.transform(checkpointed)
         judged = fold_with_links(rows, rules)
@@ -276,7 +279,7 @@ def fold_again(work: Folding) -> tuple[Branch, Branch]:
     judged = fold_all(work)
     history = history_branch(work)
     with work.phase("history"):
-        history.replace(folded_rows(work, judged))
+        history.replace(with_older(work, folded_rows(work, judged), work.rows.history))
     work.versions = {"written": history.newest_count("added-records")}
     with work.phase("latest"):
         latest = follow_latest(work, history)
@@ -316,7 +319,9 @@ def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
     for outcome, number in Found.of(judged).outcomes.items():
         work.count(outcome, number)
     work.changes = sum(work.outcomes.values())
-    rows = folded_rows(work, judged)
+    rows = with_older(work, folded_rows(work, judged), versions_of(work, work.rows.history, keys)).transform(
+        checkpointed
+    )
     history = continued(work)
     with work.phase("history"):
         replace_keys(work, history, keys, rows)
@@ -354,6 +359,12 @@ def folded_rows(work: Folding, judged: DataFrame) -> DataFrame:
     """History rows out of what `reconcile` gives."""
     columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
     return version_rows(judged, work.target.batch).select(*columns)
+
+
+def with_older(work: Folding, rows: DataFrame, versions: DataFrame) -> DataFrame:
+    """History rows, and those of the versions whose changes were removed: nothing can be folded to these any more."""
+    older = before_bases(work, versions, fold_rules(work))
+    return rows if older is None else rows.unionByName(older.select(*rows.columns))
 
 
 def replace_keys(work: Folding, branch: Branch, keys: DataFrame, rows: DataFrame) -> None:

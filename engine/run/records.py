@@ -9,7 +9,6 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.decode import event_batch
 from engine.decode.decoder import Declared
 from engine.decode.record_files import (
     NO_MESSAGES,
@@ -57,13 +56,13 @@ class Records:
     files: Sequence[Reading] = ()
     frames: Sequence[DataFrame] = ()
 
-    def events(self, source: SourceSpec, declared: Declared) -> DataFrame:
+    def events(self, source: SourceSpec, declared: Declared, keeps_texts: bool = True) -> DataFrame:
         """The events in them, with what only their neighbours say of them: messages sent again, halves on two lines,
-        one order.
+        one order. `keeps_texts`: with the texts of changes, else with their hashes (text_hash).
 
         Gives: the frame of events.
         """
-        events = self.made(events_of(source, declared), event_batch.SCHEMA)
+        events = self.made(*events_of(source, declared, keeps_texts))
         form = format_of(source.format)
         if form.resends:
             return canal_step.resolved(events, self.made(canal_step.sent_batches, canal_step.SENT))

@@ -222,7 +222,7 @@ def with_arrival(
         nothing is ever too late.
     Rows: 1:1.
     """
-    if spec.lateness is None:
+    if spec.accepts_within is None:
         return rows.withColumn("before_us", F.lit(None).cast("bigint"))
     spans = taken_spans(spark, project, {spec.table: newest_batch})[spec.table]
     placed = with_batch(rows, spans_frame(spark, spans))

@@ -13,13 +13,13 @@ from pyspark.storagelevel import StorageLevel
 
 from engine import names
 from engine.decode.event import CHANGE, REJECT
+from engine.decode.event_batch import TEXT_HASH
 from engine.decode.shape import TableShape
 from engine.errors import InvariantViolation, SpecError
 from engine.formats import format_of
 from engine.frames import checkpointed
 from engine.names import PLACE
 from engine.run.delivery import (
-    TEXT_HASH,
     Consumer,
     Delivery,
     control_consumer,
@@ -28,6 +28,7 @@ from engine.run.delivery import (
     number_new_to,
     of_table,
 )
+from engine.run.effort import file_count
 from engine.run.events import decode_rows, discover
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_unfit_columns
@@ -246,7 +247,8 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch, True)
     try:
         good = decoded.where(F.col("reason").isNull())
-        branch.append(good.select(*change_columns(decoded, spec, batch, before_us)))
+        rows = good.select(*change_columns(decoded, spec, batch, before_us))
+        branch.append(rows.coalesce(file_count(entry.file for entry in taker.pending.values())))
         expected = number_new_to(delivery, taker, spec.table, found.records)
         appended = branch.newest_count("added-records")
         rejects, missing = None, found.rejected(expected, appended)
@@ -299,8 +301,9 @@ def change_columns(
     Too late is judged once, here, against the batches before: it does not depend on what else this batch holds.
     """
     too_late = F.lit(False)
-    if spec.lateness is not None and before_us is not None:
-        bound = F.lit(before_us) - int(spec.lateness.total_seconds() * 1_000_000)
+    span = spec.accepts_within
+    if span is not None and before_us is not None:
+        bound = F.lit(before_us) - int(span.total_seconds() * 1_000_000)
         too_late = F.coalesce(F.unix_micros("commit_ts") < bound, F.lit(False))
     carried = [F.col(name) for name in decoded.columns if name != "reason"]
     return [F.lit(batch).cast("bigint").alias("batch"), *carried, too_late.alias("too_late")]

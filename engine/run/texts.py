@@ -5,11 +5,12 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from engine.decode.event_batch import TEXT_HASH
 from engine.errors import SourceError
 from engine.frames import checkpointed
 from engine.inputs.lines import UNREADABLE, computed, unreadable
 from engine.names import PLACE
-from engine.run.delivery import TEXT_HASH, Delivery
+from engine.run.delivery import Delivery
 from engine.run.records import from_first_line, read_records
 
 

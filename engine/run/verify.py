@@ -14,9 +14,11 @@ from engine.errors import InvariantViolation
 from engine.frames import checkpointed, local_frame
 from engine.history.diff import DELETE, INSERT, same_key, same_opening, side
 from engine.history.rules import Folded
-from engine.history.timeline import key_of
+from engine.history.timeline import change_rows, key_of
 from engine.names import quoted
+from engine.ordering.windows import attach_windows
 from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
+from engine.run.bases import keys_overtaken, since_bases
 from engine.run.effort import light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_rows
 from engine.run.folding import Folding, check_settings, open_folded
@@ -26,7 +28,7 @@ from engine.run.notations import notation_of
 from engine.run.refold import keys_to_refold, versions_of
 from engine.run.reports import Progress, failed, silent
 from engine.run.rows import Rows
-from engine.run.survey import fold_rules
+from engine.run.survey import fold_rules, known_windows
 from engine.schema.history import history_schema
 from engine.session import set_fold_conf
 from engine.spec.model import ProjectSpec, TableSpec
@@ -131,6 +133,10 @@ def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: 
     for table in (work.rows.history, latest):
         keys = keys.unionByName(table.select(key_of(rules).alias("key")))
     keys = keys.distinct()
+    if work.is_trimmed:
+        rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
+        overtaken = keys_overtaken(work, rows)
+        keys = keys if overtaken is None else keys.join(overtaken, on="key", how="left_anti")
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
     return keys_to_refold(keys.transform(checkpointed), linked(work, everything), rules)
@@ -180,7 +186,8 @@ def compared(
 ) -> tuple[int, FirstDifference | None]:
     """How many rows differ between the tables and what was folded again, and the first difference."""
     target = work.spec.target
-    counted, first = unequal(work, target.history, versions_of(work, work.rows.history, keys), refolded)
+    history = since_bases(work, versions_of(work, work.rows.history, keys), fold_rules(work))
+    counted, first = unequal(work, target.history, history, refolded)
     if not with_latest:
         return counted, first
     latest = versions_of(work, read(work.spark, work.catalog, target.latest), keys)

@@ -41,6 +41,7 @@ from engine.spec.kinds import (
     Partition,
     Pattern,
     PositiveNumber,
+    Retained,
     RowColumns,
     ServerId,
     Setting,
@@ -444,6 +445,10 @@ class TableFace(_Section):
     lateness: Lateness = Field(
         default=None, description="unbounded, or how late a change may come and still be applied."
     )
+    retain_changes: Retained = Field(
+        default=None,
+        description="forever, or how long changes are kept: maintain removes older ones; what comes later is too late.",
+    )
     evolution: Annotated[Evolution, *words("additive", "strict", "ignore")] = Field(
         default="additive", description="What a new column in the events does; what is not added is rescued."
     )
@@ -457,6 +462,11 @@ class TableFace(_Section):
     def typed(self) -> dict[str, ColumnFace] | None:
         """The columns of which the spec says what their values are; None: none."""
         return {name: column for name, column in (self.columns or {}).items() if column.is_typed} or None
+
+    @model_validator(mode="after")
+    def _changes_are_kept_as_long_as_they_are_needed(self) -> TableFace:
+        fields.retention_fits(self.retain_changes, self.lateness, self.keys)
+        return self
 
     @model_validator(mode="after")
     def _defaults_are_in_the_calendar(self) -> TableFace:

@@ -29,6 +29,7 @@ ONE_PLACE: Final = (
 )
 HISTORY_KEEPS: Final = reserved.TAKEN_NAMES - {reserved.VALID_FROM, reserved.VALID_TO, reserved.IS_CURRENT}
 UNBOUNDED: Final = "unbounded"
+FOREVER: Final = "forever"
 ANY_AGE: Final = "any"
 
 
@@ -118,6 +119,16 @@ def defaults_fit(told: Mapping[str, tuple[ColumnDefault, str]], time_zone: str) 
         default_fits(value, kind, time_zone, f"column {shown(name)}: ")
 
 
+def retention_fits(retained: timedelta | None, lateness: timedelta | None, keys: tuple[str, ...] | None) -> None:
+    """Refuses to remove changes of a table that needs all of them."""
+    if retained is None:
+        return
+    if keys == ():
+        refuse("retain_changes: a table without a key needs all changes", "write retain_changes: forever.")
+    if lateness is not None and lateness > retained:
+        refuse("lateness is longer than retain_changes: changes would be removed that late ones need", "shorten it.")
+
+
 def column_names(value: object) -> tuple[str, ...]:
     """A list of columns, each once, at least one."""
     if not isinstance(value, (list, tuple)):
@@ -168,6 +179,18 @@ def lateness(value: object) -> timedelta | None:
     if not bound:
         refuse("a bound of nothing makes every late change too late", f"write {UNBOUNDED}, or a duration like 2d.")
     return bound
+
+
+def retained(value: object) -> timedelta | None:
+    """`forever`, or a duration of more than nothing."""
+    if isinstance(value, str) and value.casefold() != FOREVER and nearest(value, [FOREVER]):
+        refuse(f"{shown(value)} is not known", f"did you mean '{FOREVER}'?")
+    if value is None or value == FOREVER:
+        return None
+    span = duration(value)
+    if not span:
+        refuse("no change would be kept", f"write {FOREVER}, or a duration like 400d.")
+    return span
 
 
 def fresh_within(value: object) -> Freshness:

@@ -100,6 +100,9 @@ ByteCount = Annotated[
 Lateness = Annotated[
     timedelta | None, PlainValidator(fields.lateness), _schema({"enum": [fields.UNBOUNDED]}, _DURATION, _REFERENCE)
 ]
+Retained = Annotated[
+    timedelta | None, PlainValidator(fields.retained), _schema({"enum": [fields.FOREVER]}, _DURATION, _REFERENCE)
+]
 FreshWithin = Annotated[
     Freshness, PlainValidator(fields.fresh_within), _schema({"enum": [fields.ANY_AGE]}, _DURATION, _REFERENCE)
 ]

@@ -280,7 +280,7 @@ class TableSpec:
     """One source table and what becomes of it. `keys` or `columns` None: taken from the events.
 
     `renames`: the names that columns had at the source before, the oldest first. `comment`, `comments`: of the tables
-    and of their columns.
+    and of their columns. `retain_changes`: how long changes are kept; None: for ever.
     """
 
     file: Path | None
@@ -299,3 +299,9 @@ class TableSpec:
     renames: dict[str, tuple[str, ...]] = field(default_factory=dict)
     comment: str | None = None
     comments: dict[str, str] = field(default_factory=dict)
+    retain_changes: timedelta | None = None
+
+    @property
+    def accepts_within(self) -> timedelta | None:
+        """How much older than the newest change a change may be and still be applied; None: any age."""
+        return min((span for span in (self.lateness, self.retain_changes) if span is not None), default=None)

@@ -116,6 +116,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
         compacted=face.compacted,
         renames={name: column.renamed_from for name, column in (face.columns or {}).items() if column.renamed_from},
         comment=face.comment,
+        retain_changes=face.retain_changes,
         comments={name: column.comment for name, column in (face.columns or {}).items() if column.comment is not None},
     )
 

@@ -103,6 +103,24 @@ def keys_delete(target: str, source: str, keys: Sequence[str], with_nulls: bool 
     return f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {same}\nWHEN MATCHED THEN DELETE"
 
 
+def changes_delete(target: str, source: str, columns: Sequence[str]) -> str:
+    """Remove changes. `columns`: what they are known by."""
+    return f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {all_same(columns)}\nWHEN MATCHED THEN DELETE"
+
+
+def base_update(target: str, source: str, columns: Sequence[str]) -> str:
+    """Make changes the bases of their keys. `source`: with their row and present; one row a change."""
+    return (
+        f"MERGE INTO {target} AS t\nUSING {quoted(source)} AS s\nON {all_same(columns)}\nWHEN MATCHED THEN UPDATE SET"
+        f" t.origin = '{names.ORIGIN_BASE}', t.`row` = s.`row`, t.present = s.present"
+    )
+
+
+def all_same(columns: Iterable[str]) -> str:
+    """A row of the target and one of the source are equal in these columns."""
+    return " AND ".join(f"t.{quoted(name)} <=> s.{quoted(name)}" for name in columns)
+
+
 def same_key(keys: Sequence[str], with_nulls: bool) -> list[str]:
     """A row of the target and one of the source are of one key. `with_nulls`: a null is a value of a key, too."""
     equal = "<=>" if with_nulls else "="

@@ -107,7 +107,9 @@ def test_an_acknowledged_gap_fails_no_run_and_still_can_heal(
     assert run(shop).exit_code == 5
     (listed,) = json.loads(command(shop, capsys, "gaps", "list", "--json"))
     assert ALICE in command(shop, capsys, "gaps", "list")
-    command(shop, capsys, "gaps", "ack", listed["gap_id"][:6], "--reason", "the log of that hour is lost")
+    acked = ("gaps", "ack", listed["gap_id"][:6], "--reason", "the log of that hour is lost", "--json")
+    told_of_it = json.loads(command(shop, capsys, *acked))
+    assert [told_of_it[end] for end in ("shown_from", "shown_to")] == [listed["shown_from"], listed["shown_to"]]
     (known,) = gaps(shop)
     assert (known.status, known.acknowledged_by) == (ACKNOWLEDGED, "hanna")
     assert json.loads(command(shop, capsys, "gaps", "list", "--json")) == []

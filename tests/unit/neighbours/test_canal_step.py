@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from engine.decode.event import Message
-from engine.decode.event_batch import SCHEMA, event_batch
+from engine.decode.event_batch import event_batch
 from engine.decode.source_decoder import decode_messages
 from engine.decode.spark import events_of, made_of_frame
 from engine.frames import local_frame
@@ -67,7 +67,7 @@ def test_the_step_gives_what_the_rule_gives(spark: SparkSession, piece: int) -> 
     messages = drawn(piece)
     expected = in_order(event_batch(resolve(messages, decode_messages(messages, SOURCE, {}))).to_pylist())
     lines = frame(spark, messages)
-    events = made_of_frame(lines, events_of(SOURCE, {}), SCHEMA)
+    events = made_of_frame(lines, *events_of(SOURCE, {}))
     found = rows_of(canal_step.resolved(events, sent(lines), piece))
     assert found == expected
     assert sum(row["control_kind"] == "redelivery" for row in found) > LANES

@@ -43,7 +43,7 @@ def both(spark: SparkSession, lines: list[tuple[str, int, str]], source: SourceS
     """The events by the step and by the rule, as rows that can be compared."""
     texts = [{"file": file, "line": line, "text": text} for file, line, text in lines]
     records = local_frame(spark, texts, "file string, line bigint, text string")
-    frame = made_of_frame(records, events_of(source, DECLARED), SCHEMA)
+    frame = made_of_frame(records, *events_of(source, DECLARED))
     signs = made_of_frame(records, signs_of(source, DECLARED), SIGNS)
     times = ("commit_ts", "ingest_ts")
     counted = resolved(frame, signs, source).withColumns({name: F.unix_micros(name) for name in times})

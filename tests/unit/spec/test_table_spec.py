@@ -89,6 +89,13 @@ def test_tracked_columns_are_all_or_named_or_all_but_named(written: object, mean
     assert spec(history={"track": written}).history.track == meant
 
 
+def test_changes_are_kept_for_ever_or_for_a_duration() -> None:
+    assert spec(retain_changes="forever").retain_changes is None
+    kept = spec(retain_changes="400d", lateness="2d")
+    assert (kept.retain_changes, kept.accepts_within) == (timedelta(days=400), timedelta(days=2))
+    assert spec(retain_changes="400d").accepts_within == timedelta(days=400)
+
+
 def test_lateness_is_unbounded_or_a_duration() -> None:
     assert spec(lateness="unbounded").lateness is None
     assert spec(lateness="2d").lateness == timedelta(days=2)

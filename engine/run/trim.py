@@ -1,0 +1,189 @@
+"""Remove old changes that no late change can need any more, as `retain_changes` says. No row of history or latest
+changes."""
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from engine import names
+from engine.errors import SpecError
+from engine.frames import checkpointed, temporary_view
+from engine.history.links import is_lone_insert
+from engine.history.rules import FoldRules
+from engine.history.timeline import change_rows, interval, never_null
+from engine.names import quoted
+from engine.ordering.windows import attach_windows
+from engine.run.effort import light_planning
+from engine.run.folding import Folding, check_settings, is_left_behind, open_folded
+from engine.run.foreign import refuse_foreign_writes
+from engine.run.links import linked
+from engine.run.refold import for_anything
+from engine.run.survey import fold_rules, known_windows
+from engine.run.take import commit_us_of
+from engine.spec.model import ProjectSpec, TableSpec
+from engine.table.catalog import set_properties
+from engine.table.commit import Branch, drop_stale_branches, newest_summary, own_marker, tag_marker
+from engine.table.merge import base_update, changes_delete
+
+SAME_CHANGE = ("key", "position", "content_hash", "batch", "op", "commit_ts", "ingest_ts")
+"""What says of two rows of `changes` that they are the same delivery of the same change, or equal ones."""
+
+
+def trim_changes(spark: SparkSession, project: ProjectSpec, spec: TableSpec, dry_run: bool = False) -> int:
+    """Remove the changes of a table that are older than `retain_changes`, as far as nothing needs them any more. The
+    state of each key at that time stays, in its base. Gives how many changes were removed, or would be.
+
+    Kept, however old: the change that made the version which was valid then, all that came after it, truncates, all
+    changes of keys that took part in a change of keys, and those of keys whose version of that time was opened by a
+    READ or whose order at that time was not that of their commit times.
+
+    Raises: SpecError: the table is not folded as far as its changes reach, or its settings have changed.
+        CommitConflictError: another program wrote meanwhile; nothing happened.
+    """
+    if spec.retain_changes is None or spec.keys == ():
+        return 0
+    check_settings(spark, project, spec)
+    refuse_foreign_writes(spark, project, spec)
+    work = open_folded(spark, project, spec)
+    if work is None:
+        return 0
+    refuse_unfolded(spark, project, spec, work)
+    with light_planning(spark, work.is_small(), project.spark.conf):
+        horizon = horizon_of(work, spec.retain_changes)
+        if horizon is None:
+            return 0
+        return trimmed(work, horizon, dry_run)
+
+
+def refuse_unfolded(spark: SparkSession, project: ProjectSpec, spec: TableSpec, work: Folding) -> None:
+    """See that history is a fold of all changes.
+
+    Raises: SpecError.
+    """
+    newest = int(newest_summary(spark, project.catalog.name, spec.target.changes).get(names.SUMMARY_BATCH, "0"))
+    if newest != work.folded.batch or is_left_behind(spark, project.catalog.name, spec):
+        raise SpecError(
+            f"Cannot remove old changes of {spec.table}: some of its changes are not folded yet.",
+            "run `siltstone catch-up` first",
+        )
+
+
+def horizon_of(work: Folding, retained: timedelta) -> datetime | None:
+    """The time before which changes may go: as much before the newest change as they are to be kept, and as far as the
+    window of a READ reaches back from there. None where no change has a time."""
+    newest = commit_us_of(newest_summary(work.spark, work.catalog, work.spec.target.changes))
+    if newest is None:
+        return None
+    snapshot = work.spec.snapshot
+    reach = snapshot.guard + snapshot.margin + snapshot.skew
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=newest) - retained - reach
+
+
+def trimmed(work: Folding, horizon: datetime, dry_run: bool) -> int:
+    """Remove what is older than the horizon, in one published step."""
+    rules = for_anything(work, fold_rules(work))
+    bases, dead = bases_and_dead(work, horizon, rules)
+    late = F.col("too_late") & never_null(F.col("commit_ts") < F.lit(horizon))
+    number = dead.count() + work.rows.changes.where(late).count()
+    if dry_run or not number:
+        return number
+    spark, catalog, table = work.spark, work.catalog, work.spec.target.changes
+    # First, so that no fold takes for whole what a kill behind it has left.
+    set_properties(spark, catalog, table, {names.PROPERTY_TRIMMED: horizon.isoformat()})
+    drop_stale_branches(spark, catalog, table)
+    branch = Branch.start(spark, catalog, table, own_marker(spark, catalog, table), sole_writer=True)
+    try:
+        for rows, statement in ((dead, changes_delete), (bases, base_update)):
+            view = temporary_view(rows)
+            branch.execute(statement(branch.identifier, view, SAME_CHANGE))
+            spark.catalog.dropTempView(view)
+        micros = int(horizon.timestamp() * 1_000_000)
+        branch.execute(f"DELETE FROM {branch.identifier} WHERE too_late AND commit_ts < timestamp_micros({micros})")
+        branch.publish()
+    finally:
+        branch.drop()
+    tag_marker(spark, catalog, table)
+    return number
+
+
+def bases_and_dead(work: Folding, horizon: datetime, rules: FoldRules) -> tuple[DataFrame, DataFrame]:
+    """The changes that become bases, with all that is known of their rows; and the changes before them, which go.
+
+    Gives: SAME_CHANGE, row, present; SAME_CHANGE without duplicates. Both computed.
+    """
+    everything = linked(work, work.changes_up_to_target()).where(F.col("op") != names.OP_TRUNCATE)
+    is_link = F.col("old_key").isNotNull() | F.col("new_key").isNotNull() | is_lone_insert(work.keys)
+    linking = everything.where(is_link).select("key").distinct()
+    rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
+    timed = rows.join(versions_at(work, horizon), on="key", how="inner")  # one version a key
+    timed = timed.join(linking, on="key", how="left_anti").transform(checkpointed)
+
+    is_base = ~F.col("is_read") & never_null(F.col("position") == F.col("_version_position"))
+    ended = F.col("ts") + interval(rules.skew)  # of the window of a READ that has no position
+    before_time = F.col("is_read") & F.col("commit_ts").isNotNull() & (ended < F.col("_version_from"))
+    is_before = F.when(F.col("position").isNotNull(), F.col("position") < F.col("_version_position")).otherwise(
+        before_time
+    )
+    marked = timed.withColumns({"_is_base": is_base, "_is_dead": never_null(is_before)})
+    is_other = F.col("_is_base") & ~(
+        F.col("content_hash").eqNullSafe(F.col("_version_hash"))
+        & F.col("op").eqNullSafe(F.col("_version_op"))
+        & F.col("row").isNotNull()
+        & (F.col("ts") == F.col("_version_from"))
+    )
+    is_inverted = F.col("_is_dead") & ~F.col("is_read") & (F.col("ts") >= F.col("_version_from"))
+    is_partial = F.col("_is_base") & F.col("present").isNotNull()
+    keeps_read = F.col("is_read") & ~F.col("_is_dead")
+    fit = marked.groupBy("key").agg(
+        F.bool_or("_is_base").alias("has_base"),
+        F.bool_or("_is_dead").alias("has_dead"),
+        F.bool_or(is_other | is_inverted).alias("is_odd"),
+        # What a READ tells of a column that the change before it lacked is more than the state before it knew.
+        (F.bool_or(is_partial) & F.bool_or(keeps_read)).alias("is_mixed"),
+    )
+    keys = fit.where("has_base AND has_dead AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
+    mine = marked.join(keys, on="key", how="left_semi")
+    same = [F.col("own_position").alias("position") if name == "position" else F.col(name) for name in SAME_CHANGE]
+    bases = mine.where("_is_base").select(*same, *filled(work)).distinct()  # deliveries of one change, all of them
+    dead = mine.where("_is_dead").select(*same)
+    return bases.transform(checkpointed), dead.transform(checkpointed)
+
+
+def versions_at(work: Folding, horizon: datetime) -> DataFrame:
+    """The versions that were valid at the horizon and that a streamed change opened.
+
+    Gives: key, _version_position, _version_from, _version_op, _version_hash, _version_row, _version_unknown.
+    Rows: at most one a key. None where another version of the key begins at the same moment.
+    """
+    began, ended = F.col(names.VALID_FROM), F.col(names.VALID_TO)
+    history = work.rows.history
+    key = F.struct(*[F.col(quoted(name)).alias(name) for name in work.keys])
+    twice = history.where(began == ended).select(key.alias("key"), began.alias("_version_from")).distinct()
+    is_valid = (began < F.lit(horizon)) & (ended.isNull() | (ended >= F.lit(horizon)))
+    is_streamed = F.col(names.OP).isin(names.OP_INSERT, names.OP_UPDATE, names.OP_DELETE)
+    found = history.where(is_valid & is_streamed & F.col(names.POSITION).isNotNull()).select(
+        key.alias("key"),
+        F.col(names.POSITION).alias("_version_position"),
+        began.alias("_version_from"),
+        F.col(names.OP).alias("_version_op"),
+        F.col(names.CHANGE_HASH).alias("_version_hash"),
+        F.struct(*[F.col(quoted(name)).alias(name) for name in work.row.names]).alias("_version_row"),
+        F.col(names.UNKNOWN).alias("_version_unknown"),
+    )
+    return found.join(twice, on=["key", "_version_from"], how="left_anti")
+
+
+def filled(work: Folding) -> list[Column]:
+    """What a base carries: its own row, and of the columns that it lacks what was known then."""
+    columns = work.row.names
+
+    def value(name: str) -> Column:
+        is_own = F.col("present").isNull() | F.array_contains("present", name)
+        return F.when(is_own, F.col("row")[name]).otherwise(F.col("_version_row")[name]).alias(name)
+
+    known = F.array_except(F.array(*[F.lit(name) for name in columns]), F.col("_version_unknown"))
+    present = F.when(
+        F.col("present").isNotNull() & F.col("_version_unknown").isNotNull(), F.array_union("present", known)
+    )
+    return [F.struct(*[value(name) for name in columns]).alias("row"), present.alias("present")]
