@@ -110,44 +110,60 @@ def trimmed(work: Folding, horizon: datetime, dry_run: bool) -> int:
 def bases_and_dead(work: Folding, horizon: datetime, rules: FoldRules) -> tuple[DataFrame, DataFrame]:
     """The changes that become bases, with all that is known of their rows; and the changes before them, which go.
 
-    Gives: SAME_CHANGE, row, present; SAME_CHANGE without duplicates. Both computed.
+    Gives: SAME_CHANGE, row, present; SAME_CHANGE. Both computed. Rows: one a change, copies of one base together.
     """
     everything = linked(work, work.changes_up_to_target()).where(F.col("op") != names.OP_TRUNCATE)
     is_link = F.col("old_key").isNotNull() | F.col("new_key").isNotNull() | is_lone_insert(work.keys)
     linking = everything.where(is_link).select("key").distinct()
     rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
-    timed = rows.join(versions_at(work, horizon), on="key", how="inner")  # one version a key
-    timed = timed.join(linking, on="key", how="left_anti").transform(checkpointed)
-
+    versions = versions_at(work, horizon).join(linking, on="key", how="left_anti")
     is_base = ~F.col("is_read") & never_null(F.col("position") == F.col("_version_position"))
-    ended = F.col("ts") + interval(rules.skew)  # of the window of a READ that has no position
-    before_time = F.col("is_read") & F.col("commit_ts").isNotNull() & (ended < F.col("_version_from"))
-    is_before = F.when(F.col("position").isNotNull(), F.col("position") < F.col("_version_position")).otherwise(
-        before_time
+    timed = (
+        rows.join(versions.drop("_version_row", "_version_unknown"), on="key", how="inner")  # one version a key
+        .withColumns({"is_base": is_base, "is_dead": is_before(rules), "is_partial": F.col("present").isNotNull()})
+        .withColumn("is_odd", is_odd())
+        .select("is_base", "is_dead", "is_odd", "is_partial", "is_read", *same_change())
+        .transform(checkpointed)  # without the rows' values: it can be most of the table
     )
-    marked = timed.withColumns({"_is_base": is_base, "_is_dead": never_null(is_before)})
-    is_other = F.col("_is_base") & ~(
+    is_kept_read = F.col("is_read") & ~F.col("is_dead")
+    fit = timed.groupBy("key").agg(
+        F.bool_or("is_base").alias("has_base"),
+        F.bool_or("is_dead").alias("has_dead"),
+        F.bool_or("is_odd").alias("is_odd"),
+        # What a READ tells of a column that the change before it lacked is more than the state before it knew.
+        (F.bool_or(F.col("is_base") & F.col("is_partial")) & F.bool_or(is_kept_read)).alias("is_mixed"),
+    )
+    keys = fit.where("has_base AND has_dead AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
+    dead = timed.where("is_dead").join(keys, on="key", how="left_semi").select(*SAME_CHANGE)
+    chosen = versions.join(keys, on="key", how="left_semi")
+    bases = rows.join(chosen, on="key", how="inner").where(is_base).select(*same_change(), *filled(work)).distinct()
+    return bases.transform(checkpointed), dead.transform(checkpointed)
+
+
+def same_change() -> list[Column]:
+    """SAME_CHANGE of timeline rows."""
+    return [F.col("own_position").alias(name) if name == "position" else F.col(name) for name in SAME_CHANGE]
+
+
+def is_before(rules: FoldRules) -> Column:
+    """True for a change before the version of the horizon; for a READ without a position, if its window ends before."""
+    end = F.col("ts") + interval(rules.skew)
+    by_time = F.col("is_read") & F.col("commit_ts").isNotNull() & (end < F.col("_version_from"))
+    by_position = F.col("position") < F.col("_version_position")
+    return never_null(F.when(F.col("position").isNotNull(), by_position).otherwise(by_time))
+
+
+def is_odd() -> Column:
+    """True for a change by which its key keeps all of its changes: where the version of the horizon is not by itself
+    what its change says, or a change before it has a later time."""
+    opened = (
         F.col("content_hash").eqNullSafe(F.col("_version_hash"))
         & F.col("op").eqNullSafe(F.col("_version_op"))
         & F.col("row").isNotNull()
         & (F.col("ts") == F.col("_version_from"))
     )
-    is_inverted = F.col("_is_dead") & ~F.col("is_read") & (F.col("ts") >= F.col("_version_from"))
-    is_partial = F.col("_is_base") & F.col("present").isNotNull()
-    keeps_read = F.col("is_read") & ~F.col("_is_dead")
-    fit = marked.groupBy("key").agg(
-        F.bool_or("_is_base").alias("has_base"),
-        F.bool_or("_is_dead").alias("has_dead"),
-        F.bool_or(is_other | is_inverted).alias("is_odd"),
-        # What a READ tells of a column that the change before it lacked is more than the state before it knew.
-        (F.bool_or(is_partial) & F.bool_or(keeps_read)).alias("is_mixed"),
-    )
-    keys = fit.where("has_base AND has_dead AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
-    mine = marked.join(keys, on="key", how="left_semi")
-    same = [F.col("own_position").alias("position") if name == "position" else F.col(name) for name in SAME_CHANGE]
-    bases = mine.where("_is_base").select(*same, *filled(work)).distinct()  # deliveries of one change, all of them
-    dead = mine.where("_is_dead").select(*same)
-    return bases.transform(checkpointed), dead.transform(checkpointed)
+    is_inverted = F.col("is_dead") & ~F.col("is_read") & (F.col("ts") >= F.col("_version_from"))
+    return (F.col("is_base") & ~never_null(opened)) | never_null(is_inverted)
 
 
 def versions_at(work: Folding, horizon: datetime) -> DataFrame:
