@@ -50,8 +50,8 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
     """
     is_read = F.col("origin") == names.ORIGIN_SNAPSHOT
     gives_up_key = (F.col("op") == names.OP_DELETE) & F.col("new_key").isNotNull()
-    guard, skew, margin = (interval(span) for span in (rules.guard, rules.skew, rules.margin))
-    stamped = F.when(F.col("commit_ts").isNotNull(), F.least("commit_ts", F.col("ingest_ts") + skew))
+    guard, margin = interval(rules.guard), interval(rules.margin)
+    stamped = stamped_time(rules)
     ts = F.coalesce(stamped, "ingest_ts")
     in_log = F.least("low_ts", ts - F.when(orders_statements(), guard).otherwise(margin))
     low_ts = F.when(F.col("position").isNull(), stamped - guard).otherwise(in_log)
@@ -89,6 +89,12 @@ def change_rows(changes: DataFrame, rules: FoldRules) -> DataFrame:
         "batch",
         "source",
     )
+
+
+def stamped_time(rules: FoldRules) -> Column:
+    """The commit time of a change; one from the future is the event's own processing time plus the allowed skew."""
+    skewed = F.col("ingest_ts") + interval(rules.skew)
+    return F.when(F.col("commit_ts").isNotNull(), F.least("commit_ts", skewed))
 
 
 def order_ties(rows: DataFrame, rules: FoldRules) -> DataFrame:

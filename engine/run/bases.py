@@ -16,48 +16,52 @@ from engine import names
 from engine.frames import checkpointed
 from engine.history.judge import TOO_LATE
 from engine.history.rules import FoldRules
-from engine.history.timeline import interval, key_of, never_null
+from engine.history.timeline import interval, is_guarded, key_of, never_null, stamped_time
 from engine.run.folding import Folding
 
 
-def bases_of(work: Folding) -> DataFrame | None:
+def bases_of(work: Folding, rules: FoldRules) -> DataFrame | None:
     """The bases of keys. None where no change was ever removed.
 
-    Gives: key, base (its position). Rows: one a key.
+    Gives: key, base (its position), base_ts (its time). Rows: one a key.
     """
     if not work.is_trimmed:
         return None
     marked = work.all_changes_up_to_target().where(F.col("origin") == names.ORIGIN_BASE)
-    return marked.groupBy("key").agg(F.max("position").alias("base"))
+    newest = F.max(F.struct("position", F.coalesce(stamped_time(rules), "ingest_ts").alias("ts")))
+    bases = marked.groupBy("key").agg(newest.alias("newest"))
+    return bases.select("key", F.col("newest.position").alias("base"), F.col("newest.ts").alias("base_ts"))
 
 
-def without_overtaken(work: Folding, rows: DataFrame) -> DataFrame:
+def without_overtaken(work: Folding, rows: DataFrame, rules: FoldRules) -> DataFrame:
     """The timeline rows without those that stand before the base of their key. New ones are counted as too late.
 
     Needs: what `change_rows` gives.
     Gives: the same columns. Rows: filters.
     """
-    bases = bases_of(work)
+    bases = bases_of(work, rules)
     if bases is None:
         return rows
     marked = rows.join(bases, on="key", how="left").transform(checkpointed)  # one base a key
     is_new = ~F.col("is_copy") & (F.col("batch") > work.folded.batch)
-    work.count(TOO_LATE, marked.where(is_overtaken() & is_new).count())
-    return marked.where(~is_overtaken()).select(*rows.columns)
+    work.count(TOO_LATE, marked.where(is_overtaken(rules) & is_new).count())
+    return marked.where(~is_overtaken(rules)).select(*rows.columns)
 
 
-def keys_overtaken(work: Folding, rows: DataFrame) -> DataFrame | None:
+def keys_overtaken(work: Folding, rows: DataFrame, rules: FoldRules) -> DataFrame | None:
     """Keys with a change before their base, which came too late. None where no change was ever removed.
 
     Needs: what `change_rows` gives. Gives: key.
     """
-    bases = bases_of(work)
-    return None if bases is None else rows.join(bases, on="key", how="inner").where(is_overtaken()).select("key")
+    bases = bases_of(work, rules)
+    return None if bases is None else rows.join(bases, on="key", how="inner").where(is_overtaken(rules)).select("key")
 
 
-def is_overtaken() -> Column:
-    """True for a change that stands before the base of its key."""
-    return never_null(F.col("position") < F.col("base"))
+def is_overtaken(rules: FoldRules) -> Column:
+    """True for a change that stands before the base of its key; for a READ of which only the time is known, if its
+    window ends before."""
+    ended = is_guarded() & (F.col("ts") + interval(rules.skew) < F.col("base_ts"))
+    return never_null(F.col("position") < F.col("base")) | never_null(ended)
 
 
 def with_base_time(work: Folding, versions: DataFrame, rules: FoldRules) -> DataFrame | None:
@@ -66,7 +70,7 @@ def with_base_time(work: Folding, versions: DataFrame, rules: FoldRules) -> Data
 
     Rows: 1:1.
     """
-    bases = bases_of(work)
+    bases = bases_of(work, rules)
     if bases is None:
         return None
     of_key = Window.partitionBy("_key")

@@ -35,6 +35,7 @@ Shown = Callable[[Row, str | None], str | None]
 """Shows a position as the source of a change writes it."""
 NOT_FOLDED = "not folded yet"
 WITHDRAWN = "withdrawn"
+BEFORE_BASE = "it belongs before the changes that are kept (`retain_changes`)"
 LATE = "it came later than `lateness` or `retain_changes` allows"
 ORDERED_BY = ("rank", "tx_order", "offset", "turn", "ingest_ts", "ts", "low_ts", "low_position")
 TOLD = (
@@ -205,6 +206,8 @@ def explanation(
             changes.append(explained(source, judge.REDELIVERED, "the source only sent it again", None, False, shown))
         elif number_of not in folded and source["batch"] > work.folded.batch:
             changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False, shown))
+        elif number_of not in folded and work.is_trimmed and source["op"] != names.OP_TRUNCATE:
+            changes.append(explained(source, judge.TOO_LATE, BEFORE_BASE, None, True, shown))
     return Explanation(
         work.spec.table, dict(part.values), work.folded.batch, tuple(versions), tuple(changes), len(stored)
     )

@@ -263,7 +263,7 @@ def fold_all(work: Folding) -> DataFrame:
             truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
             of = rows.select("key", "source") if work.has_sources_apart else rows.select("key")
             rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
-        rows = without_overtaken(work, rows)
+        rows = without_overtaken(work, rows, rules)
         if rules.followed:  # they may be folded several times
             rows = rows.transform(checkpointed)
         judged = fold_with_links(rows, rules)

@@ -93,11 +93,11 @@ def all_rows_of(
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
     rows = change_rows(attach_windows(mine, windows, rules.margin), rules).transform(checkpointed)
     if work.target.truncate is None:
-        return without_overtaken(work, rows)
+        return without_overtaken(work, rows, rules)
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
     placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
     of = rows.select("key", "source").distinct() if work.has_sources_apart else keys
-    return without_overtaken(work, rows.unionByName(truncate_rows(placed, of)))
+    return without_overtaken(work, rows.unionByName(truncate_rows(placed, of)), rules)
 
 
 def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:

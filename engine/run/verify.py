@@ -135,7 +135,7 @@ def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: 
     keys = keys.distinct()
     if work.is_trimmed:
         rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
-        overtaken = keys_overtaken(work, rows)
+        overtaken = keys_overtaken(work, rows, rules)
         keys = keys if overtaken is None else keys.join(overtaken, on="key", how="left_anti")
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)

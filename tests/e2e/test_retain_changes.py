@@ -139,6 +139,8 @@ def test_what_comes_before_a_base_is_too_late_and_counted(shop: Shop) -> None:
     taken(shop, spec, 1, [*old, json.dumps(place) + "\n"])
     assert stored(shop) == before
     assert [change["too_late"] for change in shop.rows("shop_things_changes") if change["batch"] == 2] == [True, False]
+    told = explain(shop.project, spec, shop.spark, {"id": "1"})
+    assert [change.outcome for change in told.changes].count("too_late") == 2
     (found,) = verify(shop.project, [spec], shop.spark, sample=None, seed=3)
     assert found.error is None
     (report,) = rebuild(shop.project, [spec], shop.spark).tables
