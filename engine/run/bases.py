@@ -33,7 +33,7 @@ def bases_of(work: Folding, rules: FoldRules) -> DataFrame | None:
     return bases.select("key", F.col("newest.position").alias("base"), F.col("newest.ts").alias("base_ts"))
 
 
-def without_overtaken(work: Folding, rows: DataFrame, rules: FoldRules) -> DataFrame:
+def changes_since_bases(work: Folding, rows: DataFrame, rules: FoldRules) -> DataFrame:
     """The timeline rows without those that stand before the base of their key. New ones are counted as too late.
 
     Needs: what `change_rows` gives.
@@ -44,20 +44,20 @@ def without_overtaken(work: Folding, rows: DataFrame, rules: FoldRules) -> DataF
         return rows
     marked = rows.join(bases, on="key", how="left").transform(checkpointed)  # one base a key
     is_new = ~F.col("is_copy") & (F.col("batch") > work.folded.batch)
-    work.count(TOO_LATE, marked.where(is_overtaken(rules) & is_new).count())
-    return marked.where(~is_overtaken(rules)).select(*rows.columns)
+    work.count(TOO_LATE, marked.where(is_before_base(rules) & is_new).count())
+    return marked.where(~is_before_base(rules)).select(*rows.columns)
 
 
-def keys_overtaken(work: Folding, rows: DataFrame, rules: FoldRules) -> DataFrame | None:
+def keys_with_older_changes(work: Folding, rows: DataFrame, rules: FoldRules) -> DataFrame | None:
     """Keys with a change before their base, which came too late. None where no change was ever removed.
 
     Needs: what `change_rows` gives. Gives: key.
     """
     bases = bases_of(work, rules)
-    return None if bases is None else rows.join(bases, on="key", how="inner").where(is_overtaken(rules)).select("key")
+    return None if bases is None else rows.join(bases, on="key", how="inner").where(is_before_base(rules)).select("key")
 
 
-def is_overtaken(rules: FoldRules) -> Column:
+def is_before_base(rules: FoldRules) -> Column:
     """True for a change that stands before the base of its key; for a READ of which only the time is known, if its
     window ends before."""
     ended = is_guarded() & (F.col("ts") + interval(rules.skew) < F.col("base_ts"))
@@ -84,21 +84,21 @@ def with_base_time(work: Folding, versions: DataFrame, rules: FoldRules) -> Data
     return with_base.withColumn("_base_time", begin).select(*versions.columns, "_base_time")
 
 
-def since_bases(work: Folding, versions: DataFrame, rules: FoldRules) -> DataFrame:
+def versions_since_bases(work: Folding, versions: DataFrame, rules: FoldRules) -> DataFrame:
     """The versions that changes are still there for. Rows: filters."""
     timed = with_base_time(work, versions, rules)
     if timed is None:
         return versions
-    return timed.where(~is_older(rules)).drop("_base_time")
+    return timed.where(~is_version_before_base(rules)).drop("_base_time")
 
 
-def before_bases(work: Folding, versions: DataFrame, rules: FoldRules) -> DataFrame | None:
+def versions_before_bases(work: Folding, versions: DataFrame, rules: FoldRules) -> DataFrame | None:
     """The versions whose changes were removed. None where none ever was. Rows: filters."""
     timed = with_base_time(work, versions, rules)
-    return None if timed is None else timed.where(is_older(rules)).drop("_base_time")
+    return None if timed is None else timed.where(is_version_before_base(rules)).drop("_base_time")
 
 
-def is_older(rules: FoldRules) -> Column:
+def is_version_before_base(rules: FoldRules) -> Column:
     """True for a version before the base of its key. A READ of which only the time is known stands behind the base
     where its window reaches it."""
     of_read = (F.col(names.OP) == names.OP_READ) & F.col(names.POSITION).isNull()

@@ -20,7 +20,7 @@ from engine.names import PLACE, quoted
 from engine.ordering.chronology import chronology, sortable
 from engine.render import iso_timestamp
 from engine.report import ExplainedChange, ExplainedVersion, Explanation
-from engine.run.bases import since_bases
+from engine.run.bases import versions_since_bases
 from engine.run.effort import light_planning
 from engine.run.folding import Folding, check_settings, open_folded
 from engine.run.links import linked
@@ -72,8 +72,8 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
     table = work.rows.history.where(test(lambda name: F.col(quoted(name))))
     rules, everything = for_anything(work, fold_rules(work)), linked(work, work.changes_up_to_target())
-    told = since_bases(work, table, rules)
-    stored = {tuple(row) for row in told.select(*identity_of(lambda name: F.col(name))).collect()}
+    explicable = versions_since_bases(work, table, rules)
+    stored = {tuple(row) for row in explicable.select(*identity_of(lambda name: F.col(name))).collect()}
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
     keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
     numbered = numbered_changes(with_withdrawals(work.rows.changes, work.withdrawn_places), keys)

@@ -18,7 +18,7 @@ from engine.history.timeline import key_of, truncate_rows
 from engine.iceberg import JAVA_ERRORS
 from engine.names import quoted
 from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
-from engine.run.bases import before_bases, without_overtaken
+from engine.run.bases import changes_since_bases, versions_before_bases
 from engine.run.begun import begun_run
 from engine.run.checking import Branches, Checking, Checks, blocked, nothing_read, run_sums, with_results
 from engine.run.decoding import decoded_otherwise
@@ -263,7 +263,7 @@ def fold_all(work: Folding) -> DataFrame:
             truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
             of = rows.select("key", "source") if work.has_sources_apart else rows.select("key")
             rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
-        rows = without_overtaken(work, rows, rules)
+        rows = changes_since_bases(work, rows, rules)
         if rules.followed:  # they may be folded several times
             rows = rows.transform(checkpointed)
         judged = fold_with_links(rows, rules)
@@ -319,9 +319,7 @@ def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
     for outcome, number in Found.of(judged).outcomes.items():
         work.count(outcome, number)
     work.changes = sum(work.outcomes.values())
-    rows = with_older(work, folded_rows(work, judged), versions_of(work, work.rows.history, keys)).transform(
-        checkpointed
-    )
+    rows = with_older(work, folded_rows(work, judged), versions_of(work, work.rows.history, keys))
     history = continued(work)
     with work.phase("history"):
         replace_keys(work, history, keys, rows)
@@ -363,7 +361,7 @@ def folded_rows(work: Folding, judged: DataFrame) -> DataFrame:
 
 def with_older(work: Folding, rows: DataFrame, versions: DataFrame) -> DataFrame:
     """History rows, and those of the versions whose changes were removed: nothing can be folded to these any more."""
-    older = before_bases(work, versions, fold_rules(work))
+    older = versions_before_bases(work, versions, fold_rules(work))
     return rows if older is None else rows.unionByName(older.select(*rows.columns))
 
 

@@ -17,7 +17,7 @@ from engine.history.reconcile import reconcile
 from engine.history.rules import FoldRules
 from engine.history.timeline import change_rows, order_ties, truncate_rows, undo_key_swaps
 from engine.ordering.windows import attach_windows
-from engine.run.bases import since_bases, without_overtaken
+from engine.run.bases import changes_since_bases, versions_since_bases
 from engine.run.folding import Folding, same_keys
 from engine.run.survey import fold_rules
 from engine.table.withdrawn import withdrawn_of
@@ -62,7 +62,7 @@ def difference_to(work: Folding, judged: DataFrame, keys: DataFrame) -> DataFram
 
     Gives: what `full_diff` gives. Computed.
     """
-    existing = since_bases(work, versions_of(work, work.rows.history, keys), fold_rules(work))
+    existing = versions_since_bases(work, versions_of(work, work.rows.history, keys), fold_rules(work))
     found = full_diff(judged, existing, work.identity, work.target.batch, work.has_null_keys)
     return found.transform(checkpointed)
 
@@ -93,11 +93,11 @@ def all_rows_of(
     mine = everything.where(F.col("op") != names.OP_TRUNCATE).join(F.broadcast(keys), on="key", how="left_semi")
     rows = change_rows(attach_windows(mine, windows, rules.margin), rules).transform(checkpointed)
     if work.target.truncate is None:
-        return without_overtaken(work, rows, rules)
+        return changes_since_bases(work, rows, rules)
     truncates = everything.where(F.col("op") == names.OP_TRUNCATE)
     placed = change_rows(attach_windows(truncates, None, rules.margin), rules)
     of = rows.select("key", "source").distinct() if work.has_sources_apart else keys
-    return without_overtaken(work, rows.unionByName(truncate_rows(placed, of)), rules)
+    return changes_since_bases(work, rows.unionByName(truncate_rows(placed, of)), rules)
 
 
 def fold_with_links(rows: DataFrame, rules: FoldRules) -> DataFrame:

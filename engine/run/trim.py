@@ -83,9 +83,9 @@ def horizon_of(work: Folding, retained: timedelta) -> datetime | None:
 def trimmed(work: Folding, horizon: datetime, dry_run: bool) -> int:
     """Remove what is older than the horizon, in one published step."""
     rules = for_anything(work, fold_rules(work))
-    bases, dead = bases_and_dead(work, horizon, rules)
+    bases, removable = bases_and_removable(work, horizon, rules)
     late = F.col("too_late") & never_null(F.col("commit_ts") < F.lit(horizon))
-    number = dead.count() + work.rows.changes.where(late).count()
+    number = removable.count() + work.rows.changes.where(late).count()
     if dry_run or not number:
         return number
     spark, catalog, table = work.spark, work.catalog, work.spec.target.changes
@@ -94,7 +94,7 @@ def trimmed(work: Folding, horizon: datetime, dry_run: bool) -> int:
     drop_stale_branches(spark, catalog, table)
     branch = Branch.start(spark, catalog, table, own_marker(spark, catalog, table), sole_writer=True)
     try:
-        for rows, statement in ((dead, changes_delete), (bases, base_update)):
+        for rows, statement in ((removable, changes_delete), (bases, base_update)):
             view = temporary_view(rows)
             branch.execute(statement(branch.identifier, view, SAME_CHANGE))
             spark.catalog.dropTempView(view)
@@ -107,7 +107,7 @@ def trimmed(work: Folding, horizon: datetime, dry_run: bool) -> int:
     return number
 
 
-def bases_and_dead(work: Folding, horizon: datetime, rules: FoldRules) -> tuple[DataFrame, DataFrame]:
+def bases_and_removable(work: Folding, horizon: datetime, rules: FoldRules) -> tuple[DataFrame, DataFrame]:
     """The changes that become bases, with all that is known of their rows; and the changes before them, which go.
 
     Gives: SAME_CHANGE, row, present; SAME_CHANGE. Both computed. Rows: one a change, copies of one base together.
@@ -120,24 +120,24 @@ def bases_and_dead(work: Folding, horizon: datetime, rules: FoldRules) -> tuple[
     is_base = ~F.col("is_read") & never_null(F.col("position") == F.col("_version_position"))
     timed = (
         rows.join(versions.drop("_version_row", "_version_unknown"), on="key", how="inner")  # one version a key
-        .withColumns({"is_base": is_base, "is_dead": is_before(rules), "is_partial": F.col("present").isNotNull()})
+        .withColumns({"is_base": is_base, "is_removable": is_before(rules), "is_partial": F.col("present").isNotNull()})
         .withColumn("is_odd", is_odd())
-        .select("is_base", "is_dead", "is_odd", "is_partial", "is_read", *same_change())
+        .select("is_base", "is_removable", "is_odd", "is_partial", "is_read", *same_change())
         .transform(checkpointed)  # without the rows' values: it can be most of the table
     )
-    is_kept_read = F.col("is_read") & ~F.col("is_dead")
+    is_kept_read = F.col("is_read") & ~F.col("is_removable")
     fit = timed.groupBy("key").agg(
         F.bool_or("is_base").alias("has_base"),
-        F.bool_or("is_dead").alias("has_dead"),
+        F.bool_or("is_removable").alias("has_removable"),
         F.bool_or("is_odd").alias("is_odd"),
         # What a READ tells of a column that the change before it lacked is more than the state before it knew.
         (F.bool_or(F.col("is_base") & F.col("is_partial")) & F.bool_or(is_kept_read)).alias("is_mixed"),
     )
-    keys = fit.where("has_base AND has_dead AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
-    dead = timed.where("is_dead").join(keys, on="key", how="left_semi").select(*SAME_CHANGE)
+    keys = fit.where("has_base AND has_removable AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
+    removable = timed.where("is_removable").join(keys, on="key", how="left_semi").select(*SAME_CHANGE)
     chosen = versions.join(keys, on="key", how="left_semi")
     bases = rows.join(chosen, on="key", how="inner").where(is_base).select(*same_change(), *filled(work)).distinct()
-    return bases.transform(checkpointed), dead.transform(checkpointed)
+    return bases.transform(checkpointed), removable.transform(checkpointed)
 
 
 def same_change() -> list[Column]:
@@ -162,7 +162,7 @@ def is_odd() -> Column:
         & F.col("row").isNotNull()
         & (F.col("ts") == F.col("_version_from"))
     )
-    is_inverted = F.col("is_dead") & ~F.col("is_read") & (F.col("ts") >= F.col("_version_from"))
+    is_inverted = F.col("is_removable") & ~F.col("is_read") & (F.col("ts") >= F.col("_version_from"))
     return (F.col("is_base") & ~never_null(opened)) | never_null(is_inverted)
 
 

@@ -18,7 +18,7 @@ from engine.history.timeline import change_rows, key_of
 from engine.names import quoted
 from engine.ordering.windows import attach_windows
 from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
-from engine.run.bases import keys_overtaken, since_bases
+from engine.run.bases import keys_with_older_changes, versions_since_bases
 from engine.run.effort import light_planning
 from engine.run.fold import Difference, fold_difference, has_followed, latest_rows
 from engine.run.folding import Folding, check_settings, open_folded
@@ -135,8 +135,8 @@ def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: 
     keys = keys.distinct()
     if work.is_trimmed:
         rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
-        overtaken = keys_overtaken(work, rows, rules)
-        keys = keys if overtaken is None else keys.join(overtaken, on="key", how="left_anti")
+        older = keys_with_older_changes(work, rows, rules)
+        keys = keys if older is None else keys.join(older, on="key", how="left_anti")
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
     return keys_to_refold(keys.transform(checkpointed), linked(work, everything), rules)
@@ -186,7 +186,7 @@ def compared(
 ) -> tuple[int, FirstDifference | None]:
     """How many rows differ between the tables and what was folded again, and the first difference."""
     target = work.spec.target
-    history = since_bases(work, versions_of(work, work.rows.history, keys), fold_rules(work))
+    history = versions_since_bases(work, versions_of(work, work.rows.history, keys), fold_rules(work))
     counted, first = unequal(work, target.history, history, refolded)
     if not with_latest:
         return counted, first

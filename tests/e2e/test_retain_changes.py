@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from engine.report import EQUAL, REBUILT
 from engine.run import explain, maintain, rebuild, trim, verify
+from engine.run.part import Part
 from engine.spec import table_spec
 from engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.streams import THINGS, Shop, event
@@ -166,4 +167,14 @@ def test_a_removal_that_is_killed_leaves_all_changes(shop: Shop, monkeypatch: py
     assert (report.status, report.error) == (REBUILT, None)
     assert stored(shop) == before
     assert maintained(shop, spec) > 0
+    assert stored(shop) == before
+
+
+def test_a_part_that_is_rebuilt_keeps_its_older_versions(shop: Shop) -> None:
+    spec = spec_of(shop, retain_changes=f"{KEPT}d")
+    taken(shop, spec, 0, [line for batch in arrivals(6) for line in batch])
+    before = stored(shop)
+    assert maintained(shop, spec) > 0
+    (report,) = rebuild(shop.project, [spec], shop.spark, part=Part({"id": "3"})).tables
+    assert (report.status, report.error) == (REBUILT, None)
     assert stored(shop) == before
