@@ -58,10 +58,17 @@ def keys_with_older_changes(work: Folding, rows: DataFrame, rules: FoldRules) ->
 
 
 def is_before_base(rules: FoldRules) -> Column:
-    """True for a change that stands before the base of its key; for a READ of which only the time is known, if its
-    window ends before."""
-    ended = is_guarded() & (F.col("ts") + interval(rules.skew) < F.col("base_ts"))
-    return never_null(F.col("position") < F.col("base")) | never_null(ended)
+    """True for a change before the base of its key."""
+    return is_before(F.col("base"), F.col("base_ts"), rules)
+
+
+def is_before(position: Column, time: Column, rules: FoldRules) -> Column:
+    """True for a change before another one; for a READ of which only the time is known, if its window ends before.
+
+    Needs: what `change_rows` gives. `position`, `time`: of the other change.
+    """
+    ended = is_guarded() & (F.col("ts") + interval(rules.skew) < time)
+    return never_null(F.col("position") < position) | never_null(ended)
 
 
 def with_base_time(work: Folding, versions: DataFrame, rules: FoldRules) -> DataFrame | None:

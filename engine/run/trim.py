@@ -11,9 +11,10 @@ from engine.errors import SpecError
 from engine.frames import checkpointed, temporary_view
 from engine.history.links import is_lone_insert
 from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows, interval, never_null
+from engine.history.timeline import change_rows, key_of, never_null
 from engine.names import quoted
 from engine.ordering.windows import attach_windows
+from engine.run.bases import is_before
 from engine.run.effort import light_planning
 from engine.run.folding import Folding, check_settings, is_left_behind, open_folded
 from engine.run.foreign import refuse_foreign_writes
@@ -116,22 +117,23 @@ def bases_and_removable(work: Folding, horizon: datetime, rules: FoldRules) -> t
     is_link = F.col("old_key").isNotNull() | F.col("new_key").isNotNull() | is_lone_insert(work.keys)
     linking = everything.where(is_link).select("key").distinct()
     rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
-    versions = versions_at(work, horizon).join(linking, on="key", how="left_anti")
+    versions = versions_at(work, horizon, rules).join(linking, on="key", how="left_anti")
     is_base = ~F.col("is_read") & never_null(F.col("position") == F.col("_version_position"))
+    is_removable = is_before(F.col("_version_position"), F.col("_version_from"), rules)
     timed = (
         rows.join(versions.drop("_version_row", "_version_unknown"), on="key", how="inner")  # one version a key
-        .withColumns({"is_base": is_base, "is_removable": is_before(rules), "is_partial": F.col("present").isNotNull()})
+        .withColumns({"opens": is_base, "is_removable": is_removable, "is_partial": F.col("present").isNotNull()})
         .withColumn("is_odd", is_odd())
-        .select("is_base", "is_removable", "is_odd", "is_partial", "is_read", *same_change())
+        .select("opens", "is_removable", "is_odd", "is_partial", "is_read", *same_change())
         .transform(checkpointed)  # without the rows' values: it can be most of the table
     )
     is_kept_read = F.col("is_read") & ~F.col("is_removable")
     fit = timed.groupBy("key").agg(
-        F.bool_or("is_base").alias("has_base"),
+        F.bool_or("opens").alias("has_base"),
         F.bool_or("is_removable").alias("has_removable"),
         F.bool_or("is_odd").alias("is_odd"),
-        # What a READ tells of a column that the change before it lacked is more than the state before it knew.
-        (F.bool_or(F.col("is_base") & F.col("is_partial")) & F.bool_or(is_kept_read)).alias("is_mixed"),
+        # A READ has the value of a column that a partial change lacks; the state before that change has an older one.
+        (F.bool_or(F.col("opens") & F.col("is_partial")) & F.bool_or(is_kept_read)).alias("is_mixed"),
     )
     keys = fit.where("has_base AND has_removable AND NOT is_odd AND NOT is_mixed").select("key").transform(checkpointed)
     removable = timed.where("is_removable").join(keys, on="key", how="left_semi").select(*SAME_CHANGE)
@@ -145,14 +147,6 @@ def same_change() -> list[Column]:
     return [F.col("own_position").alias(name) if name == "position" else F.col(name) for name in SAME_CHANGE]
 
 
-def is_before(rules: FoldRules) -> Column:
-    """True for a change before the version of the horizon; for a READ without a position, if its window ends before."""
-    end = F.col("ts") + interval(rules.skew)
-    by_time = F.col("is_read") & F.col("commit_ts").isNotNull() & (end < F.col("_version_from"))
-    by_position = F.col("position") < F.col("_version_position")
-    return never_null(F.when(F.col("position").isNotNull(), by_position).otherwise(by_time))
-
-
 def is_odd() -> Column:
     """True for a change by which its key keeps all of its changes: where the version of the horizon is not by itself
     what its change says, or a change before it has a later time."""
@@ -163,10 +157,10 @@ def is_odd() -> Column:
         & (F.col("ts") == F.col("_version_from"))
     )
     is_inverted = F.col("is_removable") & ~F.col("is_read") & (F.col("ts") >= F.col("_version_from"))
-    return (F.col("is_base") & ~never_null(opened)) | never_null(is_inverted)
+    return (F.col("opens") & ~never_null(opened)) | never_null(is_inverted)
 
 
-def versions_at(work: Folding, horizon: datetime) -> DataFrame:
+def versions_at(work: Folding, horizon: datetime, rules: FoldRules) -> DataFrame:
     """The versions that were valid at the horizon and that a streamed change opened.
 
     Gives: key, _version_position, _version_from, _version_op, _version_hash, _version_row, _version_unknown.
@@ -174,7 +168,7 @@ def versions_at(work: Folding, horizon: datetime) -> DataFrame:
     """
     began, ended = F.col(names.VALID_FROM), F.col(names.VALID_TO)
     history = work.rows.history
-    key = F.struct(*[F.col(quoted(name)).alias(name) for name in work.keys])
+    key = key_of(rules)
     twice = history.where(began == ended).select(key.alias("key"), began.alias("_version_from")).distinct()
     is_valid = (began < F.lit(horizon)) & (ended.isNull() | (ended >= F.lit(horizon)))
     is_streamed = F.col(names.OP).isin(names.OP_INSERT, names.OP_UPDATE, names.OP_DELETE)

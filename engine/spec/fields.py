@@ -171,26 +171,24 @@ def byte_count(value: object) -> int:
 
 def lateness(value: object) -> timedelta | None:
     """`unbounded`, or a duration of more than nothing."""
-    if isinstance(value, str) and value.casefold() != UNBOUNDED and nearest(value, [UNBOUNDED]):
-        refuse(f"{shown(value)} is not known", f"did you mean '{UNBOUNDED}'?")
-    if value is None or value == UNBOUNDED:
-        return None
-    bound = duration(value)
-    if not bound:
-        refuse("a bound of nothing makes every late change too late", f"write {UNBOUNDED}, or a duration like 2d.")
-    return bound
+    return _bound(value, UNBOUNDED, "a bound of nothing makes every late change too late", "2d")
 
 
 def retained(value: object) -> timedelta | None:
     """`forever`, or a duration of more than nothing."""
-    if isinstance(value, str) and value.casefold() != FOREVER and nearest(value, [FOREVER]):
-        refuse(f"{shown(value)} is not known", f"did you mean '{FOREVER}'?")
-    if value is None or value == FOREVER:
+    return _bound(value, FOREVER, "no change would be kept", "400d")
+
+
+def _bound(value: object, none: str, why_some: str, example: str) -> timedelta | None:
+    """A duration of more than nothing, or None for the word `none`. `why_some`: what is wrong with a duration of 0."""
+    if isinstance(value, str) and value.casefold() != none and nearest(value, [none]):
+        refuse(f"{shown(value)} is not known", f"did you mean '{none}'?")
+    if value is None or value == none:
         return None
-    span = duration(value)
-    if not span:
-        refuse("no change would be kept", f"write {FOREVER}, or a duration like 400d.")
-    return span
+    bound = duration(value)
+    if not bound:
+        refuse(why_some, f"write {none}, or a duration like {example}.")
+    return bound
 
 
 def fresh_within(value: object) -> Freshness:

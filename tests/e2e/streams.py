@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +134,17 @@ class Shop:
         (table,) = self.run(*specs).tables
         assert table.exit_code == 0, table.error
         return table
+
+    def another(self, name: str) -> "Shop":
+        """A project in a folder and a namespace of its own, in the same catalog."""
+        root = self.project.root / name
+        root.mkdir()
+        return Shop(self.spark, replace(self.project, root=root, namespace=f"{self.project.namespace}_{name}"))
+
+    def stored(self) -> list[list[str]]:
+        """The rows of history and of latest, to be compared: without their batches, and in no order of storage."""
+        both = (self.rows("shop_things_h"), self.rows("shop_things"))
+        return [sorted(repr(sorted((n, v) for n, v in r.items() if n != "_batch")) for r in rows) for rows in both]
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """All rows of a table of the project's namespace; none where it does not exist."""

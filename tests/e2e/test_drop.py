@@ -65,12 +65,6 @@ def named(shop: Shop) -> dict[str, int]:
     return {ledger: count for ledger, count in counts.items() if count}
 
 
-def stored(shop: Shop) -> list[list[str]]:
-    return [
-        sorted(repr(sorted((n, v) for n, v in r.items() if n != "_batch")) for r in shop.rows(t)) for t in TABLES[:2]
-    ]
-
-
 def files_of(shop: Shop, tables: tuple[str, ...] = TABLES) -> list[Path]:
     warehouse = Path(str(shop.project.catalog.warehouse).removeprefix("file://"))
     folders = [warehouse / shop.project.namespace / table for table in tables]
@@ -112,10 +106,10 @@ def test_nothing_is_left_of_a_dropped_table_and_others_stay(shop: Shop) -> None:
 
 
 def test_a_dropped_table_is_taken_again_whole(shop: Shop) -> None:
-    before = stored(shop)
+    before = shop.stored()
     dropped(shop)
     shop.taken()
-    assert stored(shop) == before
+    assert shop.stored() == before
     assert shop.taken().status == "nothing new"
 
 
@@ -123,12 +117,12 @@ def test_a_dropped_table_is_taken_again_whole(shop: Shop) -> None:
 def test_a_killed_drop_is_completed_by_a_run_or_by_another_drop(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    before = stored(shop)
+    before = shop.stored()
     with killed_before(number, monkeypatch), pytest.raises(Killed):
         dropped(shop)
     if number % 2:
         shop.taken()
-        assert stored(shop) == before
+        assert shop.stored() == before
         assert shop.taken().status == "nothing new"
     dropped(shop)
     assert named(shop) == {}

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,13 +51,6 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
     return Shop(spark, project)
 
 
-def beside(shop: Shop, name: str) -> Shop:
-    """Another project in the same catalog."""
-    root = shop.project.root / name
-    root.mkdir()
-    return Shop(shop.spark, replace(shop.project, root=root, namespace=f"{shop.project.namespace}_{name}"))
-
-
 def spec_of(shop: Shop, columns: dict[str, Any], **more: Any) -> TableSpec:
     namespace = shop.project.namespace
     target = {"latest": f"{namespace}.shop_things", "history": f"{namespace}.shop_things_h"}
@@ -71,11 +63,6 @@ def taken(shop: Shop, batches: Sequence[Sequence[str]], spec: TableSpec, begin: 
     for number, lines in enumerate(batches, begin):
         shop.write(f"{number}.jsonl", lines)
         shop.taken(spec)
-
-
-def stored(shop: Shop) -> list[list[str]]:
-    tables = ("shop_things_h", "shop_things")
-    return [sorted(repr(sorted((n, v) for n, v in r.items() if n != "_batch")) for r in shop.rows(t)) for t in tables]
 
 
 def cut(lines: list[str], draw: random.Random) -> list[list[str]]:
@@ -102,27 +89,27 @@ def test_any_order_any_split_and_any_moment_of_the_rename_give_the_same_tables(
     early = draw.sample(before, len(before) // 2)
     late = [line for line in lines if line not in early]
 
-    whole = beside(shop, "whole")
+    whole = shop.another("whole")
     taken(whole, [lines], spec_of(whole, columns))
-    expected = stored(whole)
+    expected = whole.stored()
     assert any("title" in text for text in expected[1])
     assert not any("'name'," in text for part in expected for text in part)
 
-    shuffled = beside(shop, "shuffled")
+    shuffled = shop.another("shuffled")
     taken(shuffled, cut(lines, draw), spec_of(shuffled, columns))
-    assert stored(shuffled) == expected
+    assert shuffled.stored() == expected
 
-    renamed = beside(shop, "renamed")
+    renamed = shop.another("renamed")
     taken(renamed, cut(early, draw), spec_of(renamed, OLD))
     begin = len(list(renamed.events.iterdir()))
     spec = spec_of(renamed, columns)
     taken(renamed, cut(late, draw), spec, begin)
-    assert stored(renamed) == expected
+    assert renamed.stored() == expected
     (found,) = verify(renamed.project, [spec], renamed.spark, sample=None)
     assert (found.status, found.error) == (EQUAL, None)
     (report,) = rebuild(renamed.project, [spec], renamed.spark).tables
     assert (report.status, report.error) == (REBUILT, None)
-    assert stored(renamed) == expected
+    assert renamed.stored() == expected
 
 
 def row(key: int, **values: Any) -> dict[str, Any]:

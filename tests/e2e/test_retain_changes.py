@@ -2,7 +2,6 @@
 
 import json
 import random
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -28,13 +27,6 @@ def shop(spark: SparkSession, project: ProjectSpec) -> Shop:
     return Shop(spark, project)
 
 
-def beside(shop: Shop, name: str) -> Shop:
-    """Another project in the same catalog."""
-    root = shop.project.root / name
-    root.mkdir()
-    return Shop(shop.spark, replace(shop.project, root=root, namespace=f"{shop.project.namespace}_{name}"))
-
-
 def spec_of(shop: Shop, **more: Any) -> TableSpec:
     namespace = shop.project.namespace
     target = {"latest": f"{namespace}.shop_things", "history": f"{namespace}.shop_things_h"}
@@ -47,12 +39,12 @@ def spec_of(shop: Shop, **more: Any) -> TableSpec:
 
 def story(seed: int, a_day: int = 12) -> dict[int, list[str]]:
     """Changes by the day on which they happened: partial rows, deletes, READs, changes that change nothing."""
-    draw, told = random.Random(seed), dict[int, list[str]]()
+    draw, lines = random.Random(seed), dict[int, list[str]]()
     for day in range(DAYS):
         seconds = sorted(draw.sample(range(day * DAY, (day + 1) * DAY), a_day))
-        told[day] = [changed(draw, second) for second in seconds]
-        told[day] += draw.sample(told[day], 2)  # delivered twice
-    return told
+        lines[day] = [changed(draw, second) for second in seconds]
+        lines[day] += draw.sample(lines[day], 2)  # delivered twice
+    return lines
 
 
 def changed(draw: random.Random, second: int) -> str:
@@ -81,11 +73,6 @@ def in_pairs(batches: list[list[str]]) -> list[list[str]]:
     return [[line for batch in batches[at : at + 2] for line in batch] for at in range(0, len(batches), 2)]
 
 
-def stored(shop: Shop) -> list[list[str]]:
-    tables = ("shop_things_h", "shop_things")
-    return [sorted(repr(sorted((n, v) for n, v in r.items() if n != "_batch")) for r in shop.rows(t)) for t in tables]
-
-
 def taken(shop: Shop, spec: TableSpec, number: int, lines: list[str]) -> None:
     shop.write(f"{number:02}.jsonl", lines)
     shop.taken(spec)
@@ -100,7 +87,7 @@ def maintained(shop: Shop, spec: TableSpec, dry_run: bool = False) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 9))
 def test_tables_are_those_of_all_changes_whenever_old_ones_go(shop: Shop, seed: int) -> None:
-    whole, less = beside(shop, "whole"), beside(shop, "less")
+    whole, less = shop.another("whole"), shop.another("less")
     every, kept = spec_of(whole), spec_of(less, retain_changes=f"{KEPT}d")
     draw, removed = random.Random(seed), 0
     for number, lines in enumerate(in_pairs(arrivals(seed))):
@@ -111,7 +98,7 @@ def test_tables_are_those_of_all_changes_whenever_old_ones_go(shop: Shop, seed: 
             removed += maintained(less, kept)
             assert len(less.rows("shop_things_changes")) == len(whole.rows("shop_things_changes")) - removed
             assert removed >= expected
-        assert stored(less) == stored(whole)
+        assert less.stored() == whole.stored()
     removed += maintained(less, kept)
     assert removed > 20
     assert maintained(less, kept) == 0
@@ -119,11 +106,11 @@ def test_tables_are_those_of_all_changes_whenever_old_ones_go(shop: Shop, seed: 
     assert (found.status, found.error) == (EQUAL, None), found
     (report,) = rebuild(less.project, [kept], less.spark).tables
     assert (report.status, report.error) == (REBUILT, None)
-    assert stored(less) == stored(whole)
+    assert less.stored() == whole.stored()
     (key,) = draw.sample(sorted({row["id"] for row in less.rows("shop_things")}), 1)
-    told = explain(less.project, kept, less.spark, {"id": str(key)})
-    assert told.versions
-    assert all(version.in_table for version in told.versions)
+    explained = explain(less.project, kept, less.spark, {"id": str(key)})
+    assert explained.versions
+    assert all(version.in_table for version in explained.versions)
 
 
 def test_what_comes_before_a_base_is_too_late_and_counted(shop: Shop) -> None:
@@ -131,29 +118,29 @@ def test_what_comes_before_a_base_is_too_late_and_counted(shop: Shop) -> None:
     row = {"id": 1, "name": "a", "n": 0}
     days = [event("c" if day == 0 else "u", day * DAY + 10, None, row | {"n": day}) for day in range(DAYS)]
     taken(shop, spec, 0, days)
-    before = stored(shop)
+    before = shop.stored()
     assert maintained(shop, spec) > 0
     old = [event("u", 2 * DAY, None, row | {"n": 77})]
     # Stamped within the time that is kept, but before the base in the log.
     place = json.loads(event("u", DAY, None, row | {"n": 88}))
     place["source"]["ts_ms"] = json.loads(days[-2])["source"]["ts_ms"]
     taken(shop, spec, 1, [*old, json.dumps(place) + "\n"])
-    assert stored(shop) == before
+    assert shop.stored() == before
     assert [change["too_late"] for change in shop.rows("shop_things_changes") if change["batch"] == 2] == [True, False]
-    told = explain(shop.project, spec, shop.spark, {"id": "1"})
-    assert [change.outcome for change in told.changes].count("too_late") == 2
+    explained = explain(shop.project, spec, shop.spark, {"id": "1"})
+    assert [change.outcome for change in explained.changes].count("too_late") == 2
     (found,) = verify(shop.project, [spec], shop.spark, sample=None, seed=3)
     assert found.error is None
     (report,) = rebuild(shop.project, [spec], shop.spark).tables
     assert (report.status, report.error) == (REBUILT, None)
     assert report.outcomes["too_late"] == 1
-    assert stored(shop) == before
+    assert shop.stored() == before
 
 
 def test_a_removal_that_is_killed_leaves_all_changes(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d")
     taken(shop, spec, 0, [line for batch in arrivals(5) for line in batch])
-    before, changes = stored(shop), len(shop.rows("shop_things_changes"))
+    before, changes = shop.stored(), len(shop.rows("shop_things_changes"))
 
     def killed(*_: object) -> str:
         raise KeyboardInterrupt
@@ -165,16 +152,16 @@ def test_a_removal_that_is_killed_leaves_all_changes(shop: Shop, monkeypatch: py
     assert len(shop.rows("shop_things_changes")) == changes
     (report,) = rebuild(shop.project, [spec], shop.spark).tables
     assert (report.status, report.error) == (REBUILT, None)
-    assert stored(shop) == before
+    assert shop.stored() == before
     assert maintained(shop, spec) > 0
-    assert stored(shop) == before
+    assert shop.stored() == before
 
 
 def test_a_part_that_is_rebuilt_keeps_its_older_versions(shop: Shop) -> None:
     spec = spec_of(shop, retain_changes=f"{KEPT}d")
     taken(shop, spec, 0, [line for batch in arrivals(6) for line in batch])
-    before = stored(shop)
+    before = shop.stored()
     assert maintained(shop, spec) > 0
     (report,) = rebuild(shop.project, [spec], shop.spark, part=Part({"id": "3"})).tables
     assert (report.status, report.error) == (REBUILT, None)
-    assert stored(shop) == before
+    assert shop.stored() == before
