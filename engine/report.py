@@ -238,13 +238,16 @@ class RunReport:
 @dataclass(frozen=True)
 class TableSize:
     """What a table consists of. `files`, `delete_files` and `bytes` are those of its newest snapshot, and so are its
-    `manifests`; `snapshots` are all that it keeps."""
+    `manifests`; `snapshots` are all that it keeps. `rows` counts those in data files, `deleted_rows` those of them that
+    delete files take away."""
 
     files: int
     delete_files: int
     bytes: int
     manifests: int
     snapshots: int
+    rows: int = 0
+    deleted_rows: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import ceil
 
 from pyspark.sql import SparkSession
 
@@ -13,6 +14,9 @@ SMALL_ROWS = 200_000
 LEAST_BYTES = 16 << 20
 MOST_BYTES = 256 << 20
 """How many bytes of the source become one data file, at least and at most."""
+LEAST_ROWS = 50_000
+MOST_ROWS = 2_000_000
+"""How many rows are written to one data file, at least and at most."""
 
 # Compiling an expression pays from some hundred thousand rows on (a fold of 300,000 into empty tables took 38 s without
 # and 28 s with it), planning again between stages from many partitions on. Below that they are most of a run: without
@@ -30,11 +34,21 @@ def are_small(files: Iterable[InputFile]) -> bool:
     return sum(file.work_bytes for file in files) <= SMALL_BYTES
 
 
-def file_count(files: Iterable[InputFile]) -> int:
-    """How many data files the changes of files become, and so how many tasks write them: one where there is little, as
-    many as cores, more where they would be large."""
-    size = sum(file.work_bytes for file in files)
-    return max(1, min(os.cpu_count() or 1, size // LEAST_BYTES), size // MOST_BYTES)
+def tasks_for_files(files: Iterable[InputFile]) -> int:
+    """How many tasks write the changes of files, a data file each."""
+    return _tasks(sum(file.work_bytes for file in files), LEAST_BYTES, MOST_BYTES)
+
+
+def tasks_for_rows(number: int) -> int:
+    """How many tasks write a number of rows, a data file each."""
+    return _tasks(number, LEAST_ROWS, MOST_ROWS)
+
+
+def _tasks(size: int, least: int, most: int) -> int:
+    """One task where there is little, as many as cores where there is more, a multiple of these where files would be
+    large: with three tasks for two cores, one core waits half of the time."""
+    cores = os.cpu_count() or 1
+    return max(1, min(cores, size // least), cores * ceil(size / (most * cores)) if size > most * cores else 0)
 
 
 @contextmanager

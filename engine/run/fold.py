@@ -17,6 +17,7 @@ from engine.history.rules import Folded, FoldRules
 from engine.history.tile import KEEP, OPEN
 from engine.history.timeline import key_of, truncate_rows
 from engine.names import quoted
+from engine.run.effort import tasks_for_rows
 from engine.run.folding import Folding, refuse_moved, same_keys
 from engine.run.keyless import fold_images
 from engine.run.links import keys_in_two_batches, linked
@@ -231,7 +232,8 @@ def write_history(work: Folding, difference: Difference) -> Branch:
             )
             work.spark.catalog.dropTempView(view)
     is_added = F.col(names.CHANGE) != DELETE if branch.layout.recorded else F.col(names.CHANGE) == INSERT
-    branch.append(diff.where(is_added).select(*[F.col(quoted(name)) for name in columns]))
+    added = diff.where(is_added).select(*[F.col(quoted(name)) for name in columns])
+    branch.append(added.coalesce(tasks_for_rows(sum(changes.values()))))
     if changes[(DELETE, True)]:
         work.taken_away = diff.where((F.col(names.CHANGE) == DELETE) & F.col(names.WAS_OPEN))
     work.versions = {

@@ -142,12 +142,12 @@ class Upkeep:
         return len(orphans(*self._table, self.settings.retain, dry_run))
 
     def due(self, progress: Progress) -> None:
-        """What has become too much: scattered files, manifests, old snapshots."""
+        """What has become too much: small files, deleted rows, manifests, old snapshots."""
         self._refuse_foreign_writes()
         size = size_of(*self._table)
         if is_scattered(size, self.settings.file_size):
             progress(self.name, "compacting")
-            compact(*self._table, self.settings.file_size)
+            compact(*self._table, self.settings.file_size, every_delete=False)
         if size.manifests > MOST_MANIFESTS:
             merge_manifests(*self._table)
         expire(*self._table, self.settings.retain)

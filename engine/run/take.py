@@ -28,7 +28,7 @@ from engine.run.delivery import (
     number_new_to,
     of_table,
 )
-from engine.run.effort import file_count
+from engine.run.effort import tasks_for_files
 from engine.run.events import decode_rows, discover
 from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_unfit_columns
@@ -248,7 +248,7 @@ def take_table(spark: SparkSession, project: ProjectSpec, delivery: Delivery, sp
     try:
         good = decoded.where(F.col("reason").isNull())
         rows = good.select(*change_columns(decoded, spec, batch, before_us))
-        branch.append(rows.coalesce(file_count(entry.file for entry in taker.pending.values())))
+        branch.append(rows.coalesce(tasks_for_files(entry.file for entry in taker.pending.values())))
         expected = number_new_to(delivery, taker, spec.table, found.records)
         appended = branch.newest_count("added-records")
         rejects, missing = None, found.rejected(expected, appended)

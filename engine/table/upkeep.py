@@ -16,18 +16,23 @@ from engine.table.commit import one_boundary, own_marker, tag_marker
 MOST_SMALL_FILES = 24
 """How many small files a table may have before they are compacted without being asked for."""
 MOST_MANIFESTS = 24
+MOST_DELETED = 0.3
+"""How many of the rows in a file, or in a table, may be deleted ones before the file is rewritten without being asked
+for. A large table has deletes in most files after each night: rewriting all of these costs what the table is."""
 REWRITE = {
     "min-input-files": "5",  # in one partition
-    "delete-file-threshold": "1",
+    "delete-ratio-threshold": str(MOST_DELETED),
     "remove-dangling-deletes": "true",
 }
+EVERY_DELETE = {"delete-file-threshold": "1"}
 SMALLEST_ORPHAN_AGE = timedelta(days=1)
 """A file that is being written belongs to no snapshot yet."""
 
 
 def is_scattered(size: TableSize, target_bytes: int) -> bool:
-    """Whether a table has many more files than its bytes need, or many that only hold deletes."""
-    return size.files - size.bytes // target_bytes > MOST_SMALL_FILES or size.delete_files > MOST_SMALL_FILES
+    """Whether a table has many more files than its bytes need, or many deleted rows that are still in its files."""
+    is_split = size.files - size.bytes // target_bytes > MOST_SMALL_FILES
+    return is_split or size.deleted_rows > MOST_DELETED * size.rows
 
 
 def size_of(spark: SparkSession, catalog: str, name: str) -> TableSize:
@@ -38,17 +43,22 @@ def size_of(spark: SparkSession, catalog: str, name: str) -> TableSize:
     if snapshot is None:
         return TableSize(0, 0, 0, 0, snapshots)
     counted = plain(spark, snapshot.summary())
-    numbers = [int(counted.get(f"total-{what}", "0")) for what in ("data-files", "delete-files", "files-size")]
-    return TableSize(numbers[0], numbers[1], numbers[2], int(snapshot.allManifests(java.io()).size()), snapshots)
+    whats = ("data-files", "delete-files", "files-size", "records", "position-deletes")
+    files, delete_files, size, rows, deleted = [int(counted.get(f"total-{what}", "0")) for what in whats]
+    manifests = int(snapshot.allManifests(java.io()).size())
+    return TableSize(files, delete_files, size, manifests, snapshots, rows, deleted)
 
 
-def compact(spark: SparkSession, catalog: str, name: str, target_bytes: int) -> tuple[int, int]:
-    """Rewrite small files and deletes into few files.
+def compact(
+    spark: SparkSession, catalog: str, name: str, target_bytes: int, every_delete: bool = True
+) -> tuple[int, int]:
+    """Rewrite small files, and files with deleted rows, into few files.
 
+    `every_delete`: also files with few deleted rows (`MOST_DELETED`).
     Gives: how many files were rewritten, and into how many.
     Raises: CommitConflictError: another writer changed these rows meanwhile; nothing happened.
     """
-    options = {**REWRITE, "target-file-size-bytes": str(target_bytes)}
+    options = {**REWRITE, **(EVERY_DELETE if every_delete else {}), "target-file-size-bytes": str(target_bytes)}
     marker = own_marker(spark, catalog, name)
     with one_boundary(name):
         counted = rewrite_small_files(spark, load(spark, catalog, name), options, marker)
