@@ -18,9 +18,10 @@ from engine.inputs.store import read_bytes, store_of
 from engine.jars import jar_paths
 from engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
 from engine.names import LEASE
-from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars, sqlite_file
+from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars
 from engine.spec import load_specs
 from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
+from engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
 from engine.storage import FILE_IO, StoreSettings, is_remote, of_stores, scheme_of, storage_error
 
 if TYPE_CHECKING:
@@ -98,6 +99,10 @@ def catalog(spec: CatalogSpec) -> Finding:
     """Whether the catalog answers, and lets a namespace be made."""
     matter = f"catalog {spec.name}"
     database = sqlite_file(spec)
+    try:
+        refuse_lost_catalog(spec)
+    except StorageError as error:
+        return Finding(matter, False, *_said(error, ""))
     if database and not database.exists():
         hint = "Make its folder writable, or set catalog.uri to another place."
         return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)

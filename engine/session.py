@@ -23,6 +23,7 @@ from engine.jars import (
 )
 from engine.java import require_java
 from engine.spec.model import CatalogSpec, ProjectSpec
+from engine.sqlite_catalog import SQLITE_URI, refuse_lost_catalog, sqlite_file
 from engine.storage import FILE_IO, S3, scheme_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 ICEBERG_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-SQLITE_URI = "jdbc:sqlite:"
 JDBC_DRIVERS = {SQLITE_URI: SQLITE_JDBC, "jdbc:postgresql:": POSTGRESQL_JDBC, "jdbc:mysql:": MYSQL_JDBC}
 NOT_AT_LAUNCH = ("spark.sql.catalog.", "spark.hadoop.")
 """How settings begin that can hold secrets, and that the JVM does not need to start: its command line can be seen."""
@@ -62,10 +62,12 @@ FOLD_CONF = {
 def spark_session(project: ProjectSpec, jars: Iterable[Jar] = ()) -> "SparkSession":
     """The session to work in: the active one, spark-submit's, or a new local one. `jars`: needed beside the usual ones.
 
-    Raises: SpecError where the session cannot serve Iceberg, Java is missing, or a jar cannot be had.
+    Raises: SpecError where the session cannot serve Iceberg, Java is missing, or a jar cannot be had. StorageError
+        where the catalog's file is gone.
     """
     from pyspark.sql import SparkSession
 
+    refuse_lost_catalog(project.catalog)
     active = SparkSession.getActiveSession()
     if active is not None:
         return _fit(active, project)
@@ -152,13 +154,6 @@ def catalog_conf(catalog: CatalogSpec) -> dict[str, str]:
     settings["cache-enabled"] = "false"  # a cached table hides what another process has committed
     settings |= catalog.properties
     return {prefix: SPARK_CATALOG} | {f"{prefix}.{name}": value for name, value in settings.items()}
-
-
-def sqlite_file(catalog: CatalogSpec) -> Path | None:
-    """The file of an embedded catalog; None for every other kind."""
-    if catalog.type != "jdbc" or not (catalog.uri or "").startswith(SQLITE_URI):
-        return None
-    return Path((catalog.uri or "").removeprefix(SQLITE_URI).removeprefix("file:").split("?")[0])
 
 
 def needed_jars(catalog: CatalogSpec) -> list[Jar]:

@@ -127,6 +127,26 @@ _ADDRESS: Final = re.compile(
 _BEFORE_PORT: Final = re.compile(r"[^\w.-]+(?:port)?[ =]*(?=\d+$)")
 _SIGNS: Final[tuple[tuple[str, str, str], ...]] = (
     (
+        r"No space left on device|Disk quota exceeded|SQLITE_FULL",
+        "no space is left",
+        "make room where the tables, the catalog and Spark's temporary files (spark.local.dir) are, and run again",
+    ),
+    (
+        r"Read-only file system|SQLITE_READONLY(?!_DBMOVED)|SQLITE_CANTOPEN|Permission denied",
+        "it cannot be written, or not be read",
+        "check who may read and write the folders of the tables and of the catalog, and run again",
+    ),
+    (
+        r"SQLITE_READONLY_DBMOVED",
+        "the catalog's file was moved or removed meanwhile",
+        "bring the file back, and run again",
+    ),
+    (
+        r"SQLITE_BUSY|SQLITE_LOCKED|database is locked",
+        "another program has the catalog's file locked",
+        "run again when it is done",
+    ),
+    (
         r"NO_SUCH_BUCKET|NoSuchBucket|[Tt]he specified bucket does not exist",
         "the bucket does not exist",
         "create the bucket, or correct the address",

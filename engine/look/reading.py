@@ -15,8 +15,8 @@ from engine.look.embedded import EmbeddedCatalog, NothingWrittenError
 from engine.look.server import is_of_server, needs_extra, server_catalog
 from engine.moments import in_utc
 from engine.names import LEDGER_TABLES
-from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,6 +102,7 @@ def open_catalog(spec: CatalogSpec) -> Reader:
             hint="show, export and runs read jdbc on SQLite, PostgreSQL and MySQL, rest, glue and hive;"
             " use Spark SQL for this one.",
         )
+    refuse_lost_catalog(spec)
     if not database.is_file():
         raise NothingWrittenError(spec.name, f"{database} does not exist")
     return EmbeddedCatalog(spec.name, database, spec.properties)

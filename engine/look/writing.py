@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from engine.errors import CommitConflictError
 from engine.look.reading import moved, open_catalog
-from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec
+from engine.sqlite_catalog import sqlite_file
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

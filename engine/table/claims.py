@@ -15,9 +15,8 @@ from pyspark.sql import functions as F
 
 from engine import names
 from engine.spec.model import ProjectSpec
-from engine.table.catalog import identifier
-from engine.table.commit import attempt_of, one_boundary
-from engine.table.ledger import ensure_ledger, ledger_name, read_ledger
+from engine.table.commit import attempt_of
+from engine.table.ledger import delete_rows, ensure_ledger, read_ledger
 
 CLAIMING: Final = (names.INPUTS, names.REPLAYS)  # every attempt writes to one of them before anything else of its own
 NOBODY: Final = "-"  # no attempt is called so
@@ -126,10 +125,6 @@ def remove(spark: SparkSession, project: ProjectSpec, void: Void) -> None:
         if read_ledger(spark, project, table) is None:
             continue
         ensure_ledger(spark, project, table)  # an older one has no attempts
-        target = identifier(project.catalog.name, ledger_name(project, table))
-        with one_boundary(table):
-            spark.sql(
-                f"DELETE FROM {target} WHERE {OWNER} = :owner AND batch BETWEEN :first AND :last"
-                f" AND {ATTEMPT} != :made_by",
-                args={"owner": void.owner, "first": void.first, "last": void.last, "made_by": void.made_by},
-            )
+        where = f"{OWNER} = :owner AND batch BETWEEN :first AND :last AND {ATTEMPT} != :made_by"
+        args = {"owner": void.owner, "first": void.first, "last": void.last, "made_by": void.made_by}
+        delete_rows(spark, project, table, where, args)

@@ -7,8 +7,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
 from engine.look.embedded import EmbeddedCatalog
-from engine.session import sqlite_file
 from engine.spec.model import CatalogSpec
+from engine.sqlite_catalog import sqlite_file
 
 
 @pytest.fixture

@@ -1,0 +1,37 @@
+"""The embedded catalog: one SQLite file, beside the warehouse or anywhere else on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from engine.errors import StorageError
+from engine.spec.model import CatalogSpec
+from engine.storage import is_remote
+
+SQLITE_URI: Final = "jdbc:sqlite:"
+_METADATA: Final = "metadata/*.metadata.json"
+
+
+def sqlite_file(catalog: CatalogSpec) -> Path | None:
+    """The file of an embedded catalog; None for every other kind."""
+    if catalog.type != "jdbc" or not (catalog.uri or "").startswith(SQLITE_URI):
+        return None
+    return Path((catalog.uri or "").removeprefix(SQLITE_URI).removeprefix("file:").split("?")[0])
+
+
+def refuse_lost_catalog(catalog: CatalogSpec) -> None:
+    """See that the file of an embedded catalog is there where its tables are: SQLite makes a new one in silence, and a
+    run would begin everything anew over tables that are still there.
+
+    Raises: StorageError.
+    """
+    database = sqlite_file(catalog)
+    if database is None or database.exists() or is_remote(catalog.warehouse or ""):
+        return
+    warehouse = Path((catalog.warehouse or "").removeprefix("file:"))
+    if any(warehouse.rglob(_METADATA)):
+        raise StorageError(
+            f"Cannot open the catalog {catalog.name}: {database} does not exist, but there are tables in {warehouse}.",
+            "bring the file back; to begin anew, move that folder away",
+        )
