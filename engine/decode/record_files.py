@@ -115,7 +115,7 @@ class AvroToRead:
                 for start in range(0, len(made), RECORDS):
                     yield [_message(one, at, *make(record)) for at, record in made[start : start + RECORDS]]
         if number != last:
-            raise _changed(one.file)
+            raise line_files.changed(one.file.path)
 
 
 @dataclass(frozen=True)
@@ -152,18 +152,11 @@ class ParquetToRead:
         except pa.ArrowException as error:
             raise SourceError(f"Cannot read {one.file.path}: {DAMAGED}", DELIVER) from error
         if number < one.first + one.records:
-            raise _changed(one.file)
+            raise line_files.changed(one.file.path)
 
 
 def _message(one: TypedFile, number: int, text: bytes, row_schema: str | None) -> Message:
     return Message(one.file.path, number, text, row_schema, is_last=number == one.total)
-
-
-def _changed(file: InputFile) -> SourceError:
-    return SourceError(
-        f"Cannot read {file.path}: it changed while it was read. Nothing of this batch was taken.",
-        "deliver a file under its name only when it is whole; then run again",
-    )
 
 
 # --- Avro -----------------------------------------------------------------------------------------------------------

@@ -97,10 +97,15 @@ def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, byte
         yield [(at, line) for at, line in enumerate(chunk, number) if at > after_line and line.strip(blanks)]
         number += len(chunk)
     if _signed(digest.intdigest()) != piece.digest:
-        raise SourceError(
-            f"Cannot read {piece.path}: it changed while it was read. Nothing of this batch was taken.",
-            "deliver a file under its name only when it is whole, or append to it; then run again",
-        )
+        raise changed(piece.path)
+
+
+def changed(path: str) -> SourceError:
+    """The error for a file that became another one while it was read."""
+    return SourceError(
+        f"Cannot read {path}: it changed while it was read. Nothing of this batch was taken.",
+        "deliver a file under its name only when it is whole, or append lines to it; then run again",
+    )
 
 
 def _chunks(piece: Piece, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:

@@ -121,7 +121,7 @@ def shorter(path: str, size: int) -> SourceError:
     """The error of a file that lost bytes since it was listed. `size`: how many are left."""
     return SourceError(
         f"Cannot read {path}: it became shorter while it was looked at ({size} bytes are left).",
-        "deliver a file under its name only when it is whole, or append to it; then run again",
+        "deliver a file under its name only when it is whole, or append lines to it; then run again",
     )
 
 

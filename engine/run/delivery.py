@@ -25,7 +25,7 @@ from engine.run.events import changes_key, has_own_types, is_shown_by_scn, some
 from engine.run.evidence import evidence_counts
 from engine.run.marker import batch_of, newest_marker, scn_sources
 from engine.run.order import settled, turned_to_scns
-from engine.run.records import context_of, read_beside, source_files, with_lines_before
+from engine.run.records import context_of, read_beside, refuse_replaced, source_files, with_lines_before
 from engine.run.topics import new_of_topics
 from engine.schema.control_kinds import REDELIVERY
 from engine.spec.collisions import ONE, placed_otherwise
@@ -250,6 +250,7 @@ def read_delivery(spark: SparkSession, delivery: Delivery, catalog: str) -> None
         records = found.events(delivery.source, delivery.declared, keeps_texts=not is_told_alone)
         records = records.where(after(union) | is_again) if whole else records
         kept = computed(records, wanted)
+        refuse_replaced(delivery.source, union)
         delivery.known_again = kept.where(is_again) if form.resends else None
         return kept.where(after(union)) if whole else kept
 

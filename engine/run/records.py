@@ -1,6 +1,6 @@
 """The records of a source, whatever they are written in, and the events in them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice, pairwise
@@ -28,7 +28,8 @@ from engine.init import looks_like, other_than
 from engine.inputs.containers import csv_layout, head, kind_of
 from engine.inputs.counting import CountedFile, counted_lines
 from engine.inputs.csv_records import CsvLayout
-from engine.inputs.listing import InputFile, list_files
+from engine.inputs.line_files import changed
+from engine.inputs.listing import InputFile, Look, list_files, listed
 from engine.inputs.pending import PendingFile, between_new, by_path
 from engine.inputs.tables import data_files
 from engine.inputs.topics import Partition
@@ -187,6 +188,20 @@ def read_files(
             raise with_likeness(error, source, files) from error
         form = typed_likeness(source, files)
         raise SourceError(f"{error.message} They look like {form}." if form else error.message, error.hint) from error
+
+
+def refuse_replaced(source: SourceSpec, read: Iterable[PendingFile]) -> None:
+    """See that the files which were read still begin with what was listed: else lines of other files would be taken in
+    their names. One that is gone by now was read to its end.
+
+    Raises: SourceError.
+    """
+    for entry in read if source.kafka is None and source.table is None else ():
+        file, now = entry.file, listed(entry.file.path, entry.file.store)
+        if now is None or not entry.fingerprint or (now.size, now.mtime) == (file.size, file.mtime):
+            continue
+        if now.size < file.size or Look().fingerprint(file.path, file.size, file.store) != entry.fingerprint:
+            raise changed(file.path)
 
 
 def read_topics(pending: Sequence[PendingFile], source: SourceSpec) -> tuple[TopicsToRead, list[CountedFile]]:

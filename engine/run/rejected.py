@@ -18,7 +18,7 @@ from engine.inputs.topics import Partition
 from engine.names import PLACE
 from engine.run.delivery import Delivery, by_scn_of, classes_of, idle_consumers, sharing, targets_of, with_masks
 from engine.run.order import settled
-from engine.run.records import Records, context_of, read_beside, source_files
+from engine.run.records import Records, context_of, read_beside, refuse_replaced, source_files
 from engine.run.topics import topic_partitions
 from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from engine.spec.renames import known_keys_of
@@ -121,6 +121,7 @@ def read_again(spark: SparkSession, project: ProjectSpec, found: Rejected) -> No
         read = replace(read, frames=[*read.frames, lines])
     records = read.events(found.source, found.declared)
     found.records = records.join(F.broadcast(places), on=PLACE, how="left_semi").transform(checkpointed)
+    refuse_replaced(found.source, reread.values())
     found.files = [InputFile(path, 0, 0) for path in [*kept, *reread]]
     found.out_of_reach = out_of_reach
     found.classes = classes_of(found.records, found, fans_out=True)

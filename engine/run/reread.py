@@ -40,6 +40,7 @@ from engine.run.evidence import evidence
 from engine.run.folding import begin, refuse_other_axis
 from engine.run.foreign import foreign_writes, replaced_notes
 from engine.run.rebuild import keeps_rows, rebuild_table
+from engine.run.records import refuse_replaced
 from engine.run.refusals import check_unowned, is_unowned
 from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
 from engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
@@ -164,7 +165,9 @@ class Rereading:
         found = read_in_context(self.spark, self.project, source, files)
 
         def read() -> DataFrame:
-            return computed(found.events(delivery.source, declared).transform(within, taken), files)
+            records = computed(found.events(delivery.source, declared).transform(within, taken), files)
+            refuse_replaced(source, files)
+            return records
 
         classified(delivery, read)
         delivery.waiting = waiting_rejects(self.spark, self.project, newest)

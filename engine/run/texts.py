@@ -49,6 +49,6 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
         raise SourceError(
             f"Cannot tell what is wrong in {other['file']}:{other['line']}: the file became another one while it was"
             " taken. Nothing of this batch was taken.",
-            "deliver a file under its name only when it is whole, or append to it; then run again",
+            "deliver a file under its name only when it is whole, or append lines to it; then run again",
         )
     return found
