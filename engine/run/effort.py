@@ -48,7 +48,9 @@ def _tasks(size: int, least: int, most: int) -> int:
     """One task where there is little, as many as cores where there is more, a multiple of these where files would be
     large: with three tasks for two cores, one core waits half of the time."""
     cores = os.cpu_count() or 1
-    return max(1, min(cores, size // least), cores * ceil(size / (most * cores)) if size > most * cores else 0)
+    if size > most * cores:
+        return cores * ceil(size / (most * cores))
+    return max(1, min(cores, size // least))
 
 
 @contextmanager
