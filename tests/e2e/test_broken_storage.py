@@ -105,6 +105,7 @@ def test_a_disk_that_is_full(
     story.ends_well(spark)
 
 
+@pytest.mark.slow
 def test_a_warehouse_that_is_read_only(spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys) -> None:
     story = Story(tmp_path, lake, capsys)
     warehouse = lake / "w"
@@ -116,6 +117,7 @@ def test_a_warehouse_that_is_read_only(spark: SparkSession, tmp_path: Path, lake
     story.ends_well(spark)
 
 
+@pytest.mark.slow
 def test_a_catalog_that_another_program_locks_is_waited_for(
     spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys
 ) -> None:

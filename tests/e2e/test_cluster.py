@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,8 +33,22 @@ pytestmark = pytest.mark.slow
 class Cluster:
     """A master and its workers."""
 
+    folder: Path
     url: str
-    workers: list[subprocess.Popen[bytes]]
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def complete(self) -> None:
+        """Start workers until two live."""
+        while sum(worker.poll() is None for worker in self.workers) < 2:
+            number = len(self.workers) + 1
+            options = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"work-{number}"))
+            name = f"worker-{number}"
+            self.workers.append(start(self.folder, name, WORKER, self.url, "--webui-port", "0", *options))
+        wait_for(self.folder / "master.log", "Registering worker", len(self.workers))
+
+    def lose_a_worker(self) -> None:
+        """Kill the first worker that lives, and its executors."""
+        stop(next(worker for worker in self.workers if worker.poll() is None))
 
 
 def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -77,16 +91,12 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
     master = start(folder, "master", MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-    workers: list[subprocess.Popen[bytes]] = []
+    found = Cluster(folder, "")
     try:
-        (url,) = wait_for(folder / "master.log", r"Starting Spark master at (spark://\S+)")
-        for number in (1, 2):
-            options = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{number}"))
-            workers.append(start(folder, f"worker-{number}", WORKER, url, "--webui-port", "0", *options))
-        wait_for(folder / "master.log", "Registering worker", 2)
-        yield Cluster(url, workers)
+        (found.url,) = wait_for(folder / "master.log", r"Starting Spark master at (spark://\S+)")
+        yield found
     finally:
-        for process in (*workers, master):
+        for process in (*found.workers, master):
             stop(process)
 
 
@@ -161,6 +171,7 @@ def rows(project: Path) -> list[tuple[Any, ...]]:
 
 
 def test_jobs_run_on_executors_of_a_cluster(cluster: Cluster, project: Path) -> None:
+    cluster.complete()
     deliver(project, 2)
     (table,) = report_of(cluster, project, "catch_up")["tables"]
     assert (table["status"], table["changes"]) == ("ok", 4 * KEYS)
@@ -169,12 +180,15 @@ def test_jobs_run_on_executors_of_a_cluster(cluster: Cluster, project: Path) -> 
     assert rows(project) == [(key, "second", key) for key in range(2 * KEYS)]
 
 
-def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, project: Path) -> None:
+@pytest.mark.parametrize("stage", ["[2-9]", "1[5-9]", "3[0-9]"])
+def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, project: Path, stage: str) -> None:
+    """`stage`: of which stage tasks are at work then: later ones have executors that keep what was computed before."""
+    cluster.complete()
     deliver(project, 6)
     with (project / "report.json").open("w+", encoding="utf-8") as output:
         job = submit(cluster, project, "catch_up", output)
-        wait_for(project / "submit.log", r"Starting task \S+ in stage [2-9]")
-        stop(cluster.workers[0])
+        wait_for(project / "submit.log", rf"Starting task \S+ in stage {stage}\.")
+        cluster.lose_a_worker()
         code = job.wait(timeout=3 * SECONDS)
     assert code == 0, (project / "submit.log").read_text(encoding="utf-8")[-3000:]
     assert rows(project) == [(key, "second", key) for key in range(6 * KEYS)]

@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("engine.json_text",),
     ("engine.spec", "engine.schema", "engine.report"),
+    ("engine.sqlite_catalog",),
     ("engine.session", "engine.inputs"),
     ("engine.decode",),
     ("engine.neighbours", "engine.steps", "engine.worker_daemon"),
