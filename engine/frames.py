@@ -1,5 +1,6 @@
 """DataFrames of small Python values, computed once and kept, and under a name for statements; conditions on sources."""
 
+import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -14,6 +15,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.storagelevel import StorageLevel
 
 from engine.formats import SourceKind, beginnings
+
+ONE_MACHINE = re.compile(r"local(\[|$)")
+"""How `spark.master` begins where the driver does all work."""
 
 
 def local_frame(spark: SparkSession, rows: Sequence[Mapping[str, Any]], schema: T.StructType | str) -> DataFrame:
@@ -38,8 +42,8 @@ def checkpointed(rows: DataFrame, eager: bool = True) -> DataFrame:
 
     On a cluster two executors keep each part of it: nothing else could give it back when an executor is lost.
     """
-    is_local = (rows.sparkSession.conf.get("spark.master", "") or "").startswith("local")
-    return rows.localCheckpoint(eager, StorageLevel.MEMORY_AND_DISK if is_local else StorageLevel.MEMORY_AND_DISK_2)
+    is_cluster = ONE_MACHINE.match(rows.sparkSession.conf.get("spark.master", "") or "") is None
+    return rows.localCheckpoint(eager, StorageLevel.MEMORY_AND_DISK_2 if is_cluster else StorageLevel.MEMORY_AND_DISK)
 
 
 def temporary_view(rows: DataFrame) -> str:

@@ -47,8 +47,15 @@ class Cluster:
         wait_for(self.folder / "master.log", "Registering worker", len(self.workers))
 
     def lose_a_worker(self) -> None:
-        """Kill the first worker that lives, and its executors."""
-        stop(next(worker for worker in self.workers if worker.poll() is None))
+        """Kill a worker with its executor: one that keeps what the newest application has computed, where one does."""
+        app = max((path.name for path in self.folder.glob("work-*/app-*")), default="")
+        alive = [at for at, worker in enumerate(self.workers, 1) if worker.poll() is None]
+        keeping = [
+            at
+            for at in alive
+            if any("Block rdd_" in log.read_text() for log in self.folder.glob(f"work-{at}/{app}/*/stderr"))
+        ]
+        stop(self.workers[(keeping or alive)[0] - 1])
 
 
 def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -192,3 +199,28 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, project: Path
         code = job.wait(timeout=3 * SECONDS)
     assert code == 0, (project / "submit.log").read_text(encoding="utf-8")[-3000:]
     assert rows(project) == [(key, "second", key) for key in range(6 * KEYS)]
+
+
+LOSES_AN_EXECUTOR = """
+import os, signal, subprocess, time
+from pyspark.sql import SparkSession
+from engine.frames import checkpointed
+
+confs = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "700m", "spark.ui.enabled": "false"}
+spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=confs).getOrCreate()
+executors = lambda: spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+while len(list(executors())) < 3:  # the driver is one
+    time.sleep(0.2)
+kept = checkpointed(spark.range(0, 1000, 1, 4))
+mine = ["pgrep", "-f", f"CoarseGrainedExecutorBackend.*{spark.sparkContext.applicationId}"]
+os.kill(int(subprocess.run(mine, capture_output=True, check=True).stdout.split()[0]), signal.SIGKILL)
+print(kept.count())
+"""
+
+
+def test_what_a_run_keeps_outlives_an_executor(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOSES_AN_EXECUTOR], capture_output=True, text=True, cwd=tmp_path, env=environment(),
+        timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "1000", done.stderr[-2000:]
