@@ -125,7 +125,8 @@ _ADDRESS: Final = re.compile(
     r"([\w.-]+(?:(?::|', port=|\", port | port )\d+)?)"
 )
 _BEFORE_PORT: Final = re.compile(r"[^\w.-]+(?:port)?[ =]*(?=\d+$)")
-_SIGNS: Final[tuple[tuple[str, str, str], ...]] = (
+_Signs = tuple[tuple[str, str, str], ...]
+_SIGNS_OF_DISKS: Final[_Signs] = (
     (
         r"No space left on device|Disk quota exceeded|SQLITE_FULL",
         "no space is left",
@@ -146,6 +147,9 @@ _SIGNS: Final[tuple[tuple[str, str, str], ...]] = (
         "another program has the catalog's file locked",
         "run again when it is done",
     ),
+)
+"""Of the disks of tables and of the catalog. Errors that name a path, as those of a source's files do, need none."""
+_SIGNS: Final[_Signs] = (
     (
         r"NO_SUCH_BUCKET|NoSuchBucket|[Tt]he specified bucket does not exist",
         "the bucket does not exist",
@@ -218,9 +222,9 @@ _SIGNS: Final[tuple[tuple[str, str, str], ...]] = (
 )
 
 
-def problem_in(text: str) -> Problem | None:
+def problem_in(text: str, signs: _Signs = _SIGNS) -> Problem | None:
     """What the text of an error says of a store or a catalog; None where it says something else."""
-    for sign, reason, hint in _SIGNS:
+    for sign, reason, hint in signs:
         if re.search(sign, text):
             return Problem(f"{reason}{_where(text)}" if "reached" in reason else reason, hint)
     return None
@@ -239,7 +243,7 @@ def storage_error(error: BaseException) -> StorageError | None:
     those that it came from say more of the cause."""
     each: BaseException | None = error
     while each is not None:
-        found = problem_in(str(each))
+        found = problem_in(str(each), (*_SIGNS_OF_DISKS, *_SIGNS))
         if found is not None:
             return StorageError(f"Cannot use the catalog or its store: {found.reason}.", found.hint)
         each = each.__cause__ or each.__context__

@@ -197,6 +197,24 @@ def test_errors_of_libraries_are_known(text: str, reason: str) -> None:
     assert found.hint
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("FSError: java.io.IOException: No space left on device", "no space is left"),
+        ("[SQLITE_FULL] Insertion failed because database is full (database or disk is full)", "no space is left"),
+        ("java.io.FileNotFoundException: /w/a.avro (Read-only file system)", "it cannot be written, or not be read"),
+        ("[SQLITE_READONLY] Attempt to write a readonly database", "it cannot be written, or not be read"),
+        ("[SQLITE_READONLY_DBMOVED] The database file has been moved", "the catalog's file was moved or removed"),
+        ("[SQLITE_BUSY] The database file is locked (database is locked)", "another program has the catalog's file"),
+    ],
+)
+def test_disks_of_tables_and_catalogs_are_named(text: str, reason: str) -> None:
+    found = storage_error(RuntimeError(text))
+    assert found is not None
+    assert f"Cannot use the catalog or its store: {reason}" in found.message
+    assert problem_in(text) is None  # an error of a source's file names the file, and keeps its own hint
+
+
 def test_other_errors_stay_what_they_are() -> None:
     assert storage_error(ValueError("not a number")) is None
     wrapped = ValueError("load failed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from engine.decode import avro_files
 from engine.errors import SourceError
 from engine.inputs.listing import list_files
-from engine.inputs.store import ObjectStore, read_pieces, store_of
+from engine.inputs.store import ObjectStore, read_pieces, refused, store_of
 from engine.spec.model import ProjectSpec
 from quality.report.copied import copy_pages
 
@@ -110,3 +111,10 @@ def test_the_pages_of_the_report_are_copied_once(tmp_path: Path, project: Projec
     copy_pages(project, str(to))
     assert (to / "data-docs" / "index.html").read_text() == "edited"
     assert (to / "index.html").read_text() == "another report"
+
+
+def test_a_file_that_may_not_be_read_is_named_with_what_the_system_says() -> None:
+    error = refused("read", "file:/in/a.jsonl", PermissionError(errno.EACCES, "Permission denied"))
+    assert isinstance(error, SourceError)
+    assert error.message == "Cannot read file:/in/a.jsonl: Permission denied."
+    assert error.hint == "check the path and the permissions"
