@@ -1,4 +1,4 @@
-"""The embedded catalog: one SQLite file, beside the warehouse or anywhere else on this machine."""
+"""The embedded catalog: one SQLite file on this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def sqlite_file(catalog: CatalogSpec) -> Path | None:
 
 def refuse_lost_catalog(catalog: CatalogSpec) -> None:
     """See that the file of an embedded catalog is there where its tables are: SQLite makes a new one in silence, and a
-    run would begin everything anew over tables that are still there.
+    run would start from scratch over tables that are still there.
 
     Raises: StorageError.
     """
@@ -33,5 +33,5 @@ def refuse_lost_catalog(catalog: CatalogSpec) -> None:
     if any(warehouse.rglob(_METADATA)):
         raise StorageError(
             f"Cannot open the catalog {catalog.name}: {database} does not exist, but there are tables in {warehouse}.",
-            "bring the file back; to begin anew, move that folder away",
+            "bring the file back; to start from scratch, move that folder away",
         )

@@ -21,7 +21,7 @@ from engine.decode.typed_records import ArrowTexts, MessageTexts, message_column
 from engine.errors import SourceError
 from engine.inputs import line_files
 from engine.inputs.listing import NO_FILE, InputFile
-from engine.inputs.store import store_of, unreadable
+from engine.inputs.store import changed, store_of, unreadable
 
 RECORDS: Final = 2_000
 AVRO_PIECE_BYTES: Final = 32 << 20
@@ -115,7 +115,7 @@ class AvroToRead:
                 for start in range(0, len(made), RECORDS):
                     yield [_message(one, at, *make(record)) for at, record in made[start : start + RECORDS]]
         if number != last:
-            raise line_files.changed(one.file.path)
+            raise changed(one.file.path)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class ParquetToRead:
         except pa.ArrowException as error:
             raise SourceError(f"Cannot read {one.file.path}: {DAMAGED}", DELIVER) from error
         if number < one.first + one.records:
-            raise line_files.changed(one.file.path)
+            raise changed(one.file.path)
 
 
 def _message(one: TypedFile, number: int, text: bytes, row_schema: str | None) -> Message:

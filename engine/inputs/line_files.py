@@ -19,7 +19,7 @@ from engine.errors import SourceError
 from engine.inputs.compression import DAMAGED, plain_stream
 from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
 from engine.inputs.listing import InputFile, is_compressed
-from engine.inputs.store import shorter, store_of, unreadable
+from engine.inputs.store import changed, shorter, store_of, unreadable
 from engine.storage import StoreSettings
 
 PIECE_BYTES: Final = 16 << 20
@@ -98,14 +98,6 @@ def lines_of(piece: Piece, after_line: int = 0) -> Iterator[list[tuple[int, byte
         number += len(chunk)
     if _signed(digest.intdigest()) != piece.digest:
         raise changed(piece.path)
-
-
-def changed(path: str) -> SourceError:
-    """The error for a file that became another one while it was read."""
-    return SourceError(
-        f"Cannot read {path}: it changed while it was read. Nothing of this batch was taken.",
-        "deliver a file under its name only when it is whole, or append lines to it; then run again",
-    )
 
 
 def _chunks(piece: Piece, digest: xxhash.xxh3_64) -> Iterator[list[bytes]]:

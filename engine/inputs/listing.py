@@ -102,6 +102,10 @@ class Look:
             self._fingerprints[path, size] = digest.hexdigest()
         return self._fingerprints[path, size]
 
+    def has_same_start(self, file: InputFile, size: int, fingerprint: str) -> bool:
+        """Whether the first `size` bytes of a file have this fingerprint."""
+        return file.size >= size and self.fingerprint(file.path, size, file.store) == fingerprint
+
     def ends_in_half_line(self, file: InputFile) -> bytes | None:
         """The text after the last line end of an uncompressed file, None when the file ends with a line end.
 

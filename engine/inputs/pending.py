@@ -58,7 +58,7 @@ def pending_file(
         return PendingFile(file, look.fingerprint(file.path, file.size, file.store), 0, has_half_line(look, file))
     if taken.looks_like(file):
         return None
-    same = file.size >= taken.size and look.fingerprint(file.path, taken.size, file.store) == taken.fingerprint
+    same = look.has_same_start(file, taken.size, taken.fingerprint)
     if same and file.size == taken.size:
         return None
     if not same or not file.can_grow():

@@ -32,6 +32,7 @@ MISSING: Final = "does not exist"
 READING: Final = ("read", "list", "open")
 """What is done to a source; all else is done to what siltstone writes."""
 ACCOUNT: Final = "adls.account-name"
+WHOLE_HINT: Final = "deliver a file under its name only when it is whole, or append lines to it; then run again"
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,14 @@ def shorter(path: str, size: int) -> SourceError:
     """The error of a file that lost bytes since it was listed. `size`: how many are left."""
     return SourceError(
         f"Cannot read {path}: it became shorter while it was looked at ({size} bytes are left).",
-        "deliver a file under its name only when it is whole, or append lines to it; then run again",
+        WHOLE_HINT,
+    )
+
+
+def changed(path: str) -> SourceError:
+    """The error of a file that became another one while it was read."""
+    return SourceError(
+        f"Cannot read {path}: it changed while it was read. Nothing of this batch was taken.", WHOLE_HINT
     )
 
 

@@ -28,9 +28,9 @@ from engine.init import looks_like, other_than
 from engine.inputs.containers import csv_layout, head, kind_of
 from engine.inputs.counting import CountedFile, counted_lines
 from engine.inputs.csv_records import CsvLayout
-from engine.inputs.line_files import changed
 from engine.inputs.listing import InputFile, Look, list_files, listed
 from engine.inputs.pending import PendingFile, between_new, by_path
+from engine.inputs.store import changed
 from engine.inputs.tables import data_files
 from engine.inputs.topics import Partition
 from engine.neighbours import canal_step, shareplex_step
@@ -200,7 +200,7 @@ def refuse_replaced(source: SourceSpec, read: Iterable[PendingFile]) -> None:
         file, now = entry.file, listed(entry.file.path, entry.file.store)
         if now is None or not entry.fingerprint or (now.size, now.mtime) == (file.size, file.mtime):
             continue
-        if now.size < file.size or Look().fingerprint(file.path, file.size, file.store) != entry.fingerprint:
+        if not Look().has_same_start(now, file.size, entry.fingerprint):
             raise changed(file.path)
 
 

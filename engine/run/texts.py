@@ -9,6 +9,7 @@ from engine.decode.event_batch import TEXT_HASH
 from engine.errors import SourceError
 from engine.frames import checkpointed
 from engine.inputs.lines import UNREADABLE, computed, unreadable
+from engine.inputs.store import WHOLE_HINT
 from engine.names import PLACE
 from engine.run.delivery import Delivery
 from engine.run.records import from_first_line, read_records
@@ -49,6 +50,6 @@ def texts_again(spark: SparkSession, delivery: Delivery, catalog: str, asked: Da
         raise SourceError(
             f"Cannot tell what is wrong in {other['file']}:{other['line']}: the file became another one while it was"
             " taken. Nothing of this batch was taken.",
-            "deliver a file under its name only when it is whole, or append lines to it; then run again",
+            WHOLE_HINT,
         )
     return found

@@ -17,8 +17,8 @@ MOST_SMALL_FILES = 24
 """How many small files a table may have before they are compacted without being asked for."""
 MOST_MANIFESTS = 24
 MOST_DELETED = 0.3
-"""How many of the rows in a file, or in a table, may be deleted ones before the file is rewritten without being asked
-for. A large table has deletes in most files after each night: rewriting all of these costs what the table is."""
+"""The part of the rows in a file, or in a table, that can be deleted before a run rewrites the file by itself. A large
+table has deletes in most files after each night: to rewrite all of these costs as much as to rewrite the table."""
 REWRITE = {
     "min-input-files": "5",  # in one partition
     "delete-ratio-threshold": str(MOST_DELETED),

@@ -38,7 +38,7 @@ def small_disk(lake: Path) -> Iterator[Path]:
 
 
 class mounted:  # noqa: N801  a context manager, as contextlib has them
-    """Mounts something on a folder. The test is skipped where nobody may."""
+    """Mounts something on a folder. Skips the test where the user may not mount."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.folder, self.arguments = folder, arguments
@@ -131,7 +131,7 @@ def test_a_catalog_that_another_program_locks_is_waited_for(
     story.ends_well(spark)
 
 
-def test_a_catalog_whose_file_is_gone_is_not_begun_anew(
+def test_a_catalog_whose_file_is_gone_is_refused(
     spark: SparkSession, tmp_path: Path, lake: Path, capsys: Capsys
 ) -> None:
     story = Story(tmp_path, lake, capsys)

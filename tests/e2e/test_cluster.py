@@ -47,15 +47,8 @@ class Cluster:
         wait_for(self.folder / "master.log", "Registering worker", len(self.workers))
 
     def lose_a_worker(self) -> None:
-        """Kill a worker with its executor: one that keeps what the newest application has computed, where one does."""
-        app = max((path.name for path in self.folder.glob("work-*/app-*")), default="")
-        alive = [at for at, worker in enumerate(self.workers, 1) if worker.poll() is None]
-        keeping = [
-            at
-            for at in alive
-            if any("Block rdd_" in log.read_text() for log in self.folder.glob(f"work-{at}/{app}/*/stderr"))
-        ]
-        stop(self.workers[(keeping or alive)[0] - 1])
+        """Kill the first worker that lives, with its executor."""
+        stop(next(worker for worker in self.workers if worker.poll() is None))
 
 
 def start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
