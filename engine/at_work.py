@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.spec.model import ProjectSpec
-from engine.sqlite_catalog import sqlite_file
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.sqlite_catalog import sqlite_file
 
 
 @dataclass(frozen=True)

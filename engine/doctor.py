@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote, urlparse
 
-from engine.errors import SiltstoneError, SpecError, StorageError
-from engine.inputs.kafka import cluster_of
-from engine.inputs.listing import list_files
-from engine.inputs.store import read_bytes, store_of
-from engine.jars import jar_paths
-from engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
-from engine.names import LEASE
-from engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars
-from engine.spec import load_specs
-from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
-from engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
-from engine.storage import FILE_IO, StoreSettings, is_remote, of_stores, scheme_of, storage_error
+from siltstone.engine.errors import SiltstoneError, SpecError, StorageError
+from siltstone.engine.inputs.kafka import cluster_of
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.inputs.store import read_bytes, store_of
+from siltstone.engine.jars import jar_paths
+from siltstone.engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
+from siltstone.engine.names import LEASE
+from siltstone.engine.session import GIGABYTE, default_driver_gigabytes, machine_memory_bytes, needed_jars
+from siltstone.engine.spec import load_specs
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
+from siltstone.engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
+from siltstone.engine.storage import FILE_IO, StoreSettings, is_remote, of_stores, scheme_of, storage_error
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -106,7 +106,7 @@ def catalog(spec: CatalogSpec) -> Finding:
     if database and not database.exists():
         hint = "Make its folder writable, or set catalog.uri to another place."
         return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)
-    from engine.look import NothingWrittenError, open_catalog
+    from siltstone.engine.look import NothingWrittenError, open_catalog
 
     try:
         reader = open_catalog(spec)
@@ -131,7 +131,7 @@ def _make_namespace(catalog: "Catalog") -> None:
 def tables(project: ProjectSpec) -> Iterator[Finding]:
     """Whether tables are where the catalog says: all of a catalog of the project's own, of another those of the
     project's namespace. No finding where there are none, or where the catalog cannot be asked."""
-    from engine.look import MOVED_HINT, missing_file, open_catalog
+    from siltstone.engine.look import MOVED_HINT, missing_file, open_catalog
 
     database = sqlite_file(project.catalog)
     if database and not database.exists():
@@ -169,7 +169,7 @@ def warehouse(project: ProjectSpec) -> Finding:
 
 def _tried(project: ProjectSpec) -> str | None:
     """Try a small file where tables are, and give the place; None where the catalog chooses it and no run has been."""
-    from engine.look import load_table, open_catalog
+    from siltstone.engine.look import load_table, open_catalog
 
     spec = project.catalog
     if spec.warehouse and is_remote(spec.warehouse):

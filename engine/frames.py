@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.storagelevel import StorageLevel
 
-from engine.formats import SourceKind, beginnings
+from siltstone.engine.formats import SourceKind, beginnings
 
 ONE_MACHINE = re.compile(r"local(\[|$)")
 """How `spark.master` begins where the driver does all work."""

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from engine.errors import SpecError
+from siltstone.engine.errors import SpecError
 
 NEEDED_JAVA = 17
 INSTALL_HINT = (

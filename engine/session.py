@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import SpecError
-from engine.gateway import remember_names
-from engine.jars import (
+from siltstone.engine.errors import SpecError
+from siltstone.engine.gateway import remember_names
+from siltstone.engine.jars import (
     ICEBERG_AWS,
     ICEBERG_SPARK,
     MYSQL_JDBC,
@@ -21,10 +21,10 @@ from engine.jars import (
     cache_folder,
     jar_paths,
 )
-from engine.java import require_java
-from engine.spec.model import CatalogSpec, ProjectSpec
-from engine.sqlite_catalog import SQLITE_URI, refuse_lost_catalog, sqlite_file
-from engine.storage import FILE_IO, S3, scheme_of
+from siltstone.engine.java import require_java
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
+from siltstone.engine.sqlite_catalog import SQLITE_URI, refuse_lost_catalog, sqlite_file
+from siltstone.engine.storage import FILE_IO, S3, scheme_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,7 +118,7 @@ def session_conf(project: ProjectSpec) -> dict[str, str]:
         # It walks Python's stack for every column expression: building a fold's plan would take three times as long.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # Else each task of Python begins with a quarter of a second in which nothing is done.
-        "spark.python.daemon.module": "engine.worker_daemon",
+        "spark.python.daemon.module": "siltstone.engine.worker_daemon",
     }
     defaults["spark.driver.extraJavaOptions"] = java_options(os.environ)
     return {**defaults, **FOLD_CONF, **catalog_conf(project.catalog), **project.spark.conf}

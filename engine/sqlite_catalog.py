@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from engine.errors import StorageError
-from engine.spec.model import CatalogSpec
-from engine.storage import is_remote
+from siltstone.engine.errors import StorageError
+from siltstone.engine.spec.model import CatalogSpec
+from siltstone.engine.storage import is_remote
 
 SQLITE_URI: Final = "jdbc:sqlite:"
 _METADATA: Final = "metadata/*.metadata.json"

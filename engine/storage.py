@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from engine.errors import StorageError
+from siltstone.engine.errors import StorageError
 
 StoreSettings = tuple[tuple[str, str], ...]
 """The settings of stores, by name."""

@@ -16,7 +16,7 @@ from pathlib import PurePath
 
 PACKED = ("pyspark.zip", "py4j-*.zip", "spark-core_*.jar")
 """The zip files that Spark puts on the path."""
-LOADED = ("engine.decode.spark", "pandas")  # PySpark loads pandas with a worker's first batch
+LOADED = ("siltstone.engine.decode.spark", "pandas")  # PySpark loads pandas with a worker's first batch
 
 
 def main() -> None:

@@ -10,11 +10,11 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from engine.moments import moment_in
-from engine.report import RunReport
-from engine.spec.model import ProjectSpec, TableSpec
-from jobs.entry import job_parser, run_job
-from quality.runs import catch_up
+from siltstone.engine.moments import moment_in
+from siltstone.engine.report import RunReport
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.jobs.entry import job_parser, run_job
+from siltstone.quality.runs import catch_up
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

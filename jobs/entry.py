@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine.errors import SiltstoneError
-from engine.report import MaintenanceReport, RunReport
-from engine.session import spark_session
-from engine.spec import load_project, load_specs, with_tables
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.storage import storage_error
+from siltstone.engine.errors import SiltstoneError
+from siltstone.engine.report import MaintenanceReport, RunReport
+from siltstone.engine.session import spark_session
+from siltstone.engine.spec import load_project, load_specs, with_tables
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.storage import storage_error
 
 Work = Callable[[ProjectSpec, Sequence[TableSpec], SparkSession, argparse.Namespace], RunReport | MaintenanceReport]
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from pyspark.sql import SparkSession
 
-from engine.report import MaintenanceReport
-from engine.run import maintain
-from engine.spec.durations import parse_duration
-from engine.spec.model import ProjectSpec, TableSpec
-from jobs.entry import job_parser, run_job
+from siltstone.engine.report import MaintenanceReport
+from siltstone.engine.run import maintain
+from siltstone.engine.spec.durations import parse_duration
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.jobs.entry import job_parser, run_job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport
-from engine.spec.model import ProjectSpec, TableSpec
-from jobs.entry import job_parser, run_job
-from quality.runs import rebuild, reread
+from siltstone.engine.report import RunReport
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.jobs.entry import job_parser, run_job
+from siltstone.quality.runs import rebuild, reread
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

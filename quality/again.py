@@ -8,17 +8,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.frames import checkpointed, local_frame
-from engine.moments import collectable
-from engine.names import EVERY_BATCH, quoted
-from engine.schema.gap import OPEN, Gap
-from engine.spec.model import TableSpec
-from quality.findings import KEY_CHECKS, find
-from quality.gaps import EVENTS, Looked, covered
-from quality.keys import OF_CHANGES
-from quality.reach import reaches_back
-from quality.scope import Tables
-from quality.timeline import struct_type
+from siltstone.engine.frames import checkpointed, local_frame
+from siltstone.engine.moments import collectable
+from siltstone.engine.names import EVERY_BATCH, quoted
+from siltstone.engine.schema.gap import OPEN, Gap
+from siltstone.engine.spec.model import TableSpec
+from siltstone.quality.findings import KEY_CHECKS, find
+from siltstone.quality.gaps import EVENTS, Looked, covered
+from siltstone.quality.keys import OF_CHANGES
+from siltstone.quality.reach import reaches_back
+from siltstone.quality.scope import Tables
+from siltstone.quality.timeline import struct_type
 
 EXACT_IN_JSON = (T.IntegralType, T.DecimalType, T.StringType, T.BooleanType, T.DateType, T.BinaryType)
 

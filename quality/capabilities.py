@@ -6,7 +6,7 @@ images, no heartbeats) is found out from its changes, in `quality.scope`.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.formats import FORMATS, Format, SourceKind, kind_of
+from siltstone.engine.formats import FORMATS, Format, SourceKind, kind_of
 
 
 def not_carried(sources: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from quality import catalogue
-from quality.timeline import is_streamed
+from siltstone.quality import catalogue
+from siltstone.quality.timeline import is_streamed
 
 
 def backward_positions(changes: DataFrame) -> DataFrame:

@@ -8,20 +8,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.formats import kind_of
-from engine.spec.model import TableSpec
-from quality import catalogue
-from quality.clocks import ONE_LOG
-from quality.evidence import Evidence, rows_of
-from quality.logs import skipped_logs
-from quality.lost import lost_transactions
-from quality.progress import Progress
-from quality.scanned import ghost_rows, is_ordered, short_snapshots
-from quality.scope import Scope, Tables
-from quality.snapshots import scans
-from quality.transactions import incomplete_transactions, transaction_states
-from quality.watermarks import silent_heartbeats, stalled_partitions
-from quality.windows import unclosed_windows
+from siltstone.engine.formats import kind_of
+from siltstone.engine.spec.model import TableSpec
+from siltstone.quality import catalogue
+from siltstone.quality.clocks import ONE_LOG
+from siltstone.quality.evidence import Evidence, rows_of
+from siltstone.quality.logs import skipped_logs
+from siltstone.quality.lost import lost_transactions
+from siltstone.quality.progress import Progress
+from siltstone.quality.scanned import ghost_rows, is_ordered, short_snapshots
+from siltstone.quality.scope import Scope, Tables
+from siltstone.quality.snapshots import scans
+from siltstone.quality.transactions import incomplete_transactions, transaction_states
+from siltstone.quality.watermarks import silent_heartbeats, stalled_partitions
+from siltstone.quality.windows import unclosed_windows
 
 
 @dataclass(frozen=True)

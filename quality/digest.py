@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.frames import checkpointed, is_from
-from quality.timeline import Columns, change_facts, has_before
+from siltstone.engine.frames import checkpointed, is_from
+from siltstone.quality.timeline import Columns, change_facts, has_before
 
 
 def digest_of(changes: DataFrame, columns: Columns) -> DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-from quality.library import great_expectations
+from siltstone.quality.library import great_expectations
 
 SITE: Final = "local_site"
 DATA_SOURCE: Final = "siltstone"

@@ -8,13 +8,13 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.moments import collectable
-from engine.schema import control_kinds
-from engine.steps.control import named_source
-from quality import catalogue
-from quality.clocks import Moments, as_one, earliest, known_at, latest
-from quality.lost import is_numbered
-from quality.snapshots import SCAN_ENDED, is_request
+from siltstone.engine.moments import collectable
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.steps.control import named_source
+from siltstone.quality import catalogue
+from siltstone.quality.clocks import Moments, as_one, earliest, known_at, latest
+from siltstone.quality.lost import is_numbered
+from siltstone.quality.snapshots import SCAN_ENDED, is_request
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from engine.spec.model import ExpectationSpec, TableSpec
-from quality.docs import build_pages
-from quality.library import great_expectations
-from quality.results import FAILED, NOTED, PASSED, CheckResult
-from quality.suite import GX_SEVERITY, exception_of, suite_name
+from siltstone.engine.spec.model import ExpectationSpec, TableSpec
+from siltstone.quality.docs import build_pages
+from siltstone.quality.library import great_expectations
+from siltstone.quality.results import FAILED, NOTED, PASSED, CheckResult
+from siltstone.quality.suite import GX_SEVERITY, exception_of, suite_name
 
 SOURCE: Final = "siltstone_tables"
 # Counts only: what stands in the rows is nobody's business but the tables' readers'.

@@ -9,23 +9,23 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import checkpointed
-from engine.json_text import exact_json
-from engine.ordering.windows import attach_windows, chunk_windows
-from engine.spec.model import TableSpec, TrackSpec
-from quality import catalogue
-from quality.channels import backward_positions
-from quality.clocks import ONE_LOG
-from quality.control import control_findings
-from quality.digest import digest_of
-from quality.keys import OF_CHANGES, key_findings
-from quality.outcomes import NO_RUN, found_late
-from quality.overtaken import overtaken
-from quality.rejects import found_in_rejects
-from quality.results import Finding, Found
-from quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, beside_all, judged, scope_of, unavailable
-from quality.timeline import (
+from siltstone.engine import names
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.json_text import exact_json
+from siltstone.engine.ordering.windows import attach_windows, chunk_windows
+from siltstone.engine.spec.model import TableSpec, TrackSpec
+from siltstone.quality import catalogue
+from siltstone.quality.channels import backward_positions
+from siltstone.quality.clocks import ONE_LOG
+from siltstone.quality.control import control_findings
+from siltstone.quality.digest import digest_of
+from siltstone.quality.keys import OF_CHANGES, key_findings
+from siltstone.quality.outcomes import NO_RUN, found_late
+from siltstone.quality.overtaken import overtaken
+from siltstone.quality.rejects import found_in_rejects
+from siltstone.quality.results import Finding, Found
+from siltstone.quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, beside_all, judged, scope_of, unavailable
+from siltstone.quality.timeline import (
     Columns,
     Look,
     change_rows,

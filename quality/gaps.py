@@ -6,11 +6,11 @@ from datetime import datetime
 from functools import reduce
 from typing import Final
 
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, REST, Gap, gap_id, id_of_finding
-from engine.spec.model import TableSpec
-from quality import catalogue
-from quality.catalogue import CHECKS
-from quality.results import Finding, Found, Known
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, REST, Gap, gap_id, id_of_finding
+from siltstone.engine.spec.model import TableSpec
+from siltstone.quality import catalogue
+from siltstone.quality.catalogue import CHECKS
+from siltstone.quality.results import Finding, Found, Known
 
 # What happened in one delivery or one run: nothing that comes later could mend it, so it has no life.
 EVENTS: Final = frozenset(

@@ -8,9 +8,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from quality import catalogue
-from quality.timeline import Look, in_order, traders
+from siltstone.engine import names
+from siltstone.quality import catalogue
+from siltstone.quality.timeline import Look, in_order, traders
 
 SINGLE_PRECISION = 1e-5
 # A moment as text: to the second, digits of the second, zone.

@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.schema.control_kinds import LOG_FILE
-from quality import catalogue
+from siltstone.engine.schema.control_kinds import LOG_FILE
+from siltstone.quality import catalogue
 
 HEX, DECIMAL = 16, 10
 

@@ -13,9 +13,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.frames import is_from
-from engine.schema.control_kinds import MESSAGE, TRANSACTION_BEGIN, TRANSACTION_END, TRANSACTION_LEDGER
-from quality import catalogue
+from siltstone.engine.frames import is_from
+from siltstone.engine.schema.control_kinds import MESSAGE, TRANSACTION_BEGIN, TRANSACTION_END, TRANSACTION_LEDGER
+from siltstone.quality import catalogue
 
 END_ID: Final = r'"id"\s*:\s*"[0-9]+:([0-9]+)"'
 GTID: Final = r"^([0-9]+)-[0-9]+-([0-9]+)$"

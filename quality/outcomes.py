@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from quality import catalogue
-from quality.results import Finding, Found
-from quality.scope import Late
+from siltstone.quality import catalogue
+from siltstone.quality.results import Finding, Found
+from siltstone.quality.scope import Late
 
 NO_RUN = Found(unavailable="no run handed in its numbers")
 

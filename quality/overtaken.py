@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables
-from quality.timeline import is_streamed
+from siltstone.quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables
+from siltstone.quality.timeline import is_streamed
 
 
 def overtaken(tables: Tables, scope: Scope, changes: DataFrame) -> DataFrame | None:

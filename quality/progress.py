@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.moments import collectable
+from siltstone.engine.moments import collectable
 
 
 @dataclass(frozen=True)

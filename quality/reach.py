@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.names import EVERY_BATCH
-from engine.schema.control_kinds import LOG_FILE, TRANSACTION_LEDGER, WINDOW_CLOSE, WINDOW_OPEN
-from engine.schema.gap import Gap
-from quality import catalogue
-from quality.scope import Tables, judged
+from siltstone.engine.names import EVERY_BATCH
+from siltstone.engine.schema.control_kinds import LOG_FILE, TRANSACTION_LEDGER, WINDOW_CLOSE, WINDOW_OPEN
+from siltstone.engine.schema.gap import Gap
+from siltstone.quality import catalogue
+from siltstone.quality.scope import Tables, judged
 
 UNFINISHED = (catalogue.OPEN_WINDOW, catalogue.INCOMPLETE_TRANSACTION)
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from engine.names import CONTROL_OF, EVERY_BATCH
-from engine.run.refusals import commonest
-from engine.spec.model import TableSpec
-from quality import catalogue
-from quality.results import Finding, Found
+from siltstone.engine.names import CONTROL_OF, EVERY_BATCH
+from siltstone.engine.run.refusals import commonest
+from siltstone.engine.spec.model import TableSpec
+from siltstone.quality import catalogue
+from siltstone.quality.results import Finding, Found
 
 
 def found_in_rejects(

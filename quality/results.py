@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal
 
-from engine.spec.model import Severity
+from siltstone.engine.spec.model import Severity
 
 Status = Literal["passed", "noted", "failed", "acknowledged", "not available"]
 PASSED: Final = "passed"

@@ -8,14 +8,14 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from engine import run
-from engine.report import RunReport
-from engine.run.checking import Checks
-from engine.run.part import Part
-from engine.run.reports import Progress
-from engine.spec.model import ProjectSpec, TableSpec
-from quality.report.write import report_after
-from quality.validate import checks_of_run
+from siltstone.engine import run
+from siltstone.engine.report import RunReport
+from siltstone.engine.run.checking import Checks
+from siltstone.engine.run.part import Part
+from siltstone.engine.run.reports import Progress
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.quality.report.write import report_after
+from siltstone.quality.validate import checks_of_run
 
 
 def catch_up(

@@ -9,14 +9,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.formats import kind_of
-from engine.ordering.windows import chunk_windows, enclosing_windows
-from engine.spec.model import Several, SnapshotSpec, TableSpec
-from quality import catalogue
-from quality.clocks import ONE_LOG
-from quality.snapshots import Scan
-from quality.timeline import Columns, is_streamed, key_struct
+from siltstone.engine import names
+from siltstone.engine.formats import kind_of
+from siltstone.engine.ordering.windows import chunk_windows, enclosing_windows
+from siltstone.engine.spec.model import Several, SnapshotSpec, TableSpec
+from siltstone.quality import catalogue
+from siltstone.quality.clocks import ONE_LOG
+from siltstone.quality.snapshots import Scan
+from siltstone.quality.timeline import Columns, is_streamed, key_struct
 
 EMISSION: Final = timedelta(seconds=1)  # the READs of the last chunk can leave the connector just after its notice
 # Keys whose order here is their order at the source: a text's depends on its collation.

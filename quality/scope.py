@@ -8,14 +8,14 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.moments import collectable
-from engine.names import EVERY_BATCH
-from quality import catalogue
-from quality.capabilities import not_carried
-from quality.clocks import Moments, known_at
-from quality.evidence import NO_EVIDENCE, Evidence, evidence_of
-from quality.timeline import Columns, has_before, is_streamed
+from siltstone.engine import names
+from siltstone.engine.moments import collectable
+from siltstone.engine.names import EVERY_BATCH
+from siltstone.quality import catalogue
+from siltstone.quality.capabilities import not_carried
+from siltstone.quality.clocks import Moments, known_at
+from siltstone.quality.evidence import NO_EVIDENCE, Evidence, evidence_of
+from siltstone.quality.timeline import Columns, has_before, is_streamed
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)

@@ -13,9 +13,9 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.moments import collectable
-from engine.schema import control_kinds
-from quality.progress import Progress
+from siltstone.engine.moments import collectable
+from siltstone.engine.schema import control_kinds
+from siltstone.quality.progress import Progress
 
 SCAN_ENDED: Final = "TABLE_SCAN_COMPLETED"
 SCAN_BEGAN: Final = "STARTED"

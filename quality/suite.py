@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.notation import Notation
-from engine.errors import InvariantViolation
-from engine.spec.model import Severity, TableSpec
-from quality.catalogue import CHECKS
-from quality.library import great_expectations
-from quality.results import UNKNOWN, Finding, Found, Known
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.errors import InvariantViolation
+from siltstone.engine.spec.model import Severity, TableSpec
+from siltstone.quality.catalogue import CHECKS
+from siltstone.quality.library import great_expectations
+from siltstone.quality.results import UNKNOWN, Finding, Found, Known
 
 GX_SEVERITY: Final[Mapping[Severity, str]] = {"info": "info", "warn": "warning", "error": "critical"}
 PLAIN: Final = Notation()
@@ -26,7 +26,7 @@ def suite_name(table: str) -> str:
 def build_suite(spec: TableSpec, found: Mapping[str, Found]) -> Any:
     """The suite of the checks that the data could carry; the others stand in its notes, with the reason."""
     gx = great_expectations()
-    from quality.expectations.no_findings import ExpectNoFindings
+    from siltstone.quality.expectations.no_findings import ExpectNoFindings
 
     carried = [check for check, what in found.items() if what.unavailable is None]
     expectations = [

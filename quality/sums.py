@@ -1,7 +1,7 @@
 """The sums of a run: every record read went somewhere, and every change had one outcome."""
 
-from quality import catalogue
-from quality.results import Finding, Found, Sums
+from siltstone.quality import catalogue
+from siltstone.quality.results import Finding, Found, Sums
 
 
 def found_in_sums(sums: Sums | None) -> Found:

@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.names import quoted
-from engine.ordering.ties import Tied, end_of, partition_offset, start_of, transaction_order, with_turns
+from siltstone.engine import names
+from siltstone.engine.names import quoted
+from siltstone.engine.ordering.ties import Tied, end_of, partition_offset, start_of, transaction_order, with_turns
 
 KINDS = ("version", "latest", "change", "read")
 READ_SCHEMA = "struct<position: string, low_ts: timestamp>"

@@ -7,9 +7,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.schema.control_kinds import TRANSACTION_LEDGER
-from quality import catalogue
-from quality.clocks import Moments, known_at, of_source
+from siltstone.engine.schema.control_kinds import TRANSACTION_LEDGER
+from siltstone.quality import catalogue
+from siltstone.quality.clocks import Moments, known_at, of_source
 
 COMPLETE: Final = "complete"
 OPEN: Final = "open"

@@ -10,40 +10,40 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.decode.notation import Notation
-from engine.errors import QualityError
-from engine.formats import format_of
-from engine.history.rules import Folded
-from engine.moments import moment_of
-from engine.names import EVERY_BATCH
-from engine.report import CheckReport
-from engine.run.folding import check_settings, open_folded
-from engine.run.foreign import refuse_foreign_writes
-from engine.run.marker import marker_of
-from engine.run.notations import notation_of
-from engine.run.reports import failed
-from engine.run.trust import tell_trust
-from engine.schema.gap import Gap
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.spec.renames import new_names
-from engine.table.catalog import MAIN, exists, read
-from engine.table.changes import column_dates, read_changes, with_unknown
-from engine.table.commit import marker_on, summary_of_batch
-from engine.table.gaps import read_gaps, update_gaps
-from engine.table.layout import Layout
-from engine.table.ledger import append_rows, open_rejects, read_ledger
-from engine.table.withdrawn import withdrawn_places, without_withdrawn
-from quality import catalogue
-from quality.again import dated, look_again
-from quality.catalogue import CHECKS, SUMMARIES
-from quality.docs import build_pages, judge, open_context
-from quality.expected import run_expectations
-from quality.findings import find
-from quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
-from quality.library import import_early
-from quality.outcomes import NO_RUN, found_in_outcomes
-from quality.results import (
+from siltstone.engine import names
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.errors import QualityError
+from siltstone.engine.formats import format_of
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.moments import moment_of
+from siltstone.engine.names import EVERY_BATCH
+from siltstone.engine.report import CheckReport
+from siltstone.engine.run.folding import check_settings, open_folded
+from siltstone.engine.run.foreign import refuse_foreign_writes
+from siltstone.engine.run.marker import marker_of
+from siltstone.engine.run.notations import notation_of
+from siltstone.engine.run.reports import failed
+from siltstone.engine.run.trust import tell_trust
+from siltstone.engine.schema.gap import Gap
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.spec.renames import new_names
+from siltstone.engine.table.catalog import MAIN, exists, read
+from siltstone.engine.table.changes import column_dates, read_changes, with_unknown
+from siltstone.engine.table.commit import marker_on, summary_of_batch
+from siltstone.engine.table.gaps import read_gaps, update_gaps
+from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.ledger import append_rows, open_rejects, read_ledger
+from siltstone.engine.table.withdrawn import withdrawn_places, without_withdrawn
+from siltstone.quality import catalogue
+from siltstone.quality.again import dated, look_again
+from siltstone.quality.catalogue import CHECKS, SUMMARIES
+from siltstone.quality.docs import build_pages, judge, open_context
+from siltstone.quality.expected import run_expectations
+from siltstone.quality.findings import find
+from siltstone.quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
+from siltstone.quality.library import import_early
+from siltstone.quality.outcomes import NO_RUN, found_in_outcomes
+from siltstone.quality.results import (
     ACKNOWLEDGED,
     FAILED,
     NOT_AVAILABLE,
@@ -55,9 +55,9 @@ from quality.results import (
     Status,
     Sums,
 )
-from quality.scope import Tables
-from quality.suite import batch, build_suite, verdicts
-from quality.sums import found_in_sums
+from siltstone.quality.scope import Tables
+from siltstone.quality.suite import batch, build_suite, verdicts
+from siltstone.quality.sums import found_in_sums
 
 KEYS_KEPT = 20
 ONE_CONTEXT = Lock()  # Great Expectations has one context a process, and one index of pages a project

@@ -7,9 +7,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.schema.control_kinds import CHILD_PARTITIONS, HEARTBEAT, PARTITION_END, WATERMARK
-from engine.steps.spanner_partitions import children
-from quality import catalogue
+from siltstone.engine.schema.control_kinds import CHILD_PARTITIONS, HEARTBEAT, PARTITION_END, WATERMARK
+from siltstone.engine.steps.spanner_partitions import children
+from siltstone.quality import catalogue
 
 ENDS: Final = (CHILD_PARTITIONS, PARTITION_END)
 

@@ -4,9 +4,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.ordering.windows import chunk_windows
-from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
-from quality import catalogue
+from siltstone.engine.ordering.windows import chunk_windows
+from siltstone.engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+from siltstone.quality import catalogue
 
 
 def unclosed_windows(control: DataFrame, since: int, key: T.DataType) -> DataFrame:

@@ -21,8 +21,8 @@ from typing import Any
 from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from engine.jars import Jar, jar_paths
-from engine.java import java_program
+from siltstone.engine.jars import Jar, jar_paths
+from siltstone.engine.java import java_program
 
 JARS = Path(__file__).parent / "data" / "kafka-4.1.1.jars"
 WORDS = "of-alice-alone"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.errors import SiltstoneError
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from siltstone.engine.errors import SiltstoneError
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,8 +41,8 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> CatalogSpec:
 @pytest.fixture(scope="session")
 def spark(catalog: CatalogSpec, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The session of the whole run."""
-    from engine.jars import ICEBERG_AWS, POSTGRESQL_JDBC
-    from engine.session import spark_session
+    from siltstone.engine.jars import ICEBERG_AWS, POSTGRESQL_JDBC
+    from siltstone.engine.session import spark_session
 
     root = tmp_path_factory.mktemp("session")
     session = spark_session(_project(root, catalog, "silt"), (ICEBERG_AWS, POSTGRESQL_JDBC))

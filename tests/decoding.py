@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from engine.decode.shape import TableShape
-from engine.run.events import decode_rows, discover
-from engine.run.records import Records
-from engine.spec.model import SourceSpec
-from engine.steps.control import control_rows
-from engine.steps.ledgers import transaction_rows, watermark_rows
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.run.events import decode_rows, discover
+from siltstone.engine.run.records import Records
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.engine.steps.control import control_rows
+from siltstone.engine.steps.ledgers import transaction_rows, watermark_rows
 
 
 def envelopes(

@@ -7,7 +7,7 @@ from typing import Any
 
 import fastavro
 
-from engine.decode.dts_schema import message_schema
+from siltstone.engine.decode.dts_schema import message_schema
 
 Value = Any
 SCHEMAS = {born: fastavro.parse_schema(message_schema(born)) for born in (False, True)}

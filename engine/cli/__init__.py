@@ -7,10 +7,23 @@ from collections.abc import Sequence
 
 import typer
 
-from engine.cli import drop, folds, gaps, machine, rejects, report, run, specs, standard_output, start, tables, upkeep
-from engine.cli.output import print_error
-from engine.errors import SiltstoneError, SpecError, gist
-from engine.storage import storage_error
+from siltstone.engine.cli import (
+    drop,
+    folds,
+    gaps,
+    machine,
+    rejects,
+    report,
+    run,
+    specs,
+    standard_output,
+    start,
+    tables,
+    upkeep,
+)
+from siltstone.engine.cli.output import print_error
+from siltstone.engine.errors import SiltstoneError, SpecError, gist
+from siltstone.engine.storage import storage_error
 
 UNEXPECTED_EXIT_CODE = 1
 GC_THRESHOLD = 100_000  # collecting while some thousand modules load takes a tenth of a short command's time

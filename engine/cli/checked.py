@@ -4,19 +4,19 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from engine.cli.output import console, note, print_styled
+from siltstone.engine.cli.output import console, note, print_styled
 
 if TYPE_CHECKING:
-    from engine.report import CheckReport, RunReport
-    from engine.spec.model import ProjectSpec
-    from quality import CheckResult
+    from siltstone.engine.report import CheckReport, RunReport
+    from siltstone.engine.spec.model import ProjectSpec
+    from siltstone.quality import CheckResult
 
 SILENT = ("passed", "not available")
 
 
 def tell_page(project: "ProjectSpec", checked: bool) -> None:
     """Write the report's page where checks ran, and say where it is."""
-    from quality.report.write import report_after
+    from siltstone.quality.report.write import report_after
 
     page = report_after(project, checked)
     if page is not None:

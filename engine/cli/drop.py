@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, TableArgument, WaitOption, open_project
-from engine.cli.output import note, print_json, write_line
-from engine.cli.work import refuse_busy, started_spark
-from engine.errors import SpecError
+from siltstone.engine.cli.options import JsonOption, ProjectOption, TableArgument, WaitOption, open_project
+from siltstone.engine.cli.output import note, print_json, write_line
+from siltstone.engine.cli.work import refuse_busy, started_spark
+from siltstone.engine.errors import SpecError
 
 if TYPE_CHECKING:
-    from engine.report import DropReport
-    from engine.run.drop import Unwanted
+    from siltstone.engine.report import DropReport
+    from siltstone.engine.run.drop import Unwanted
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -28,7 +28,7 @@ def drop(
     project: ProjectOption = None,
 ) -> None:
     """Remove a table for good: latest, history, changes, and its rows in the ledgers."""
-    from engine.run.drop import table_to_drop
+    from siltstone.engine.run.drop import table_to_drop
 
     found_project = open_project(project)
     unwanted = table_to_drop(table, found_project)
@@ -36,7 +36,7 @@ def drop(
         confirm(unwanted)
     refuse_busy(found_project, wait)
     with started_spark(found_project) as (spark, progress):
-        from engine.run import drop as run_drop
+        from siltstone.engine.run import drop as run_drop
 
         report = run_drop(found_project, unwanted, spark, progress, wait)
     if json:

@@ -8,11 +8,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from engine.cli.options import ExportFormat
-from engine.cli.standard_output import NO_ROOM, is_read, no_room
-from engine.errors import SpecError
-from engine.storage import StoreSettings, is_remote
-from engine.whole_file import whole_file
+from siltstone.engine.cli.options import ExportFormat
+from siltstone.engine.cli.standard_output import NO_ROOM, is_read, no_room
+from siltstone.engine.errors import SpecError
+from siltstone.engine.storage import StoreSettings, is_remote
+from siltstone.engine.whole_file import whole_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,14 +50,14 @@ def export_rows(batches: "pa.RecordBatchReader", form: ExportFormat, output: Pat
 def _opened(output: Path | StoredFile | None) -> AbstractContextManager[BinaryIO]:
     """What rows are written to."""
     if isinstance(output, StoredFile):
-        from engine.inputs.store import store_of
+        from siltstone.engine.inputs.store import store_of
 
         return store_of(output.address, output.settings).writer(output.address)
     return _standard_output() if output is None else _whole_file(output)
 
 
 def _jsonl(_: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -> int:
-    from engine.render import json_line, rows
+    from siltstone.engine.render import json_line, rows
 
     written = 0
     for batch in batches:
@@ -67,7 +67,7 @@ def _jsonl(_: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -
 
 
 def _csv(schema: "pa.Schema", batches: "Iterable[pa.RecordBatch]", out: BinaryIO) -> int:
-    from engine.render import csv_line, rows
+    from siltstone.engine.render import csv_line, rows
 
     out.write(f"{csv_line(schema.names)}\n".encode())
     written = 0

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.checked import print_checked, tell_page
-from engine.cli.options import (
+from siltstone.engine.cli.checked import print_checked, tell_page
+from siltstone.engine.cli.options import (
     JsonOption,
     ProjectOption,
     SpecArguments,
@@ -19,13 +19,13 @@ from engine.cli.options import (
     parse_ranges,
     parse_time,
 )
-from engine.cli.output import NULL, console, grid, number, print_json, print_rows, print_styled, write_line
-from engine.cli.work import spark_work, started_spark
-from engine.errors import SpecError
+from siltstone.engine.cli.output import NULL, console, grid, number, print_json, print_rows, print_styled, write_line
+from siltstone.engine.cli.work import spark_work, started_spark
+from siltstone.engine.errors import SpecError
 
 if TYPE_CHECKING:
-    from engine.report import ExplainedChange, Explanation, RunReport, TablePlan, Verification
-    from engine.spec.model import ProjectSpec, TableSpec
+    from siltstone.engine.report import ExplainedChange, Explanation, RunReport, TablePlan, Verification
+    from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 KeyOption = Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")]
 OUTCOMES = ("opened", "updated", "absorbed", "superseded", "redelivered", "healed")
@@ -51,7 +51,7 @@ def plan(
     """Say what catch-up would do now, and write nothing."""
     bound = parse_time(until) if until else None
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
-        from engine.run import plan as run_plan
+        from siltstone.engine.run import plan as run_plan
 
         plans = run_plan(found_project, found_specs, spark, progress, bound, wait)
     if json:
@@ -70,7 +70,7 @@ def explain(
     keys, found_project = parse_keys(key or ()), open_project(project)
     spec = _spec_of(table, keys, found_project)
     with started_spark(found_project) as (spark, progress):
-        from engine.run import explain as run_explain
+        from siltstone.engine.run import explain as run_explain
 
         progress(spec.table, "folding the key")
         found = run_explain(found_project, spec, spark, keys)
@@ -82,8 +82,8 @@ def explain(
 
 def _spec_of(table: str, keys: Mapping[str, str | None], project: "ProjectSpec") -> "TableSpec":
     """The spec of the table to explain; what it tells of the key is asked for before Spark starts."""
-    from engine.look import find_spec
-    from engine.spec import load_specs
+    from siltstone.engine.look import find_spec
+    from siltstone.engine.spec import load_specs
 
     specs = load_specs(None, project)
     spec = find_spec(table, specs)
@@ -95,7 +95,7 @@ def _spec_of(table: str, keys: Mapping[str, str | None], project: "ProjectSpec")
     if spec.keys is None and not keys:
         raise SpecError(f"Cannot explain {spec.table}: no key is named.", "name every key column: --key COLUMN=VALUE")
     if spec.keys:
-        from engine.run.part import Part
+        from siltstone.engine.run.part import Part
 
         Part(keys).whole_key(spec.keys, spec.table)
     return spec
@@ -112,7 +112,7 @@ def verify(
 ) -> None:
     """Fold a sample of keys again, shuffled, doubled and split, and compare with the tables."""
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
-        from engine.run import verify as run_verify
+        from siltstone.engine.run import verify as run_verify
 
         found = run_verify(found_project, found_specs, spark, progress, None if everything else sample, seed, wait)
     if json:
@@ -153,10 +153,10 @@ def rebuild(
     if reread and accept_changes:
         raise SpecError("Cannot both read the inputs again and accept the changes that there are.", "choose one")
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
-        from engine.run import rebuild as run_rebuild
-        from engine.run import reread as run_reread
-        from engine.run.part import Part
-        from quality.validate import checks_of_run
+        from siltstone.engine.run import rebuild as run_rebuild
+        from siltstone.engine.run import reread as run_reread
+        from siltstone.engine.run.part import Part
+        from siltstone.quality.validate import checks_of_run
 
         if reread:
             report = run_reread(found_project, found_specs, spark, progress, wait, checks_of_run)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, open_project
-from engine.cli.output import STYLES, console, note, print_json, write_line
+from siltstone.engine.cli.options import JsonOption, ProjectOption, open_project
+from siltstone.engine.cli.output import STYLES, console, note, print_json, write_line
 
 if TYPE_CHECKING:
-    from engine.decode.notation import Notation
-    from engine.schema.gap import Gap
+    from siltstone.engine.decode.notation import Notation
+    from siltstone.engine.schema.gap import Gap
 
 gaps = typer.Typer(help="Ordering gaps: open, healed, acknowledged.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,10 +30,10 @@ def list_gaps(
     project: ProjectOption = None,
 ) -> None:
     """The gaps that are open, the oldest first."""
-    from engine.look import open_catalog
-    from engine.look.gaps import gaps_of
-    from engine.look.notation import notations_of, shown_span
-    from engine.schema.gap import OPEN
+    from siltstone.engine.look import open_catalog
+    from siltstone.engine.look.gaps import gaps_of
+    from siltstone.engine.look.notation import notations_of, shown_span
+    from siltstone.engine.schema.gap import OPEN
 
     found_project = open_project(project)
     catalog = open_catalog(found_project.catalog)
@@ -56,9 +56,9 @@ def ack(
     project: ProjectOption = None,
 ) -> None:
     """Acknowledge a gap: it fails no run any more, and stays in the report."""
-    from engine.look import open_catalog
-    from engine.look.gaps import acknowledge
-    from engine.look.notation import notations_of, shown_span
+    from siltstone.engine.look import open_catalog
+    from siltstone.engine.look.gaps import acknowledge
+    from siltstone.engine.look.notation import notations_of, shown_span
 
     if not reason.strip():
         raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
@@ -93,7 +93,7 @@ def print_gaps(found: "Sequence[Gap]", notations: "Mapping[str, Notation]") -> N
 
 def told_of(gap: "Gap", notation: "Notation") -> Iterator[tuple[str, str]]:
     """What there is to know of a gap, a line each."""
-    from engine.look.notation import shown_span
+    from siltstone.engine.look.notation import shown_span
 
     yield "found", gap.message
     if gap.key is not None:

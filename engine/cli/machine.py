@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, open_project
-from engine.cli.output import console, grid, note, print_json, write_line
+from siltstone.engine.cli.options import JsonOption, ProjectOption, open_project
+from siltstone.engine.cli.output import console, grid, note, print_json, write_line
 
 NOT_READY_EXIT_CODE = 2
 
@@ -22,7 +22,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
     """Check that this machine is ready: Java, Python, jars, catalog, warehouse, disk."""
-    from engine.doctor import examine
+    from siltstone.engine.doctor import examine
 
     findings = list(examine(open_project(project), note))
     if json:
@@ -39,8 +39,8 @@ def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
 
 def jars(project: ProjectOption = None, json: JsonOption = False) -> None:
     """Print the jars that Spark needs for this project, for spark-submit --jars; fetch those that are missing."""
-    from engine.jars import jar_paths
-    from engine.session import needed_jars
+    from siltstone.engine.jars import jar_paths
+    from siltstone.engine.session import needed_jars
 
     paths = [str(path) for path in jar_paths(needed_jars(open_project(project).catalog))]
     if json:
@@ -53,4 +53,4 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the demo's project is made.")] = Path("siltstone-demo"),
 ) -> None:
     """The whole story on bundled events, in a folder of its own."""
-    raise typer.Exit(import_module("engine.demo").run(folder))
+    raise typer.Exit(import_module("siltstone.engine.demo").run(folder))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.moments import moment_in
-from engine.storage import lacks_slash, with_slashes
+from siltstone.engine.moments import moment_in
+from siltstone.engine.storage import lacks_slash, with_slashes
 
 if TYPE_CHECKING:
-    from engine.spec.model import ProjectSpec
+    from siltstone.engine.spec.model import ProjectSpec
 
 _IS_NULL = re.compile(r"(.*\S)\s+is\s+null\s*", re.IGNORECASE)
 
@@ -47,7 +47,7 @@ class ExportFormat(StrEnum):
 
 def open_project(path: Path | None) -> "ProjectSpec":
     """The project named, or the one around the working directory."""
-    from engine.spec import load_project
+    from siltstone.engine.spec import load_project
 
     return load_project(path)
 
@@ -69,7 +69,7 @@ def parse_time(text: str) -> datetime:
 
 def parse_span(text: str) -> timedelta:
     """A duration such as 3d or 12h."""
-    from engine.spec.durations import parse_duration
+    from siltstone.engine.spec.durations import parse_duration
 
     try:
         return parse_duration(text)

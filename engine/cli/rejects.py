@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.checked import tell_page
-from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, open_project
-from engine.cli.output import console, grid, note, number, print_json, write_line
-from engine.cli.work import spark_work
-from engine.errors import SpecError
+from siltstone.engine.cli.checked import tell_page
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, open_project
+from siltstone.engine.cli.output import console, grid, note, number, print_json, write_line
+from siltstone.engine.cli.work import spark_work
+from siltstone.engine.errors import SpecError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from engine.look.rejects import Reject
+    from siltstone.engine.look.rejects import Reject
 
 DEFAULT_LIMIT = 20
 RECORD_SHOWN = 2_000
@@ -41,7 +41,7 @@ def list_rejects(
     table: TableOption = None, everything: EveryOption = False, json: JsonOption = False, project: ProjectOption = None
 ) -> None:
     """Count what waits to be mended, by table and reason."""
-    from engine.look.rejects import grouped
+    from siltstone.engine.look.rejects import grouped
 
     groups = grouped(_found(table, project, everything, records=False))
     if json:
@@ -83,11 +83,11 @@ def replay_rejects(
     specs: SpecArguments = None, wait: WaitOption = 0.0, json: JsonOption = False, project: ProjectOption = None
 ) -> None:
     """Take the rejects again, after the spec or siltstone was mended: with their original coordinates, once."""
-    from engine.cli.run import print_report
+    from siltstone.engine.cli.run import print_report
 
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
-        from engine.run import replay
-        from quality.validate import checks_of_run
+        from siltstone.engine.run import replay
+        from siltstone.quality.validate import checks_of_run
 
         report = replay(found_project, found_specs, spark, progress, wait, checks_of_run)
     if json:
@@ -116,8 +116,8 @@ def dismiss_rejects(
     project: ProjectOption = None,
 ) -> None:
     """Dismiss rejects that were mended otherwise: they wait no more, no replay takes them, no check counts them."""
-    from engine.look.dismissals import Choice, Dismissal, dismiss
-    from engine.look.rejects import DISMISSED
+    from siltstone.engine.look.dismissals import Choice, Dismissal, dismiss
+    from siltstone.engine.look.rejects import DISMISSED
 
     if not reason.strip():
         raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
@@ -140,9 +140,9 @@ def _told(reject: "Reject") -> dict[str, object]:
 
 
 def _found(table: str | None, project: "Path | None", everything: bool, records: bool) -> "list[Reject]":
-    from engine.look import open_catalog
-    from engine.look.rejects import WAITING, rejects
-    from engine.spec import load_specs
+    from siltstone.engine.look import open_catalog
+    from siltstone.engine.look.rejects import WAITING, rejects
+    from siltstone.engine.spec import load_specs
 
     found_project = open_project(project)
     specs = load_specs(None, found_project)

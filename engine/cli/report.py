@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, open_project, parse_address
-from engine.cli.output import print_json, write_line
-from engine.errors import SpecError
+from siltstone.engine.cli.options import JsonOption, ProjectOption, open_project, parse_address
+from siltstone.engine.cli.output import print_json, write_line
+from siltstone.engine.errors import SpecError
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -29,12 +29,12 @@ def report(
     project: ProjectOption = None,
 ) -> None:
     """Write the data-quality report: which tables can be trusted, and what to do about the others."""
-    from engine.spec.resolve import address_in
-    from quality.report.copied import copy_pages
-    from quality.report.summary import markdown as summary
-    from quality.report.summary import plain
-    from quality.report.verdict import verdict
-    from quality.report.write import facts_of, write_page
+    from siltstone.engine.spec.resolve import address_in
+    from siltstone.quality.report.copied import copy_pages
+    from siltstone.quality.report.summary import markdown as summary
+    from siltstone.quality.report.summary import plain
+    from siltstone.quality.report.verdict import verdict
+    from siltstone.quality.report.write import facts_of, write_page
 
     if json and markdown:
         raise SpecError("Cannot print both --json and --markdown.", "choose one")

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from engine.cli.checked import print_checked, print_checks, tell_page
-from engine.cli.folds import end_with, print_errors, print_notes
-from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
-from engine.cli.output import console, grid, number, print_json, print_styled
-from engine.cli.work import spark_work
+from siltstone.engine.cli.checked import print_checked, print_checks, tell_page
+from siltstone.engine.cli.folds import end_with, print_errors, print_notes
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
+from siltstone.engine.cli.output import console, grid, number, print_json, print_styled
+from siltstone.engine.cli.work import spark_work
 
 if TYPE_CHECKING:
-    from engine.report import RunReport, SourceReport, TableReport
-    from quality import Checked
+    from siltstone.engine.report import RunReport, SourceReport, TableReport
+    from siltstone.quality import Checked
 
 SOURCE_COLUMNS: Final = ("source", "read", "taken", "control", "other tables", "rejected", "left")
 
@@ -37,8 +37,8 @@ def catch_up(
     """Take all that is new into the tables, exactly once, and check them."""
     bound = parse_time(until) if until else None
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
-        from engine.run import catch_up as run_catch_up
-        from quality.validate import checks_of_run
+        from siltstone.engine.run import catch_up as run_catch_up
+        from siltstone.quality.validate import checks_of_run
 
         report = run_catch_up(found_project, found_specs, spark, progress, bound, wait, checks_of_run)
     if json:
@@ -54,7 +54,7 @@ def check(specs: SpecArguments = None, json: JsonOption = False, project: Projec
     """Run the checks over everything the tables hold."""
     tables: list[Checked] = []
     with spark_work(specs, project) as (found_project, found_specs, spark, progress):
-        from quality.validate import check_table
+        from siltstone.quality.validate import check_table
 
         run_id = uuid.uuid4().hex[:16]
         for spec in found_specs:

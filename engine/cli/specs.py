@@ -2,9 +2,9 @@
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, SpecArguments, open_project
-from engine.cli.output import console, grid, note, print_json, write_line
-from engine.errors import SpecError
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, open_project
+from siltstone.engine.cli.output import console, grid, note, print_json, write_line
+from siltstone.engine.errors import SpecError
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -15,8 +15,8 @@ def add_commands(app: typer.Typer) -> None:
 
 def validate(specs: SpecArguments = None, project: ProjectOption = None, json: JsonOption = False) -> None:
     """Check specs without reading data."""
-    from engine.spec import load_specs
-    from engine.spec.rows import time_warning
+    from siltstone.engine.spec import load_specs
+    from siltstone.engine.spec.rows import time_warning
 
     try:
         found = load_specs(specs, open_project(project))
@@ -44,6 +44,6 @@ def validate(specs: SpecArguments = None, project: ProjectOption = None, json: J
 
 def schema() -> None:
     """Print the JSON Schema of the spec language, for editors."""
-    from engine.spec import spec_json_schema
+    from siltstone.engine.spec import spec_json_schema
 
     print_json(spec_json_schema())

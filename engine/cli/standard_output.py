@@ -5,7 +5,7 @@ import io
 import sys
 from typing import Any, Final
 
-from engine.errors import SpecError
+from siltstone.engine.errors import SpecError
 
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.options import JsonOption
-from engine.cli.output import console, grid, note, number, print_json, write_line
-from engine.errors import SpecError
-from engine.names import TOPICS
+from siltstone.engine.cli.options import JsonOption
+from siltstone.engine.cli.output import console, grid, note, number, print_json, write_line
+from siltstone.engine.errors import SpecError
+from siltstone.engine.names import TOPICS
 
 if TYPE_CHECKING:
-    from engine.init import SchemaPlace, WrittenSpec
-    from engine.spec.model import RegistrySpec
+    from siltstone.engine.init import SchemaPlace, WrittenSpec
+    from siltstone.engine.spec.model import RegistrySpec
 
 _REFERENCE = re.compile(r"(?:\$\{)?(env:[A-Za-z_][A-Za-z0-9_]*)\}?")
 SECRETS = ("password", "token")
@@ -61,8 +61,8 @@ def init(
     json: JsonOption = False,
 ) -> None:
     """Look into events and write specs for their tables, and a project file where there is none."""
-    from engine.init import project_root, write_specs
-    from engine.spec.load import PROJECT_FILE, SPECS_FOLDER
+    from siltstone.engine.init import project_root, write_specs
+    from siltstone.engine.spec.load import PROJECT_FILE, SPECS_FOLDER
 
     folder = output or Path(os.path.relpath(_root_here() / SPECS_FOLDER))
     root, has_project = project_root(folder)
@@ -116,8 +116,8 @@ def _specs(
     events: Sequence[str], options: Sequence[str], folder: Path, root: Path, place: "SchemaPlace | None"
 ) -> "list[WrittenSpec]":
     """The specs of the tables in files, or in the topics of one address."""
-    from engine.init import event_place, find_in_topics, find_tables, topics_at, written_specs
-    from engine.spec.load import load_project
+    from siltstone.engine.init import event_place, find_in_topics, find_tables, topics_at, written_specs
+    from siltstone.engine.spec.load import load_project
 
     addresses = [event for event in events if event.startswith(TOPICS)]
     if not addresses:
@@ -134,7 +134,7 @@ def _specs(
 
 def _kafka_options(options: Sequence[str], root: Path) -> list[tuple[str, str]]:
     """Settings as a spec would have them; secrets come from the environment alone."""
-    from engine.spec.interpolation import Interpolation
+    from siltstone.engine.spec.interpolation import Interpolation
 
     values: dict[str, str] = {}
     for option in options:
@@ -154,7 +154,7 @@ def _kafka_options(options: Sequence[str], root: Path) -> list[tuple[str, str]]:
 
 def _command(name: str, folder: Path, root: Path) -> str:
     """The command for the specs of a folder, as it is typed in the working directory."""
-    from engine.spec.load import SPECS_FOLDER
+    from siltstone.engine.spec.load import SPECS_FOLDER
 
     words = ["siltstone", name]
     if folder.resolve() != root.resolve() / SPECS_FOLDER:
@@ -166,7 +166,7 @@ def _command(name: str, folder: Path, root: Path) -> str:
 
 def _root_here() -> Path:
     """The folder of the project around the working directory; that itself where there is none."""
-    from engine.spec.load import project_file
+    from siltstone.engine.spec.load import project_file
 
     file = project_file(None, Path.cwd())
     return Path.cwd() if file is None else file.parent
@@ -174,8 +174,8 @@ def _root_here() -> Path:
 
 def _schema_place(schemas: Path | None, registry: Mapping[str, str], root: Path | None) -> "SchemaPlace | None":
     """Where the schemas of messages are: as the options say, else as the project in `root` says."""
-    from engine.init import SchemaPlace
-    from engine.spec import load_project
+    from siltstone.engine.init import SchemaPlace
+    from siltstone.engine.spec import load_project
 
     if schemas is not None and registry:
         raise typer.BadParameter("--schemas and --registry: name one of them")
@@ -189,7 +189,7 @@ def _schema_place(schemas: Path | None, registry: Mapping[str, str], root: Path 
 
 def _registry(said: Mapping[str, str], root: Path) -> "RegistrySpec":
     """The registry that the options describe, as a spec would; secrets come from the environment alone."""
-    from engine.spec import registry_spec
+    from siltstone.engine.spec import registry_spec
 
     if "url" not in said:
         raise typer.BadParameter("--registry-user, --registry-password and --registry-token go with --registry")

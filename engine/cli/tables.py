@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from engine.cli.options import (
+from siltstone.engine.cli.options import (
     ExportFormat,
     JsonOption,
     ProjectOption,
@@ -17,9 +17,9 @@ from engine.cli.options import (
     parse_keys,
     parse_time,
 )
-from engine.cli.output import note, print_json, print_rows, write_line
-from engine.errors import SpecError
-from engine.names import (
+from siltstone.engine.cli.output import note, print_json, print_rows, write_line
+from siltstone.engine.errors import SpecError
+from siltstone.engine.names import (
     BATCH,
     CHANGE_HASH,
     CHECKED_BATCH,
@@ -46,8 +46,8 @@ from engine.names import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from engine.look import Reader, TableNames
-    from engine.spec.model import ProjectSpec
+    from siltstone.engine.look import Reader, TableNames
+    from siltstone.engine.spec.model import ProjectSpec
 
 INTERVAL = (VALID_FROM, VALID_TO, OP)
 BOOKKEEPING = (
@@ -79,8 +79,16 @@ def show(
     project: ProjectOption = None,
 ) -> None:
     """Show the latest rows, the versions of a key, or the table as of a time."""
-    from engine.look import as_of as rows_as_of
-    from engine.look import first_rows, first_versions, key_columns, load_table, matching, stored_names, timeline
+    from siltstone.engine.look import as_of as rows_as_of
+    from siltstone.engine.look import (
+        first_rows,
+        first_versions,
+        key_columns,
+        load_table,
+        matching,
+        stored_names,
+        timeline,
+    )
 
     keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
     then = parse_time(said) if said else None
@@ -137,8 +145,8 @@ def export(
     project: ProjectOption = None,
 ) -> None:
     """Write all rows with all columns to standard output or to a file."""
-    from engine.cli.exports import export_rows, goal_of
-    from engine.look import batches, load_table
+    from siltstone.engine.cli.exports import export_rows, goal_of
+    from siltstone.engine.look import batches, load_table
 
     found_project = open_project(project)
     catalog, names = _open(table, found_project)
@@ -155,8 +163,8 @@ def runs(
     project: ProjectOption = None,
 ) -> None:
     """The ledger: what each run did to each table, the newest first."""
-    from engine.at_work import read_note
-    from engine.look import load_table, open_catalog
+    from siltstone.engine.at_work import read_note
+    from siltstone.engine.look import load_table, open_catalog
 
     found_project = open_project(project)
     if noted := read_note(found_project):
@@ -176,9 +184,9 @@ def runs(
 
 def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
     """The catalog, and the tables the word stands for; specs that do not load matter only where they are needed."""
-    from engine.look import open_catalog, table_names
-    from engine.spec import load_specs
-    from engine.spec.load import SPECS_FOLDER
+    from siltstone.engine.look import open_catalog, table_names
+    from siltstone.engine.spec import load_specs
+    from siltstone.engine.spec.load import SPECS_FOLDER
 
     catalog = open_catalog(project.catalog)
     try:
@@ -195,7 +203,7 @@ def _with_notation(
     found: "pa.Table", catalog: "Reader", names: "TableNames", form: ShowFormat, project: "ProjectSpec"
 ) -> "pa.Table":
     """Positions as the source writes them, for people; for programs in columns after the orderable texts."""
-    from engine.look.notation import notation_of, with_notation
+    from siltstone.engine.look.notation import notation_of, with_notation
 
     if form is ShowFormat.csv or POSITION not in found.column_names:
         return found
@@ -219,7 +227,7 @@ def _print(found: "pa.Table", limit: int, form: ShowFormat) -> None:
     if form is ShowFormat.json:
         print_json(list(_rows(shown)))
     elif form is ShowFormat.csv:
-        from engine.render import csv_line
+        from siltstone.engine.render import csv_line
 
         write_line(csv_line(shown.column_names))
         for row in _rows(shown):
@@ -233,7 +241,7 @@ def _print(found: "pa.Table", limit: int, form: ShowFormat) -> None:
 
 
 def _rows(found: "pa.Table") -> Iterator[dict[str, Any]]:
-    from engine.render import rows
+    from siltstone.engine.render import rows
 
     for batch in found.to_batches():
         yield from rows(batch)

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_span
-from engine.cli.output import console, number, print_json, print_styled
-from engine.cli.work import spark_work
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_span
+from siltstone.engine.cli.output import console, number, print_json, print_styled
+from siltstone.engine.cli.work import spark_work
 
 if TYPE_CHECKING:
-    from engine.report import MaintenanceReport, TableSize
+    from siltstone.engine.report import MaintenanceReport, TableSize
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -31,7 +31,7 @@ def maintain(
     are older than retain_changes says. No row of latest and history changes."""
     span = None if retain is None else parse_span(retain)
     with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
-        from engine.run import maintain as run_maintain
+        from siltstone.engine.run import maintain as run_maintain
 
         report = run_maintain(found_project, found_specs, spark, progress, dry_run, span, wait)
     if json:

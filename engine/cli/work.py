@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.cli.options import open_project
-from engine.cli.output import console, note
+from siltstone.engine.cli.options import open_project
+from siltstone.engine.cli.output import console, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import SparkSession
 
-    from engine.spec.model import ProjectSpec, TableSpec
+    from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
     Progress = Callable[[str, str], None]
 
@@ -30,7 +30,7 @@ def spark_work(
 
     Raises: LockedError: another run is at work.
     """
-    from engine.spec import load_specs
+    from siltstone.engine.spec import load_specs
 
     found_project = open_project(project)
     found_specs = load_specs(specs, found_project)
@@ -45,7 +45,7 @@ def refuse_busy(project: "ProjectSpec", wait: float | None) -> None:
     Raises: LockedError: one is.
     """
     if wait == 0:
-        from engine.run.lock import no_run
+        from siltstone.engine.run.lock import no_run
 
         with no_run(project, 0):
             pass
@@ -56,7 +56,7 @@ def started_spark(project: "ProjectSpec") -> "Iterator[tuple[SparkSession, Progr
     """A session of the project, for a command that has read what it needs to know before."""
     with progress_line() as progress:
         progress("", "starting Spark")
-        from engine.session import spark_session
+        from siltstone.engine.session import spark_session
 
         yield spark_session(project), progress
 

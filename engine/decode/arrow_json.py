@@ -18,9 +18,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.decode.json_value import text_of
-from engine.decode.types.clocks import clock_of
-from engine.decode.types.times import A_DAY, FIRST, FIRST_DAY, LAST, LAST_DAY
+from siltstone.engine.decode.json_value import text_of
+from siltstone.engine.decode.types.clocks import clock_of
+from siltstone.engine.decode.types.times import A_DAY, FIRST, FIRST_DAY, LAST, LAST_DAY
 
 Make = Callable[[pa.Array], pa.Array]
 """A function that gives a JSON value, as bytes, for each value of an array; null stays null."""

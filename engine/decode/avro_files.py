@@ -30,8 +30,8 @@ import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 from fastavro.schema import SchemaParseException, UnknownType
 
-from engine.decode.json_value import text_of
-from engine.inputs import magic
+from siltstone.engine.decode.json_value import text_of
+from siltstone.engine.inputs import magic
 
 MARKER_BYTES: Final = 16
 _HEAD_BYTES: Final = 1 << 16

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode import typed_values as text
-from engine.decode.avro_files import json_text
-from engine.decode.avro_names import Named, with_full_names
-from engine.decode.avro_types import (
+from siltstone.engine.decode import typed_values as text
+from siltstone.engine.decode.avro_files import json_text
+from siltstone.engine.decode.avro_names import Named, with_full_names
+from siltstone.engine.decode.avro_types import (
     EVENT_TIMES,
     array_of_scalars,
     clock_unit,
@@ -26,10 +26,10 @@ from engine.decode.avro_types import (
     stands_for,
     type_of,
 )
-from engine.decode.carried import carried_schema
-from engine.decode.connect import Typed
-from engine.decode.json_value import Number
-from engine.decode.shape import Encoding
+from siltstone.engine.decode.carried import carried_schema
+from siltstone.engine.decode.connect import Typed
+from siltstone.engine.decode.json_value import Number
+from siltstone.engine.decode.shape import Encoding
 
 Make = Callable[[Any], Any]
 Column = tuple[Make, T.DataType, Encoding]

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.avro_names import Named
-from engine.decode.connect import Typed, decimal
-from engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.avro_names import Named
+from siltstone.engine.decode.connect import Typed, decimal
+from siltstone.engine.decode.shape import Encoding, EncodingKind
 
 _PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "boolean": (T.BooleanType(), "boolean"),

@@ -12,8 +12,8 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from engine.decode.connect import Typed
-from engine.decode.shape import Encoding
+from siltstone.engine.decode.connect import Typed
+from siltstone.engine.decode.shape import Encoding
 
 
 def carried_schema(columns: Mapping[str, Typed]) -> str:

@@ -16,13 +16,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.decode import dts_types
-from engine.decode.connect import Typed
-from engine.decode.event import Event
-from engine.decode.json_kinds import kind_of, type_of_kinds
-from engine.decode.json_value import MISFIT, parse_object, raw_fields
-from engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
-from engine.spec.renames import NewNames, renamed
+from siltstone.engine.decode import dts_types
+from siltstone.engine.decode.connect import Typed
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
+from siltstone.engine.decode.json_value import MISFIT, parse_object, raw_fields
+from siltstone.engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
+from siltstone.engine.spec.renames import NewNames, renamed
 
 NEEDED: Final = (
     "file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "before_json", "after_json",

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from engine.decode.avro_names import Named, with_full_names
+from siltstone.engine.decode.avro_names import Named, with_full_names
 
 _TYPES: Final = {
     "boolean": "boolean", "int": "int32", "long": "int64", "float": "float32", "double": "float64",

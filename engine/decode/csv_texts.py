@@ -7,11 +7,11 @@ from typing import Final
 import msgspec
 from pyspark.sql import types as T
 
-from engine.decode.carried import carried_schema
-from engine.decode.event import Message
-from engine.decode.json_value import NOT_TEXT
-from engine.decode.shape import Encoding
-from engine.inputs.csv_records import CsvLayout, values_of
+from siltstone.engine.decode.carried import carried_schema
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.json_value import NOT_TEXT
+from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.inputs.csv_records import CsvLayout, values_of
 
 WRONG_WIDTH: Final = "not as many values as the file has columns"
 OPEN_QUOTE: Final = "a quote is not closed before the end of the file"

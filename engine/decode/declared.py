@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import types as T
 
-from engine.decode import written_types
-from engine.decode.natural import binary_encoding, clock_encoding, natural_encoding
-from engine.decode.shape import Encoding, EncodingKind
-from engine.decode.types.times import unit_of
-from engine.formats import format_of
-from engine.spec.columns import ColumnType, SourceEncoding
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode import written_types
+from siltstone.engine.decode.natural import binary_encoding, clock_encoding, natural_encoding
+from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.types.times import unit_of
+from siltstone.engine.formats import format_of
+from siltstone.engine.spec.columns import ColumnType, SourceEncoding
+from siltstone.engine.spec.model import SourceSpec
 
 _TEXT_KINDS: dict[str, EncodingKind] = {"json": "text", "uuid": "text", "enum": "text", "xml": "text"}
 _SAME_KINDS: dict[str, EncodingKind] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from engine.decode.event import Event, Message
+from siltstone.engine.decode.event import Event, Message
 
 Declared = Mapping[str, tuple[str, ...] | None]
 """The tables that specs name, and their key columns (None: the events carry them)."""

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.decode.event import CHANGE, Event, Reject, copied
-from engine.decode.json_value import MISFIT, parse, raw_fields
-from engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS
-from engine.formats import kind_of
-from engine.names import OP_READ
-from engine.spec.model import EpochSpec
+from siltstone.engine.decode.event import CHANGE, Event, Reject, copied
+from siltstone.engine.decode.json_value import MISFIT, parse, raw_fields
+from siltstone.engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS
+from siltstone.engine.formats import kind_of
+from siltstone.engine.names import OP_READ
+from siltstone.engine.spec.model import EpochSpec
 
 _SERVER: Final = ("server_id", "gtid")
 _SERVER_OF_DATASTREAM: Final = ("datastream_master_server_id", "gtid")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import xxhash
 
-from engine.decode.event import CHANGE, Announced, Event, Message
+from siltstone.engine.decode.event import CHANGE, Announced, Event, Message
 
 MICROS: Final = pa.timestamp("us", tz="UTC")
 ANNOUNCED: Final = pa.struct(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.decode.json_value import MISFIT, parse_object
-from engine.decode.shape import TableShape
-from engine.decode.types import ColumnReader
+from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.decode.types import ColumnReader
 
 Readers = Mapping[str, ColumnReader]
 """The reader of each column, in the order of the columns."""

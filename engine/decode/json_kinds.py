@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.connect import MAX_DIGITS, Typed
-from engine.decode.json_value import Number
-from engine.decode.shape import Encoding
+from siltstone.engine.decode.connect import MAX_DIGITS, Typed
+from siltstone.engine.decode.json_value import Number
+from siltstone.engine.decode.shape import Encoding
 
 VOID: Final = "VOID"
 WHOLE: Final = "BIGINT"

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from engine import names
-from engine.decode.shape import TableShape
+from siltstone.engine import names
+from siltstone.engine.decode.shape import TableShape
 
 
 def split_updates(

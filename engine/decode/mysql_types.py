@@ -8,8 +8,8 @@ from typing import Final
 
 from pyspark.sql import types as T
 
-from engine.decode.connect import MAX_DIGITS, Typed
-from engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.connect import MAX_DIGITS, Typed
+from siltstone.engine.decode.shape import Encoding, EncodingKind
 
 _TYPE: Final = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?(.*)", re.DOTALL | re.IGNORECASE)
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)

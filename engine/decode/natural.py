@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.decode.shape import Encoding, EncodingKind
-from engine.formats import format_of
-from engine.spec.columns import ColumnType, SourceEncoding
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.formats import format_of
+from siltstone.engine.spec.columns import ColumnType, SourceEncoding
+from siltstone.engine.spec.model import SourceSpec
 
 _KINDS: Final[dict[str, EncodingKind]] = {
     "boolean": "boolean", "integer": "integer", "floating": "floating",

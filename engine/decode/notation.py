@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from engine.decode.position_text import declared_epoch
-from engine.formats import kind_of, loaded
+from siltstone.engine.decode.position_text import declared_epoch
+from siltstone.engine.formats import kind_of, loaded
 
 LogFile = tuple[str, str, str | None]
 """A file of a log: its source, how the positions in it begin, and its name, where that is known."""

@@ -13,15 +13,22 @@ from typing import Any, BinaryIO, Final, Protocol
 
 import pyarrow as pa
 
-from engine.decode.avro_files import AvroFileError, Header, count_records, json_text, read_header, read_records
-from engine.decode.avro_records import RecordTexts, as_it_is
-from engine.decode.csv_texts import CsvTexts
-from engine.decode.event import Message
-from engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
-from engine.errors import SourceError
-from engine.inputs import line_files
-from engine.inputs.listing import NO_FILE, InputFile
-from engine.inputs.store import changed, store_of, unreadable
+from siltstone.engine.decode.avro_files import (
+    AvroFileError,
+    Header,
+    count_records,
+    json_text,
+    read_header,
+    read_records,
+)
+from siltstone.engine.decode.avro_records import RecordTexts, as_it_is
+from siltstone.engine.decode.csv_texts import CsvTexts
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs import line_files
+from siltstone.engine.inputs.listing import NO_FILE, InputFile
+from siltstone.engine.inputs.store import changed, store_of, unreadable
 
 RECORDS: Final = 2_000
 AVRO_PIECE_BYTES: Final = 32 << 20

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine import names
-from engine.decode.image_columns import (
+from siltstone.engine import names
+from siltstone.engine.decode.image_columns import (
     ImageColumns,
     Object,
     Readers,
@@ -19,10 +19,10 @@ from engine.decode.image_columns import (
     parsed_images,
     read_images,
 )
-from engine.decode.row_details import Fates, RowDetails
-from engine.decode.row_reasons import BROKEN, RowReasons
-from engine.decode.shape import TableShape
-from engine.decode.types.reader import UNAVAILABLE
+from siltstone.engine.decode.row_details import Fates, RowDetails
+from siltstone.engine.decode.row_reasons import BROKEN, RowReasons
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.decode.types.reader import UNAVAILABLE
 
 _NO_FATES: Final[Fates] = {}
 

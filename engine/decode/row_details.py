@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from engine import names
-from engine.decode.image_columns import Object
-from engine.decode.json_value import plain_text, text_of
-from engine.decode.shape import ColumnShape, TableShape
-from engine.decode.types.reader import UNAVAILABLE, UNKEPT, Fate
+from siltstone.engine import names
+from siltstone.engine.decode.image_columns import Object
+from siltstone.engine.decode.json_value import plain_text, text_of
+from siltstone.engine.decode.shape import ColumnShape, TableShape
+from siltstone.engine.decode.types.reader import UNAVAILABLE, UNKEPT, Fate
 
 Fates = Mapping[str, Fate]
 """Why the value of a column is not stored, by the name of each such column."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import Any, Final
 
-from engine.decode.image_columns import Object, Readers
-from engine.decode.row_details import Fates
-from engine.decode.shape import ColumnShape, TableShape
-from engine.decode.types.reader import UNFIT, ColumnReader
+from siltstone.engine.decode.image_columns import Object, Readers
+from siltstone.engine.decode.row_details import Fates
+from siltstone.engine.decode.shape import ColumnShape, TableShape
+from siltstone.engine.decode.types.reader import UNFIT, ColumnReader
 
 BROKEN: Final = "the row is not a JSON object"
 TOO_FINE_HINT: Final = " (of a key no digit may be lost: columns of the spec can declare it as string)"

@@ -9,8 +9,8 @@ import json
 import re
 from typing import Any, Final
 
-from engine.decode import carried, connect, dts_types, mysql_types, spanner_types
-from engine.decode.connect import Typed
+from siltstone.engine.decode import carried, connect, dts_types, mysql_types, spanner_types
+from siltstone.engine.decode.connect import Typed
 
 TOLD_BY_VALUES: Final = '{"dts":'
 """How schemas begin of which one hash has several: what their values say differs, and all of it counts."""

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from pyspark.sql import types as T
 
-from engine.spec.model import Mask
+from siltstone.engine.spec.model import Mask
 
 EncodingKind = Literal[
     "boolean",

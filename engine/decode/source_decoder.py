@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.decode.decoder import Declared, Decoder
-from engine.decode.epoch_rules import EpochRules, source_block_of
-from engine.decode.event import Event, Message
-from engine.formats import format_of, loaded
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared, Decoder
+from siltstone.engine.decode.epoch_rules import EpochRules, source_block_of
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.formats import format_of, loaded
+from siltstone.engine.spec.model import SourceSpec
 
 
 class SourceDecoder:

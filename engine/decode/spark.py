@@ -15,17 +15,17 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from engine.decode import event_batch
-from engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
-from engine.decode.event import Event, Message
-from engine.decode.record_files import Reading
-from engine.decode.source_decoder import SourceDecoder
-from engine.decode.table_rows import TableDecoder
+from siltstone.engine.decode import event_batch
+from siltstone.engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.record_files import Reading
+from siltstone.engine.decode.source_decoder import SourceDecoder
+from siltstone.engine.decode.table_rows import TableDecoder
 
 if TYPE_CHECKING:
-    from engine.decode.decoder import Declared
-    from engine.decode.shape import TableShape
-    from engine.spec.model import SourceSpec, TableSpec
+    from siltstone.engine.decode.decoder import Declared
+    from siltstone.engine.decode.shape import TableShape
+    from siltstone.engine.spec.model import SourceSpec, TableSpec
 
 Make = Callable[[Iterable[list[Message]]], Iterator[pa.RecordBatch]]
 """Makes batches of the records of a task, which come in lists of a bounded size."""

@@ -20,19 +20,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T
 
-from engine.decode.arrow_types import arrow_schema, arrow_type
-from engine.decode.image_columns import Readers
-from engine.decode.key_moves import split_updates
-from engine.decode.row_batch import RowBatch, TableRules
-from engine.decode.row_details import RowDetails
-from engine.decode.row_reasons import RowReasons
-from engine.decode.shape import ColumnShape, TableShape
-from engine.decode.types import column_reader
-from engine.formats import SOURCES, format_of
-from engine.schema.change import change_fields
+from siltstone.engine.decode.arrow_types import arrow_schema, arrow_type
+from siltstone.engine.decode.image_columns import Readers
+from siltstone.engine.decode.key_moves import split_updates
+from siltstone.engine.decode.row_batch import RowBatch, TableRules
+from siltstone.engine.decode.row_details import RowDetails
+from siltstone.engine.decode.row_reasons import RowReasons
+from siltstone.engine.decode.shape import ColumnShape, TableShape
+from siltstone.engine.decode.types import column_reader
+from siltstone.engine.formats import SOURCES, format_of
+from siltstone.engine.schema.change import change_fields
 
 if TYPE_CHECKING:
-    from engine.spec.model import TableSpec
+    from siltstone.engine.spec.model import TableSpec
 
 _MYSQL_CONNECTORS: Final = frozenset(kind.connector for kind in SOURCES if kind.has_mysql_values)
 _ADDED: Final = (

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import types as T
 
-from engine.decode.columns_seen import Seen
-from engine.decode.connect import Typed
-from engine.decode.declared import corrected_encoding, schemaless_encoding, stored_type
-from engine.decode.shape import ColumnShape, Encoding, TableShape
-from engine.errors import SchemaEvolutionError, SpecError
-from engine.names import TAKEN_NAMES
-from engine.schema.evolve import widest
-from engine.spec.columns import ColumnType, parse_column_type
-from engine.spec.model import ColumnSpec, TableSpec
-from engine.spec.renames import first_name, new_names, renamed
-from engine.spec.rows import RowsSpec
-from engine.spec.wording import nearest
+from siltstone.engine.decode.columns_seen import Seen
+from siltstone.engine.decode.connect import Typed
+from siltstone.engine.decode.declared import corrected_encoding, schemaless_encoding, stored_type
+from siltstone.engine.decode.shape import ColumnShape, Encoding, TableShape
+from siltstone.engine.errors import SchemaEvolutionError, SpecError
+from siltstone.engine.names import TAKEN_NAMES
+from siltstone.engine.schema.evolve import widest
+from siltstone.engine.spec.columns import ColumnType, parse_column_type
+from siltstone.engine.spec.model import ColumnSpec, TableSpec
+from siltstone.engine.spec.renames import first_name, new_names, renamed
+from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.wording import nearest
 
 Look = Callable[[bool, bool], Seen]
 """Reads the changes of a table: whether the types of fields without a schema are needed, and whether keys are."""

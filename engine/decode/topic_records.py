@@ -18,12 +18,12 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from engine.decode.event import Message
-from engine.decode.json_value import MISFIT
-from engine.formats.base import Format
-from engine.inputs.kafka import Reader
-from engine.inputs.topics import Partition
-from engine.spec.model import KafkaSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.json_value import MISFIT
+from siltstone.engine.formats.base import Format
+from siltstone.engine.inputs.kafka import Reader
+from siltstone.engine.inputs.topics import Partition
+from siltstone.engine.spec.model import KafkaSpec
 
 RECORDS: Final = 2_000
 PIECE_RECORDS: Final = 50_000

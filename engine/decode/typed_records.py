@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql import types as T
 
-from engine.decode.arrow_json import (
+from siltstone.engine.decode.arrow_json import (
     Make,
     clocks,
     digits,
@@ -38,9 +38,9 @@ from engine.decode.arrow_json import (
     quoted,
     short_moments,
 )
-from engine.decode.carried import carried_schema
-from engine.decode.connect import Typed
-from engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.carried import carried_schema
+from siltstone.engine.decode.connect import Typed
+from siltstone.engine.decode.shape import Encoding, EncodingKind
 
 _STORED: Final[dict[pa.DataType, tuple[T.DataType, EncodingKind]]] = {
     pa.bool_(): (T.BooleanType(), "boolean"),

@@ -13,9 +13,9 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
-from engine.decode.json_value import text_of
-from engine.decode.types.clocks import clock_of
-from engine.decode.types.times import INFINITIES
+from siltstone.engine.decode.json_value import text_of
+from siltstone.engine.decode.types.clocks import clock_of
+from siltstone.engine.decode.types.times import INFINITIES
 
 DAYS: Final = range(-719_162, 2_932_897)
 """Days since 1970-01-01 of the years 1 to 9999."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.decode.natural import binary_encoding
-from engine.decode.shape import Encoding, EncodingKind
-from engine.formats import format_of
-from engine.spec.columns import ColumnType, Kind, SourceEncoding
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.natural import binary_encoding
+from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.formats import format_of
+from siltstone.engine.spec.columns import ColumnType, Kind, SourceEncoding
+from siltstone.engine.spec.model import SourceSpec
 
 _KINDS: Final[dict[Kind, EncodingKind]] = {
     "boolean": "written_boolean",

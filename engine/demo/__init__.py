@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.report import FAILED
+from siltstone.engine.report import FAILED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from engine.report import RunReport
-    from engine.spec.model import ProjectSpec
+    from siltstone.engine.report import RunReport
+    from siltstone.engine.spec.model import ProjectSpec
 
 __all__ = ["run"]
 
@@ -45,14 +45,14 @@ def run(folder: Path) -> int:
     Failed checks of the runs before the last are part of the story.
     Raises: SpecError: the folder holds something that no demo made, or this machine is not ready.
     """
-    from engine.cli.work import progress_line
-    from engine.demo import story
-    from engine.demo.folder import make_folder
-    from engine.session import spark_session
-    from engine.spec import load_project
-    from quality.docs import docs_folder
-    from quality.library import import_early
-    from quality.report.write import report_after
+    from siltstone.engine.cli.work import progress_line
+    from siltstone.engine.demo import story
+    from siltstone.engine.demo.folder import make_folder
+    from siltstone.engine.session import spark_session
+    from siltstone.engine.spec import load_project
+    from siltstone.quality.docs import docs_folder
+    from siltstone.quality.library import import_early
+    from siltstone.quality.report.write import report_after
 
     root, again = make_folder(folder)
     story.say(f"An earlier demo in {root} was removed; this one starts afresh." if again else f"Made {root}.")
@@ -83,11 +83,11 @@ def run(folder: Path) -> int:
 
 def catch_up(project: "ProjectSpec", spark: "SparkSession", arrival: Arrival, checked: bool) -> "RunReport":
     """Let a file arrive, and do what `siltstone catch-up` does."""
-    from engine.cli.work import progress_line
-    from engine.demo.folder import deliver
-    from engine.run import catch_up as run_catch_up
-    from engine.spec import load_specs
-    from quality.validate import checks_of_run
+    from siltstone.engine.cli.work import progress_line
+    from siltstone.engine.demo.folder import deliver
+    from siltstone.engine.run import catch_up as run_catch_up
+    from siltstone.engine.spec import load_specs
+    from siltstone.quality.validate import checks_of_run
 
     deliver(project.root, arrival.file)
     with progress_line() as progress:

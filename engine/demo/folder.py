@@ -4,7 +4,7 @@ import shutil
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from engine.errors import SpecError, writing
+from siltstone.engine.errors import SpecError, writing
 
 MARK = ".siltstone-demo"
 EVENTS = "events"
@@ -33,7 +33,7 @@ def _made_afresh(root: Path) -> bool:
         )
     if again:
         clear(root)
-    with as_file(files("engine.demo") / "project") as project:
+    with as_file(files("siltstone.engine.demo") / "project") as project:
         shutil.copytree(project, root, dirs_exist_ok=True)
     (root / MARK).write_text("Made by `siltstone demo`, which starts afresh here.\n", encoding="utf-8")
     for name in (EVENTS, "lake"):
@@ -53,6 +53,6 @@ def clear(root: Path) -> None:
 def deliver(root: Path, name: str) -> Path:
     """Let one of the bundled files arrive."""
     arrived = root / EVENTS / name
-    with as_file(files("engine.demo") / EVENTS / name) as bundled:
+    with as_file(files("siltstone.engine.demo") / EVENTS / name) as bundled:
         shutil.copyfile(bundled, arrived)
     return arrived

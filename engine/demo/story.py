@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.cli.checked import print_checks
-from engine.cli.output import console, grid, print_rows, write_line
-from engine.cli.run import print_report
-from engine.look import as_of, load_table, matching, open_catalog, timeline
-from engine.names import OP, VALID_FROM, VALID_TO
-from engine.render import rows
-from engine.report import RunReport
-from engine.spec.model import ProjectSpec
+from siltstone.engine.cli.checked import print_checks
+from siltstone.engine.cli.output import console, grid, print_rows, write_line
+from siltstone.engine.cli.run import print_report
+from siltstone.engine.look import as_of, load_table, matching, open_catalog, timeline
+from siltstone.engine.names import OP, VALID_FROM, VALID_TO
+from siltstone.engine.render import rows
+from siltstone.engine.report import RunReport
+from siltstone.engine.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa

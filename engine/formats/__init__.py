@@ -10,8 +10,20 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Final
 
-from engine.formats import canal, datastream, debezium, dms, dts, goldengate, maxwell, rows, shareplex, spanner, ticdc
-from engine.formats.base import Format, SourceKind
+from siltstone.engine.formats import (
+    canal,
+    datastream,
+    debezium,
+    dms,
+    dts,
+    goldengate,
+    maxwell,
+    rows,
+    shareplex,
+    spanner,
+    ticdc,
+)
+from siltstone.engine.formats.base import Format, SourceKind
 
 FORMATS: Final[dict[str, Format]] = {
     each.name: each

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import NO_FILES, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, OWN_PLACE, Format, SourceKind
+from siltstone.engine.formats.base import NO_FILES, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, OWN_PLACE, Format, SourceKind
 
 FORMATS: Final = (
     Format(
         "canal-json",
-        "engine.decode.formats.canal:CanalDecoder",
+        "siltstone.engine.decode.formats.canal:CanalDecoder",
         (
             SourceKind(
                 "canal",
                 not_carried=NO_SNAPSHOTS
                 | {"incomplete_transaction": NO_SIZE, "log_gap": NO_FILES, "positions_backwards": OWN_PLACE},
-                notation="engine.decode.formats.coordinates:notation",
+                notation="siltstone.engine.decode.formats.coordinates:notation",
             ),
         ),
         "where the messages are: partition and offset, else file and line",
@@ -24,7 +24,7 @@ FORMATS: Final = (
         marks=re.compile(rb'"(?:isDdl|mysqlType|MHEARTBEAT)\\?"'),
         looks_for="database, table, type and isDdl or mysqlType",
         needs_marks=True,  # rows can have a column `type`, too
-        no_key="engine.decode.formats.canal:shows_no_key",
+        no_key="siltstone.engine.decode.formats.canal:shows_no_key",
         settings=frozenset({"images"}),
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
         values="written",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import (
+from siltstone.engine.formats.base import (
     NO_BEATS,
     NO_BEFORE,
     NO_FILES,
@@ -26,7 +26,7 @@ _NOT_CARRIED: Final = NO_SNAPSHOTS | {
 }
 _NO_LOG_FILES: Final = _NOT_CARRIED | {"log_gap": NO_FILES}
 _BY_TIME: Final = _NO_LOG_FILES | {"time_against_order": OWN_TIME}
-_POSITIONS: Final = "engine.decode.formats.datastream_positions"
+_POSITIONS: Final = "siltstone.engine.decode.formats.datastream_positions"
 _AS_IT_IS: Final = "its values are as they are, in UTC"
 
 SOURCES: Final = (
@@ -71,13 +71,13 @@ SOURCES: Final = (
 def _format(name: str, container: Container) -> Format:
     return Format(
         name,
-        "engine.decode.formats.datastream:DatastreamDecoder",
+        "siltstone.engine.decode.formats.datastream:DatastreamDecoder",
         SOURCES,
         "the source's log: binlog position, SCN, or time and LSN",
         containers=(container,),
         marks=re.compile(rb'(?s)\A(?=.*"source_metadata"\s*:)(?=.*"payload"\s*:)'),
         looks_for="source_metadata and a payload",
-        no_key="engine.decode.formats.datastream:shows_no_key",
+        no_key="siltstone.engine.decode.formats.datastream:shows_no_key",
         refuses=dict.fromkeys(("decimals", "times", "time_zone"), _AS_IT_IS),
         names_source=True,
         values="natural",

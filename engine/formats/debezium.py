@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats import ticdc
-from engine.formats.base import (
+from siltstone.engine.formats import ticdc
+from siltstone.engine.formats.base import (
     BY_LOG,
     BY_SCHEMA,
     NO_BEATS,
@@ -20,8 +20,8 @@ from engine.formats.base import (
 )
 
 _MARKS: Final = re.compile(rb'(?s)\A(?=.*"op"\s*:)(?=.*"source"\s*:\s*\{)')
-_NOTATIONS: Final = "engine.decode.formats.debezium_notations"
-_NO_KEY: Final = "engine.decode.formats.debezium:shows_no_key"
+_NOTATIONS: Final = "siltstone.engine.decode.formats.debezium_notations"
+_NO_KEY: Final = "siltstone.engine.decode.formats.debezium:shows_no_key"
 _NO_LOG_FILES: Final = {"log_gap": NO_FILES}
 _MANY_TABLETS: Final = "its tablets are logs of their own, and events do not number the changes over all of them"
 _UPSERTS: Final = "its rows need not say whether they are new"
@@ -112,13 +112,13 @@ FLAT: Final = SourceKind(
         "positions_backwards": NO_LANE,
         "stalled_source": NO_BEATS,
     },
-    notation="engine.decode.formats.coordinates:notation",
+    notation="siltstone.engine.decode.formats.coordinates:notation",
 )
 
 FORMATS: Final = (
     Format(
         "debezium-json",
-        "engine.decode.formats.debezium:DebeziumDecoder",
+        "siltstone.engine.decode.formats.debezium:DebeziumDecoder",
         SOURCES,
         BY_LOG,
         of_topics=True,
@@ -135,7 +135,7 @@ FORMATS: Final = (
     ),
     Format(
         "debezium-avro",
-        "engine.decode.formats.debezium_avro:DebeziumAvroDecoder",
+        "siltstone.engine.decode.formats.debezium_avro:DebeziumAvroDecoder",
         SOURCES,
         BY_LOG,
         containers=("json", "text", "avro", "parquet"),
@@ -155,7 +155,7 @@ FORMATS: Final = (
     ),
     Format(
         "debezium-flat-json",
-        "engine.decode.formats.debezium_flat:FlatDecoder",
+        "siltstone.engine.decode.formats.debezium_flat:FlatDecoder",
         (*SOURCES, FLAT),
         "the source's log, where rows carry the fields that order it; else where the messages are",
         of_topics=True,

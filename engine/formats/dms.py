@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import NO_BEATS, NO_FILES, NO_LANE, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+from siltstone.engine.formats.base import (
+    NO_BEATS,
+    NO_FILES,
+    NO_LANE,
+    NO_SIZE,
+    NO_SNAPSHOTS,
+    ONE_WAY,
+    Format,
+    SourceKind,
+)
 
 FORMATS: Final = (
     Format(
         "dms-json",
-        "engine.decode.formats.dms:DmsDecoder",
+        "siltstone.engine.decode.formats.dms:DmsDecoder",
         (
             SourceKind(
                 "dms",
@@ -21,7 +30,7 @@ FORMATS: Final = (
                     "positions_backwards": NO_LANE,
                     "stalled_source": NO_BEATS,
                 },
-                notation="engine.decode.formats.dms:notation",
+                notation="siltstone.engine.decode.formats.dms:notation",
             ),
         ),
         "commit time and position in the source's log, where messages have them, else where the messages are",

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.formats.base import MANY_LOGS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+from siltstone.engine.formats.base import MANY_LOGS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
 
 FORMATS: Final = (
     Format(
         "dts-avro",
-        "engine.decode.formats.dts_avro:DtsDecoder",
+        "siltstone.engine.decode.formats.dts_avro:DtsDecoder",
         (
             SourceKind(
                 "dts-",
                 not_carried=NO_SNAPSHOTS | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS},
                 renumbers_transactions=True,
-                notation="engine.decode.formats.dts_kinds:notation",
+                notation="siltstone.engine.decode.formats.dts_kinds:notation",
             ),
         ),
         "the source's log: sourcePosition, then the record's id",
@@ -23,7 +23,7 @@ FORMATS: Final = (
         holds="messages",
         of_topics=True,
         looks_for="messages in base64 or bytes, each a record of DTS",
-        no_key="engine.decode.formats.dts_avro:shows_no_key",
+        no_key="siltstone.engine.decode.formats.dts_avro:shows_no_key",
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
         values="written",
         marks_values=True,

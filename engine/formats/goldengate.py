@@ -5,12 +5,21 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import NO_BEATS, NO_FILES, NO_READS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+from siltstone.engine.formats.base import (
+    NO_BEATS,
+    NO_FILES,
+    NO_READS,
+    NO_SIZE,
+    NO_SNAPSHOTS,
+    ONE_WAY,
+    Format,
+    SourceKind,
+)
 
 FORMATS: Final = (
     Format(
         "goldengate-json",
-        "engine.decode.formats.goldengate:GoldenGateDecoder",
+        "siltstone.engine.decode.formats.goldengate:GoldenGateDecoder",
         (
             SourceKind(
                 "goldengate",
@@ -23,7 +32,7 @@ FORMATS: Final = (
                 },
                 commits_in_order=True,
                 stamps_commits=True,
-                notation="engine.decode.formats.goldengate:notation",
+                notation="siltstone.engine.decode.formats.goldengate:notation",
             ),
         ),
         "pos, the place in the trail, if all operations have one, else where the operations are",
@@ -31,7 +40,7 @@ FORMATS: Final = (
         marks=re.compile(rb'(?s)\A(?=.*"op_type\\?"\s*:)(?=.*"table\\?"\s*:)'),
         looks_for="table, op_type, op_ts and pos, with before and after, or with the columns",
         settings=frozenset({"order"}),
-        no_key="engine.decode.formats.goldengate:shows_no_key",
+        no_key="siltstone.engine.decode.formats.goldengate:shows_no_key",
         refuses=dict.fromkeys(("decimals", "times"), ONE_WAY),
         orders=("auto", "coordinates"),
         values="written",

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import MANY_LOGS, NO_BEATS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+from siltstone.engine.formats.base import MANY_LOGS, NO_BEATS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
 
 FORMATS: Final = (
     Format(
         "maxwell-json",
-        "engine.decode.formats.maxwell:MaxwellDecoder",
+        "siltstone.engine.decode.formats.maxwell:MaxwellDecoder",
         (
             SourceKind(
                 "maxwell",
                 not_carried=NO_SNAPSHOTS
                 | {"incomplete_transaction": NO_SIZE, "log_gap": MANY_LOGS, "stalled_source": NO_BEATS},
                 commits_in_order=True,
-                notation="engine.decode.formats.maxwell:notation",
+                notation="siltstone.engine.decode.formats.maxwell:notation",
             ),
         ),
         "position, then xoffset, if all rows have a position, else where the rows are",
@@ -25,7 +25,7 @@ FORMATS: Final = (
         marks=re.compile(rb'(?s)\A(?=.*"database\\?"\s*:)(?=.*"type\\?"\s*:)(?=.*"(?:data|def|old|charset)\\?"\s*:)'),
         looks_for="database, table, type, ts and data",
         needs_marks=True,
-        no_key="engine.decode.formats.maxwell:shows_no_key",
+        no_key="siltstone.engine.decode.formats.maxwell:shows_no_key",
         settings=frozenset({"order"}),
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
         orders=("auto", "coordinates"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.formats.base import (
+from siltstone.engine.formats.base import (
     NO_BEATS,
     NO_BEFORE,
     NO_FILES,
@@ -22,7 +22,7 @@ _UPSERTS: Final = "rows do not say whether they are new"
 FORMATS: Final = (
     Format(
         ROWS,
-        "engine.decode.formats.rows:RowsDecoder",
+        "siltstone.engine.decode.formats.rows:RowsDecoder",
         (
             SourceKind(
                 "rows",
@@ -37,7 +37,7 @@ FORMATS: Final = (
                     "stalled_source": NO_BEATS,
                     "snapshot_reads": _TIMED,
                 },
-                notation="engine.decode.formats.rows:notation",
+                notation="siltstone.engine.decode.formats.rows:notation",
             ),
         ),
         "a column that you name under sequence_by",

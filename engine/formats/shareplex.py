@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import NO_BEATS, NO_FILES, NO_READS, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
+from siltstone.engine.formats.base import NO_BEATS, NO_FILES, NO_READS, NO_SNAPSHOTS, ONE_WAY, Format, SourceKind
 
 FORMATS: Final = (
     Format(
         "shareplex-json",
-        "engine.decode.formats.shareplex:SharePlexDecoder",
+        "siltstone.engine.decode.formats.shareplex:SharePlexDecoder",
         (
             SourceKind(
                 "shareplex",
                 not_carried=NO_SNAPSHOTS
                 | {"log_gap": NO_FILES, "stalled_source": NO_BEATS, "snapshot_reads": NO_READS},
-                notation="engine.decode.formats.shareplex:notation",
+                notation="siltstone.engine.decode.formats.shareplex:notation",
             ),
         ),
         "SCN, transaction and operation, if all have one, else where the operations are",
@@ -30,7 +30,7 @@ FORMATS: Final = (
         fans_out=True,
         reads_whole=True,
         joins_lines=True,
-        is_complete="engine.decode.formats.shareplex:is_complete",
+        is_complete="siltstone.engine.decode.formats.shareplex:is_complete",
         can_turn_to_coordinates=True,
         halves_key_changes=True,
     ),

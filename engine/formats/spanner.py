@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import (
+from siltstone.engine.formats.base import (
     NO_BEATS,
     NO_FILES,
     NO_LANE,
@@ -24,7 +24,7 @@ _NOT_CARRIED: Final = NO_SNAPSHOTS | {"log_gap": NO_FILES, "time_against_order":
 def _format(name: str, container: Container, decoder: str, source: SourceKind, unit: str) -> Format:
     return Format(
         name,
-        f"engine.decode.formats.spanner:{decoder}",
+        f"siltstone.engine.decode.formats.spanner:{decoder}",
         (source,),
         f"commit time in {unit}, transaction, record in it",
         containers=(container,),
@@ -44,7 +44,10 @@ FORMATS: Final = (
         "json",
         "SpannerDecoder",
         SourceKind(
-            "spanner", not_carried=_NOT_CARRIED, has_partitions=True, notation="engine.decode.formats.spanner:notation"
+            "spanner",
+            not_carried=_NOT_CARRIED,
+            has_partitions=True,
+            notation="siltstone.engine.decode.formats.spanner:notation",
         ),
         "nanoseconds",
     ),
@@ -55,7 +58,7 @@ FORMATS: Final = (
         SourceKind(
             "dataflow-spanner",
             not_carried=_NOT_CARRIED | {"positions_backwards": NO_LANE, "stalled_source": NO_BEATS},
-            notation="engine.decode.formats.spanner:notation",
+            notation="siltstone.engine.decode.formats.spanner:notation",
         ),
         "microseconds",
     ),

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.formats.base import NO_FILES, NO_READS, NO_SIZE, NO_SNAPSHOTS, ONE_WAY, OWN_TIME, Format, SourceKind
+from siltstone.engine.formats.base import (
+    NO_FILES,
+    NO_READS,
+    NO_SIZE,
+    NO_SNAPSHOTS,
+    ONE_WAY,
+    OWN_TIME,
+    Format,
+    SourceKind,
+)
 
 _SIDE_BY_SIDE: Final = "several nodes can send the changes of a table, each in an order of its own"
 _NO_PARTITION: Final = "its watermarks do not say of which partition they are"
@@ -22,17 +31,20 @@ IN_DEBEZIUM: Final = SourceKind(
     "TiCDC",
     _NOT_CARRIED | {"stalled_source": _NO_PARTITION},
     has_mysql_values=True,
-    notation="engine.decode.formats.tso:notation",
+    notation="siltstone.engine.decode.formats.tso:notation",
 )
 """TiCDC's events in the protocol of Debezium."""
 
 FORMATS: Final = (
     Format(
         "ticdc-json",
-        "engine.decode.formats.ticdc:TicdcDecoder",
+        "siltstone.engine.decode.formats.ticdc:TicdcDecoder",
         (
             SourceKind(
-                "ticdc", not_carried=_NOT_CARRIED, has_partitions=True, notation="engine.decode.formats.tso:notation"
+                "ticdc",
+                not_carried=_NOT_CARRIED,
+                has_partitions=True,
+                notation="siltstone.engine.decode.formats.tso:notation",
             ),
         ),
         "the TSO of the commit (_tidb.commitTs)",
@@ -40,7 +52,7 @@ FORMATS: Final = (
         marks=re.compile(rb'"_tidb\\?"\s*:'),
         looks_for="a message of Canal with _tidb",
         needs_marks=True,  # without it, it is Canal's
-        no_key="engine.decode.formats.canal:shows_no_key",
+        no_key="siltstone.engine.decode.formats.canal:shows_no_key",
         refuses=dict.fromkeys(("binaries", "decimals", "times"), ONE_WAY),
         values="written",
         bytes_are_text=True,

@@ -7,11 +7,11 @@ change does to which of them follows from how many there were.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.history.rules import FoldRules
-from engine.history.timeline import interleave, interval, is_guarded, never_null, place_reads
-from engine.ordering.chronology import chronology, look_back, mark_redeliveries, so_far, whole_key
-from engine.ordering.settled import with_copies_settled
+from siltstone.engine import names
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import interleave, interval, is_guarded, never_null, place_reads
+from siltstone.engine.ordering.chronology import chronology, look_back, mark_redeliveries, so_far, whole_key
+from siltstone.engine.ordering.settled import with_copies_settled
 
 ALL = 1 << 40  # more rows than a truncate can meet
 

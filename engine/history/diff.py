@@ -7,9 +7,9 @@ from operator import and_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.history.tile import KEEP, OPEN
-from engine.names import quoted
+from siltstone.engine import names
+from siltstone.engine.history.tile import KEEP, OPEN
+from siltstone.engine.names import quoted
 
 INSERT = "insert"
 UPDATE = "update"

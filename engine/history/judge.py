@@ -3,9 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.history.rules import FoldRules
-from engine.history.state import carries, is_gone, shown
+from siltstone.engine import names
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.state import carries, is_gone, shown
 
 OPENED = "opened"
 HEALED = "healed"

@@ -9,10 +9,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import is_from
-from engine.history.rules import FoldRules
-from engine.history.timeline import is_told, never_null
+from siltstone.engine import names
+from siltstone.engine.frames import is_from
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import is_told, never_null
 
 _AT: Final = ("source", "position")
 

@@ -21,14 +21,14 @@ gives the same rows as `reconcile` over nothing and all changes ever, as long as
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.history.copies import number_copies
-from engine.history.judge import judge
-from engine.history.rules import Folded, FoldRules
-from engine.history.state import carry_state, row_before, supersede_reads
-from engine.history.tile import tile
-from engine.history.timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
-from engine.ordering.chronology import TIED, look_back, mark_redeliveries
-from engine.ordering.settled import with_copies_settled
+from siltstone.engine.history.copies import number_copies
+from siltstone.engine.history.judge import judge
+from siltstone.engine.history.rules import Folded, FoldRules
+from siltstone.engine.history.state import carry_state, row_before, supersede_reads
+from siltstone.engine.history.tile import tile
+from siltstone.engine.history.timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
+from siltstone.engine.ordering.chronology import TIED, look_back, mark_redeliveries
+from siltstone.engine.ordering.settled import with_copies_settled
 
 
 def reconcile(

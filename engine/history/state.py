@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.history.rules import FoldRules
-from engine.history.timeline import interval, is_guarded, never_null
-from engine.ordering.chronology import chronology, latest_known, per_key, so_far, until_before, whole_key
+from siltstone.engine import names
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import interval, is_guarded, never_null
+from siltstone.engine.ordering.chronology import chronology, latest_known, per_key, so_far, until_before, whole_key
 
 
 def is_gone(of: str = "") -> Column:

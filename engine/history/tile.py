@@ -3,11 +3,11 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.history.judge import UPDATED
-from engine.history.rules import FoldRules
-from engine.history.state import is_gone, is_streamed, shown
-from engine.ordering.chronology import chronology, latest_known, so_far, whole_key
+from siltstone.engine import names
+from siltstone.engine.history.judge import UPDATED
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.state import is_gone, is_streamed, shown
+from siltstone.engine.ordering.chronology import chronology, latest_known, so_far, whole_key
 
 KEEP = "keep"
 CLOSE = "close"

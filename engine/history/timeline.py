@@ -8,13 +8,20 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.frames import is_from
-from engine.history.rules import Folded, FoldRules
-from engine.names import quoted
-from engine.ordering.chronology import carries_otherwise, chronology, chronology_columns, has_tie, per_key, sortable
-from engine.ordering.ties import Tied, end_of, partition_offset, start_of, transaction_order, with_turns
-from engine.ordering.windows import orders_statements
+from siltstone.engine import names
+from siltstone.engine.frames import is_from
+from siltstone.engine.history.rules import Folded, FoldRules
+from siltstone.engine.names import quoted
+from siltstone.engine.ordering.chronology import (
+    carries_otherwise,
+    chronology,
+    chronology_columns,
+    has_tie,
+    per_key,
+    sortable,
+)
+from siltstone.engine.ordering.ties import Tied, end_of, partition_offset, start_of, transaction_order, with_turns
+from siltstone.engine.ordering.windows import orders_statements
 
 
 def interleave(existing: DataFrame | None, changes: DataFrame, rules: FoldRules) -> DataFrame:

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.event import Event
-from engine.decode.json_kinds import LONG, VOID, WHOLE, kind_of, type_of_kinds
-from engine.decode.json_value import MISFIT, parse_object
-from engine.decode.schemas import TOLD_BY_VALUES, row_columns
-from engine.decode.table_shape import distinct
-from engine.init.meanings import Evidence, Guess
-from engine.names import OP_INSERT, OP_READ, TAKEN_NAMES
-from engine.schema.evolve import promotes, widest
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.json_kinds import LONG, VOID, WHOLE, kind_of, type_of_kinds
+from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.schemas import TOLD_BY_VALUES, row_columns
+from siltstone.engine.decode.table_shape import distinct
+from siltstone.engine.init.meanings import Evidence, Guess
+from siltstone.engine.names import OP_INSERT, OP_READ, TAKEN_NAMES
+from siltstone.engine.schema.evolve import promotes, widest
 
 DECIMAL_DIGITS: Final = 38
 LONGS: Final = range(-(2**63), 2**63)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import MISFIT, parse_object
 
 OP: Final = "Op"
 OPS: Final = ("I", "U", "D")

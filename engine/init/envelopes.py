@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.decode.event import Message
-from engine.decode.json_value import MISFIT, parse, text_of
-from engine.formats import Format
-from engine.init.file_sample import Sample
-from engine.init.recognition import CANDIDATES, best_of, outcome_of
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.json_value import MISFIT, parse, text_of
+from siltstone.engine.formats import Format
+from siltstone.engine.init.file_sample import Sample
+from siltstone.engine.init.recognition import CANDIDATES, best_of, outcome_of
 
 LOOKED_AT: Final = 100
 MOST_STEPS: Final = 3

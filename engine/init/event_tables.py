@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from engine.decode.decoder import Declared
-from engine.decode.event import CHANGE, Event
-from engine.decode.formats.debezium_positions import LOWER_COMMIT
-from engine.decode.source_decoder import SourceDecoder
-from engine.formats import format_of, loaded
-from engine.init.file_sample import Sample, read_sample
-from engine.init.found_table import FoundTable
-from engine.init.recognition import UNNAMED, UnknownTables, messages_of
-from engine.init.schema_place import SchemaPlace
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import CHANGE, Event
+from siltstone.engine.decode.formats.debezium_positions import LOWER_COMMIT
+from siltstone.engine.decode.source_decoder import SourceDecoder
+from siltstone.engine.formats import format_of, loaded
+from siltstone.engine.init.file_sample import Sample, read_sample
+from siltstone.engine.init.found_table import FoundTable
+from siltstone.engine.init.recognition import UNNAMED, UnknownTables, messages_of
+from siltstone.engine.init.schema_place import SchemaPlace
+from siltstone.engine.spec.model import SourceSpec
 
 _BATCH: Final = 4_000
 

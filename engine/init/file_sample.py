@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from engine.decode.csv_texts import CsvTexts
-from engine.decode.event import Message
-from engine.decode.json_value import MISFIT, parse
-from engine.errors import SourceError
-from engine.init.dms_files import names_of_values
-from engine.init.stored_paths import opened
-from engine.init.typed_records import TypedRecords, typed_records
-from engine.inputs.compression import DAMAGED as DAMAGED_STREAM
-from engine.inputs.compression import plain_stream
-from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, columns_of, split_records, values_of
-from engine.inputs.line_files import BLANKS, CHUNK_BYTES
-from engine.inputs.listing import is_compressed
-from engine.inputs.magic import AVRO, COMPRESSIONS, LONGEST, PARQUET
-from engine.storage import problem_in
+from siltstone.engine.decode.csv_texts import CsvTexts
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init.dms_files import names_of_values
+from siltstone.engine.init.stored_paths import opened
+from siltstone.engine.init.typed_records import TypedRecords, typed_records
+from siltstone.engine.inputs.compression import DAMAGED as DAMAGED_STREAM
+from siltstone.engine.inputs.compression import plain_stream
+from siltstone.engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, columns_of, split_records, values_of
+from siltstone.engine.inputs.line_files import BLANKS, CHUNK_BYTES
+from siltstone.engine.inputs.listing import is_compressed
+from siltstone.engine.inputs.magic import AVRO, COMPRESSIONS, LONGEST, PARQUET
+from siltstone.engine.storage import problem_in
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]
 

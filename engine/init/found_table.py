@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.decode.event import Event
-from engine.init.column_samples import Columns
+from siltstone.engine.decode.event import Event
+from siltstone.engine.init.column_samples import Columns
 
 
 @dataclass

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from engine.decode.types.misfits import OUT_OF_CALENDAR, PLACEHOLDERS
-from engine.decode.types.times import FIRST, INFINITIES, LAST
+from siltstone.engine.decode.types.misfits import OUT_OF_CALENDAR, PLACEHOLDERS
+from siltstone.engine.decode.types.times import FIRST, INFINITIES, LAST
 
 A_DAY: Final = 86_400
 A_YEAR: Final = 31_556_952

@@ -26,8 +26,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.decode.json_value import MISFIT, parse, parse_object, plain_text
-from engine.init.file_sample import Sample
+from siltstone.engine.decode.json_value import MISFIT, parse, parse_object, plain_text
+from siltstone.engine.init.file_sample import Sample
 
 LOOKED_AT: Final = 200
 LEAST_SHARE: Final = 4

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.errors import SourceError
-from engine.init.stored_paths import normal
-from engine.inputs.globs import exactly
-from engine.inputs.listing import is_compressed
-from engine.storage import with_slashes
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init.stored_paths import normal
+from siltstone.engine.inputs.globs import exactly
+from siltstone.engine.inputs.listing import is_compressed
+from siltstone.engine.storage import with_slashes
 
 LISTED_FILES: Final = 50
 NUMBERED: Final = re.compile(r"(?i)([-_.]?(part|chunk|batch)?[-_.]?\d[\d\-_T:Z]*)+$")

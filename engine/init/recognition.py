@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from engine.decode.event import CHANGE, CONTROL, Event, Message
-from engine.decode.formats.base64_messages import read_base64
-from engine.decode.json_value import MISFIT, parse, text_of
-from engine.decode.source_decoder import SourceDecoder
-from engine.formats import FORMATS, Format, format_of
-from engine.init.file_sample import Container, Sample, csv_layout_of
-from engine.init.schema_place import are_frames
-from engine.inputs.magic import CALLED
-from engine.schema.control_kinds import FILLER, NULL_MESSAGE
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import CHANGE, CONTROL, Event, Message
+from siltstone.engine.decode.formats.base64_messages import read_base64
+from siltstone.engine.decode.json_value import MISFIT, parse, text_of
+from siltstone.engine.decode.source_decoder import SourceDecoder
+from siltstone.engine.formats import FORMATS, Format, format_of
+from siltstone.engine.init.file_sample import Container, Sample, csv_layout_of
+from siltstone.engine.init.schema_place import are_frames
+from siltstone.engine.inputs.magic import CALLED
+from siltstone.engine.schema.control_kinds import FILLER, NULL_MESSAGE
+from siltstone.engine.spec.model import SourceSpec
 
 MOST_LOOKED_AT: Final = 1_000
 UNNAMED: Final = "\0"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from engine.decode.event import Change, Message
-from engine.decode.formats.rows import file_schema
-from engine.formats import format_of
-from engine.formats.rows import ROWS
-from engine.init.dms_files import is_load, is_new, is_of_dms, table_folder
-from engine.init.file_sample import Sample
-from engine.init.found_table import FoundTable
-from engine.init.paths import NUMBERED
-from engine.names import OP_INSERT
+from siltstone.engine.decode.event import Change, Message
+from siltstone.engine.decode.formats.rows import file_schema
+from siltstone.engine.formats import format_of
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.init.dms_files import is_load, is_new, is_of_dms, table_folder
+from siltstone.engine.init.file_sample import Sample
+from siltstone.engine.init.found_table import FoundTable
+from siltstone.engine.init.paths import NUMBERED
+from siltstone.engine.names import OP_INSERT
 
 _SUFFIXES: Final = (
     *(".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate"),

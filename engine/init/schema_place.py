@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from engine.decode.event import Message
-from engine.decode.formats.base64_messages import read_base64
-from engine.spec.model import RegistrySpec, SourceSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.formats.base64_messages import read_base64
+from siltstone.engine.spec.model import RegistrySpec, SourceSpec
 
 FRAME_BYTES: Final = 5
 USUAL_NUMBERS: Final = range(1, 1 << 24)

@@ -13,21 +13,21 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from engine.decode.formats.datastream import ROW_ID
-from engine.errors import SourceError, SpecError, writing
-from engine.formats import format_of
-from engine.formats.rows import ROWS
-from engine.init.column_samples import Values
-from engine.init.dms_files import LOADS, OP, READS, commit_column, is_of_dms
-from engine.init.found_table import FoundTable
-from engine.init.meanings import Guess
-from engine.init.paths import NamedFolder, Surroundings, common_path, inside, named_folders
-from engine.init.schema_place import SchemaPlace
-from engine.init.targets import OtherName, other_names
-from engine.inputs.containers import kind_by_name
-from engine.names import TAKEN_NAMES
-from engine.spec.interpolation import as_written
-from engine.spec.load import PROJECT_FILE, load_project, specs_in
+from siltstone.engine.decode.formats.datastream import ROW_ID
+from siltstone.engine.errors import SourceError, SpecError, writing
+from siltstone.engine.formats import format_of
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.init.column_samples import Values
+from siltstone.engine.init.dms_files import LOADS, OP, READS, commit_column, is_of_dms
+from siltstone.engine.init.found_table import FoundTable
+from siltstone.engine.init.meanings import Guess
+from siltstone.engine.init.paths import NamedFolder, Surroundings, common_path, inside, named_folders
+from siltstone.engine.init.schema_place import SchemaPlace
+from siltstone.engine.init.targets import OtherName, other_names
+from siltstone.engine.inputs.containers import kind_by_name
+from siltstone.engine.names import TAKEN_NAMES
+from siltstone.engine.spec.interpolation import as_written
+from siltstone.engine.spec.load import PROJECT_FILE, load_project, specs_in
 
 CANDIDATES_SHOWN: Final = 5
 DEFAULT_UNIT: Final = "microseconds"

@@ -11,9 +11,9 @@ from collections.abc import Generator
 from pathlib import Path, PosixPath
 from typing import Any, BinaryIO, ClassVar, Final
 
-from engine.errors import SpecError
-from engine.inputs.store import Entry, store_of
-from engine.storage import StoreSettings, is_remote, lacks_slash, with_slashes
+from siltstone.engine.errors import SpecError
+from siltstone.engine.inputs.store import Entry, store_of
+from siltstone.engine.storage import StoreSettings, is_remote, lacks_slash, with_slashes
 
 _BEGIN: Final = re.compile(r"^/([A-Za-z][A-Za-z0-9+.-]+):/")
 

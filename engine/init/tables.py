@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.errors import SourceError, SpecError
-from engine.formats import format_of
-from engine.formats.rows import ROWS
-from engine.init.dms_files import table_folder
-from engine.init.event_tables import EventTables
-from engine.init.file_sample import Sample, read_sample
-from engine.init.found_table import FoundTable
-from engine.init.other_tools import tool_of
-from engine.init.recognition import (
+from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.formats import format_of
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.init.dms_files import table_folder
+from siltstone.engine.init.event_tables import EventTables
+from siltstone.engine.init.file_sample import Sample, read_sample
+from siltstone.engine.init.found_table import FoundTable
+from siltstone.engine.init.other_tools import tool_of
+from siltstone.engine.init.recognition import (
     CANDIDATES,
     FRAMES,
     MOST_LOOKED_AT,
@@ -27,10 +27,10 @@ from engine.init.recognition import (
     rejects_in_words,
     resembled,
 )
-from engine.init.row_tables import are_rows, rows_name, rows_table
-from engine.init.schema_place import SchemaPlace, are_frames
-from engine.init.stored_paths import missing, normal
-from engine.init.unread_files import NOT_READ, SHOWN, Unread, described, none_read, unread_events
+from siltstone.engine.init.row_tables import are_rows, rows_name, rows_table
+from siltstone.engine.init.schema_place import SchemaPlace, are_frames
+from siltstone.engine.init.stored_paths import missing, normal
+from siltstone.engine.init.unread_files import NOT_READ, SHOWN, Unread, described, none_read, unread_events
 
 Remark = Callable[[str], None]
 

@@ -6,11 +6,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
-from engine.spec.collisions import own_tables
-from engine.spec.document import read_document
-from engine.spec.face import TargetFace
-from engine.spec.interpolation import as_written
-from engine.spec.resolve import target_values
+from siltstone.engine.spec.collisions import own_tables
+from siltstone.engine.spec.document import read_document
+from siltstone.engine.spec.face import TargetFace
+from siltstone.engine.spec.interpolation import as_written
+from siltstone.engine.spec.resolve import target_values
 
 PLACES: Final = ("latest", "history", "changes")
 

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from engine.decode.json_value import MISFIT, parse
-from engine.decode.topic_records import Around, texts
-from engine.errors import SiltstoneError, SourceError, SpecError
-from engine.formats import format_of
-from engine.formats.rows import ROWS
-from engine.init.found_table import FoundTable
-from engine.init.schema_place import SchemaPlace
-from engine.init.spec_text import EventPlace
-from engine.init.tables import Remark, find_tables
-from engine.inputs.kafka import Reader, cluster_of
-from engine.inputs.topics import Partition
-from engine.names import TOPICS
-from engine.spec.interpolation import as_written
-from engine.spec.model import KafkaSpec
+from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.topic_records import Around, texts
+from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
+from siltstone.engine.formats import format_of
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.init.found_table import FoundTable
+from siltstone.engine.init.schema_place import SchemaPlace
+from siltstone.engine.init.spec_text import EventPlace
+from siltstone.engine.init.tables import Remark, find_tables
+from siltstone.engine.inputs.kafka import Reader, cluster_of
+from siltstone.engine.inputs.topics import Partition
+from siltstone.engine.names import TOPICS
+from siltstone.engine.spec.interpolation import as_written
+from siltstone.engine.spec.model import KafkaSpec
 
 SAMPLE_RECORDS: Final = 4_000
 """Of a topic: half of them are its first, half its last ones."""

@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 from pyspark.sql import types as T
 
-from engine.decode.carried import carried_columns
-from engine.decode.event import Message
-from engine.decode.record_files import (
+from siltstone.engine.decode.carried import carried_columns
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.record_files import (
     NO_MESSAGES,
     AvroToRead,
     ParquetToRead,
@@ -22,10 +22,10 @@ from engine.decode.record_files import (
     avro_pieces,
     parquet_groups,
 )
-from engine.decode.typed_records import message_columns
-from engine.errors import SourceError
-from engine.init.stored_paths import settings_of, size_of
-from engine.inputs.listing import InputFile
+from siltstone.engine.decode.typed_records import message_columns
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init.stored_paths import settings_of, size_of
+from siltstone.engine.inputs.listing import InputFile
 
 Kind = Literal["avro", "parquet"]
 MOST: Final[Mapping[Kind, int]] = {"avro": 100_000, "parquet": 1_000}

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.decode.json_value import MISFIT, parse
-from engine.errors import SourceError
-from engine.formats import FORMATS
-from engine.init.envelopes import envelope_of
-from engine.init.file_sample import Sample
-from engine.init.other_tools import tool_of
-from engine.init.recognition import CANDIDATES, rejects_in_words, resembled
+from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.errors import SourceError
+from siltstone.engine.formats import FORMATS
+from siltstone.engine.init.envelopes import envelope_of
+from siltstone.engine.init.file_sample import Sample
+from siltstone.engine.init.other_tools import tool_of
+from siltstone.engine.init.recognition import CANDIDATES, rejects_in_words, resembled
 
 NOT_READ: Final = "which siltstone does not read yet"
 SHOWN: Final = 5

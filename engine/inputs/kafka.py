@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.errors import SiltstoneError, SourceError, SpecError
-from engine.inputs.topics import Partition, Starts, partition, partition_of
-from engine.names import REDACTED
+from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
+from siltstone.engine.inputs.topics import Partition, Starts, partition, partition_of
+from siltstone.engine.names import REDACTED
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from engine.spec.model import KafkaSpec
+    from siltstone.engine.spec.model import KafkaSpec
 
 LOG: Final = logging.getLogger("siltstone.kafka")
 LOG.addHandler(logging.NullHandler())  # librdkafka repeats each failed connection: the error that ends a run has it

@@ -15,12 +15,12 @@ from typing import BinaryIO, Final
 
 import xxhash
 
-from engine.errors import SourceError
-from engine.inputs.compression import DAMAGED, plain_stream
-from engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
-from engine.inputs.listing import InputFile, is_compressed
-from engine.inputs.store import changed, shorter, store_of, unreadable
-from engine.storage import StoreSettings
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.compression import DAMAGED, plain_stream
+from siltstone.engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
+from siltstone.engine.inputs.listing import InputFile, is_compressed
+from siltstone.engine.inputs.store import changed, shorter, store_of, unreadable
+from siltstone.engine.storage import StoreSettings
 
 PIECE_BYTES: Final = 16 << 20
 CHUNK_BYTES: Final = 1 << 20

@@ -8,13 +8,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.errors import SourceError
-from engine.frames import checkpointed, local_frame
-from engine.inputs.counting import CountedFile
-from engine.inputs.listing import listed
-from engine.inputs.pending import PendingFile
-from engine.inputs.tasks import raised_in_task
-from engine.names import apart, quoted
+from siltstone.engine.errors import SourceError
+from siltstone.engine.frames import checkpointed, local_frame
+from siltstone.engine.inputs.counting import CountedFile
+from siltstone.engine.inputs.listing import listed
+from siltstone.engine.inputs.pending import PendingFile
+from siltstone.engine.inputs.tasks import raised_in_task
+from siltstone.engine.names import apart, quoted
 
 UNREADABLE = (PySparkException,)
 _WHILE_READING: Final = re.compile(r"error while reading file (?:file:)?/*(/.*?|\w+:.*?)\.? *(?:SQLSTATE|$)")

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from engine.errors import SourceError
-from engine.inputs.globs import alternatives, is_pattern, name_pattern, plain
-from engine.inputs.store import MISSING, Entry, Store, files_below, read_bytes, read_pieces, refused, store_of
-from engine.storage import StoreSettings
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.globs import alternatives, is_pattern, name_pattern, plain
+from siltstone.engine.inputs.store import MISSING, Entry, Store, files_below, read_bytes, read_pieces, refused, store_of
+from siltstone.engine.storage import StoreSettings
 
 SAMPLE_BYTES = 65_536
 SAMPLES = 16

@@ -5,10 +5,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from engine.errors import SourceError
-from engine.inputs.listing import InputFile, Look
-from engine.inputs.magic import CALLED
-from engine.names import CONTROL_OF
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.listing import InputFile, Look
+from siltstone.engine.inputs.magic import CALLED
+from siltstone.engine.names import CONTROL_OF
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
 from urllib3.util import Retry
 
-from engine.errors import SourceError, SpecError
-from engine.inputs.schema_references import inlined
-from engine.spec.model import RegistrySpec
+from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.inputs.schema_references import inlined
+from siltstone.engine.spec.model import RegistrySpec
 
 ACCEPTED: Final = "application/vnd.schemaregistry.v1+json, application/json"
 TIMEOUT_SECONDS: Final = (10, 30)  # to connect, to answer

@@ -20,9 +20,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
 
-from engine.errors import SourceError, StorageError
-from engine.storage import AZURE, GOOGLE, S3, StoreSettings, problem_in
-from engine.whole_file import whole_file
+from siltstone.engine.errors import SourceError, StorageError
+from siltstone.engine.storage import AZURE, GOOGLE, S3, StoreSettings, problem_in
+from siltstone.engine.whole_file import whole_file
 
 LOCAL: Final = "file:"
 _LOCAL_START: Final = re.compile(r"^file:/*")

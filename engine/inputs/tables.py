@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.errors import SourceError
-from engine.frames import local_frame
-from engine.iceberg import (
+from siltstone.engine.errors import SourceError
+from siltstone.engine.frames import local_frame
+from siltstone.engine.iceberg import (
     JAVA_ERRORS,
     counted_columns,
     first_line,
@@ -20,10 +20,10 @@ from engine.iceberg import (
     spark_columns,
     written_columns,
 )
-from engine.inputs.lines import record_of
-from engine.inputs.listing import InputFile
-from engine.names import quoted
-from engine.spec.model import SourceSpec
+from siltstone.engine.inputs.lines import record_of
+from siltstone.engine.inputs.listing import InputFile
+from siltstone.engine.names import quoted
+from siltstone.engine.spec.model import SourceSpec
 
 COUNTS: Final = ("column_sizes", "value_counts")
 DELETES: Final = ("total-delete-files", "total-position-deletes", "total-equality-deletes")

@@ -9,7 +9,7 @@ from typing import Final
 
 from pyspark.errors import PySparkException
 
-from engine import errors
+from siltstone.engine import errors
 
 _RAISED: Final = re.compile(r"^engine\.errors\.(\w+): (.*?)(?: Hint: (.*?))?\r?$", re.MULTILINE)
 

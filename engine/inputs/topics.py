@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from engine.errors import SourceError
-from engine.inputs.listing import InputFile
-from engine.inputs.pending import PendingFile, Taken
-from engine.names import TOPICS
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.listing import InputFile
+from siltstone.engine.inputs.pending import PendingFile, Taken
+from siltstone.engine.names import TOPICS
 
 RECORD_BYTES: Final = 1_000
 """What a record is taken to have: how large it is shows when it is read."""

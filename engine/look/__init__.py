@@ -1,7 +1,7 @@
 """Reading the tables without a JVM."""
 
-from engine.look.embedded import NothingWrittenError
-from engine.look.reading import (
+from siltstone.engine.look.embedded import NothingWrittenError
+from siltstone.engine.look.reading import (
     MOVED_HINT,
     PYICEBERG_TYPES,
     Reader,
@@ -16,8 +16,8 @@ from engine.look.reading import (
     open_catalog,
     table_names,
 )
-from engine.look.server import is_of_server, server_catalog
-from engine.look.versions import as_of, first_versions, stored_names, timeline
+from siltstone.engine.look.server import is_of_server, server_catalog
+from siltstone.engine.look.versions import as_of, first_versions, stored_names, timeline
 
 __all__ = [
     "MOVED_HINT",

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from engine.look.reading import Reader, load_table
-from engine.names import CONTROL, CONTROL_OF, MARKER_TAG, SUMMARY_ATTEMPT, SUMMARY_BATCH
+from siltstone.engine.look.reading import Reader, load_table
+from siltstone.engine.names import CONTROL, CONTROL_OF, MARKER_TAG, SUMMARY_ATTEMPT, SUMMARY_BATCH
 
 if TYPE_CHECKING:
-    from engine.spec.model import ProjectSpec, TableSpec
+    from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 Row = Mapping[str, Any]
 

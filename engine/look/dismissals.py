@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import SpecError
-from engine.look.reading import Reader, load_table
-from engine.look.writing import until_committed, writable_catalog
-from engine.names import DISMISSALS, OF_REJECT, REJECTS
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look.reading import Reader, load_table
+from siltstone.engine.look.writing import until_committed, writable_catalog
+from siltstone.engine.names import DISMISSALS, OF_REJECT, REJECTS
 
 if TYPE_CHECKING:
-    from engine.look.rejects import Place, Reject
-    from engine.spec.model import ProjectSpec
+    from siltstone.engine.look.rejects import Place, Reject
+    from siltstone.engine.spec.model import ProjectSpec
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def stands_at(reject: "Reject", place: str) -> bool:
 
 def dismissals(catalog: Reader, namespace: str) -> "dict[Place, Dismissal]":
     """What was dismissed, by the places of the rejects; the first word on each."""
-    from engine.render import records
+    from siltstone.engine.render import records
 
     name = f"{namespace}.{DISMISSALS}"
     if not catalog.table_exists(name):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from engine.errors import SpecError
+from siltstone.engine.errors import SpecError
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -5,12 +5,12 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from engine import names
-from engine.errors import SpecError
-from engine.look.reading import Reader, load_table
-from engine.look.writing import until_committed, writable_catalog
-from engine.schema.gap import ACKNOWLEDGED, HEALED, Gap, gap_of
-from engine.spec.model import ProjectSpec
+from siltstone.engine import names
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look.reading import Reader, load_table
+from siltstone.engine.look.writing import until_committed, writable_catalog
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, Gap, gap_of
+from siltstone.engine.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -24,7 +24,7 @@ def gaps_of(catalog: Reader, namespace: str) -> list[Gap]:
 
 def rows_of(table: "Table") -> list[Gap]:
     """The rows of the gaps table as it was loaded, the oldest first."""
-    from engine.render import records
+    from siltstone.engine.render import records
 
     found = (gap_of(row) for row in records(table.scan().to_arrow()))
     return sorted(found, key=lambda gap: (gap.opened_at, gap.table, gap.check, gap.gap_id))

@@ -5,14 +5,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from engine.decode.notation import LogFile, Notation, has_log_files
-from engine.errors import SpecError
-from engine.look.reading import Reader, load_table, table_names
-from engine.names import CONTROL, LAST_POSITION, MARKER_TAG, POSITION, SUMMARY_FOLDED
-from engine.schema.control_kinds import LOG_FILE
-from engine.schema.gap import Gap
-from engine.spec import load_specs
-from engine.spec.model import ProjectSpec
+from siltstone.engine.decode.notation import LogFile, Notation, has_log_files
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look.reading import Reader, load_table, table_names
+from siltstone.engine.names import CONTROL, LAST_POSITION, MARKER_TAG, POSITION, SUMMARY_FOLDED
+from siltstone.engine.schema.control_kinds import LOG_FILE
+from siltstone.engine.schema.gap import Gap
+from siltstone.engine.spec import load_specs
+from siltstone.engine.spec.model import ProjectSpec
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,13 +10,13 @@ from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Protocol
 
-from engine.errors import SpecError
-from engine.look.embedded import EmbeddedCatalog, NothingWrittenError
-from engine.look.server import is_of_server, needs_extra, server_catalog
-from engine.moments import in_utc
-from engine.names import LEDGER_TABLES
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
-from engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look.embedded import EmbeddedCatalog, NothingWrittenError
+from siltstone.engine.look.server import is_of_server, needs_extra, server_catalog
+from siltstone.engine.moments import in_utc
+from siltstone.engine.names import LEDGER_TABLES
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.sqlite_catalog import refuse_lost_catalog, sqlite_file
 
 if TYPE_CHECKING:
     import pyarrow as pa

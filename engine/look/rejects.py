@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from engine.look.claims import Claims
-from engine.look.dismissals import Dismissal, dismissals
-from engine.look.reading import Reader, load_table
-from engine.names import CONTROL_OF, INPUTS, REJECTS, REPLAYS
+from siltstone.engine.look.claims import Claims
+from siltstone.engine.look.dismissals import Dismissal, dismissals
+from siltstone.engine.look.reading import Reader, load_table
+from siltstone.engine.names import CONTROL_OF, INPUTS, REJECTS, REPLAYS
 
 if TYPE_CHECKING:
-    from engine.spec.model import ProjectSpec, TableSpec
+    from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 WAITING = "waiting"
 TAKEN_AGAIN = "taken again"
@@ -122,7 +122,7 @@ def _has_unnamed(catalog: Reader, name: str) -> bool:
 
 
 def _rows(catalog: Reader, name: str, without: Iterable[str] = ()) -> list[dict[str, Any]]:
-    from engine.render import records
+    from siltstone.engine.render import records
 
     if not catalog.table_exists(name):
         return []

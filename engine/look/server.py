@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Final
 
-from engine.errors import SpecError, StorageError
-from engine.look.embedded import NothingWrittenError
-from engine.spec.model import CatalogSpec
-from engine.storage import storage_error
+from siltstone.engine.errors import SpecError, StorageError
+from siltstone.engine.look.embedded import NothingWrittenError
+from siltstone.engine.spec.model import CatalogSpec
+from siltstone.engine.storage import storage_error
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog

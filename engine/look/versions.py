@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from engine.errors import SpecError
-from engine.look.reading import first_rows, in_order
-from engine.names import (
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look.reading import first_rows, in_order
+from siltstone.engine.names import (
     OP,
     OP_DELETE,
     POSITION,

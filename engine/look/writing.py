@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from engine.errors import CommitConflictError
-from engine.look.reading import moved, open_catalog
-from engine.spec.model import CatalogSpec
-from engine.sqlite_catalog import sqlite_file
+from siltstone.engine.errors import CommitConflictError
+from siltstone.engine.look.reading import moved, open_catalog
+from siltstone.engine.spec.model import CatalogSpec
+from siltstone.engine.sqlite_catalog import sqlite_file
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

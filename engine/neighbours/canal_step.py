@@ -16,13 +16,18 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from engine.decode.event import CHANGE, CONTROL, Message
-from engine.decode.formats.canal_message import BrokenMessageError, CanalMessage, millis_to_micros, read_message
-from engine.decode.position_text import EPOCH
-from engine.frames import checkpointed
-from engine.names import PLACE
-from engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
-from engine.schema.control_kinds import REDELIVERY
+from siltstone.engine.decode.event import CHANGE, CONTROL, Message
+from siltstone.engine.decode.formats.canal_message import (
+    BrokenMessageError,
+    CanalMessage,
+    millis_to_micros,
+    read_message,
+)
+from siltstone.engine.decode.position_text import EPOCH
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.names import PLACE
+from siltstone.engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
+from siltstone.engine.schema.control_kinds import REDELIVERY
 
 PIECE: Final = 16
 """A piece is two to the power of this many places of a lane: as much as a task judges at once."""

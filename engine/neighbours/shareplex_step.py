@@ -15,17 +15,17 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.decoder import Declared
-from engine.decode.event import CHANGE, Announced, Event, Message
-from engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
-from engine.decode.formats.coordinates import folder_of
-from engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
-from engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
-from engine.decode.source_decoder import SourceDecoder
-from engine.decode.spark import Make
-from engine.formats import format_of, loaded
-from engine.neighbours.shareplex_pairs import paired
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import CHANGE, Announced, Event, Message
+from siltstone.engine.decode.event_batch import BYTES, COLUMNS, MICROS, event_batch
+from siltstone.engine.decode.formats.coordinates import folder_of
+from siltstone.engine.decode.formats.shareplex import UPDATE_AFTER, UPDATE_BEFORE
+from siltstone.engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
+from siltstone.engine.decode.source_decoder import SourceDecoder
+from siltstone.engine.decode.spark import Make
+from siltstone.engine.formats import format_of, loaded
+from siltstone.engine.neighbours.shareplex_pairs import paired
+from siltstone.engine.spec.model import SourceSpec
 
 _ZEROS: Final = "0" * 12
 _ROW: Final = "0" * 8

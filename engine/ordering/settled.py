@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine.ordering.chronology import identity
-from engine.ordering.ties import end_of, start_of
+from siltstone.engine.ordering.chronology import identity
+from siltstone.engine.ordering.ties import end_of, start_of
 
 
 def with_copies_settled(rows: DataFrame) -> DataFrame:

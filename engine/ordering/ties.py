@@ -29,8 +29,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import is_from
+from siltstone.engine import names
+from siltstone.engine.frames import is_from
 
 MOST_CHAINED: Final = 16
 """Following images takes time that grows with the cube of their number."""

@@ -14,10 +14,10 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.formats import SOURCES
-from engine.frames import checkpointed, is_from
-from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+from siltstone.engine import names
+from siltstone.engine.formats import SOURCES
+from siltstone.engine.frames import checkpointed, is_from
+from siltstone.engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
 
 
 def seconds(duration: timedelta) -> float:

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import local_frame
-from engine.run.survey import greatest
-from engine.table.commit import summaries
+from siltstone.engine import names
+from siltstone.engine.frames import local_frame
+from siltstone.engine.run.survey import greatest
+from siltstone.engine.table.commit import summaries
 
 
 def reached_before(changes: DataFrame, batches: Iterable[int] = ()) -> tuple[int | None, dict[int, int | None]]:

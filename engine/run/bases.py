@@ -12,12 +12,12 @@ before its base stays, and a change that arrives later but belongs before it is 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import checkpointed
-from engine.history.judge import TOO_LATE
-from engine.history.rules import FoldRules
-from engine.history.timeline import interval, is_guarded, key_of, never_null, stamped_time
-from engine.run.folding import Folding
+from siltstone.engine import names
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.history.judge import TOO_LATE
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import interval, is_guarded, key_of, never_null, stamped_time
+from siltstone.engine.run.folding import Folding
 
 
 def bases_of(work: Folding, rules: FoldRules) -> DataFrame | None:

@@ -11,12 +11,12 @@ from typing import Self
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.at_work import Note, new_note, note_file, read_note, write_note
-from engine.report import INTERRUPTED, INTERRUPTION
-from engine.run.lock import one_run
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.ledger import append_rows, read_ledger
+from siltstone.engine import names
+from siltstone.engine.at_work import Note, new_note, note_file, read_note, write_note
+from siltstone.engine.report import INTERRUPTED, INTERRUPTION
+from siltstone.engine.run.lock import one_run
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.ledger import append_rows, read_ledger
 
 
 @dataclass(frozen=True)

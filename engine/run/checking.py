@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from engine.errors import QualityError
-from engine.report import BLOCKED, CheckReport, SourceReport, TableReport
-from engine.run.folding import Folding
-from engine.run.reports import Progress
-from engine.run.take import Taking
-from engine.run.trust import tell_trust
-from engine.table.commit import Branch
+from siltstone.engine.errors import QualityError
+from siltstone.engine.report import BLOCKED, CheckReport, SourceReport, TableReport
+from siltstone.engine.run.folding import Folding
+from siltstone.engine.run.reports import Progress
+from siltstone.engine.run.take import Taking
+from siltstone.engine.run.trust import tell_trust
+from siltstone.engine.table.commit import Branch
 
 Checks = Callable[..., Sequence[CheckReport]]
 """(spark, project, spec, run_id, since_batch, sums, history_branch, latest_branch) -> results. Given by the caller:

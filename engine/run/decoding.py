@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine import names
-from engine.decode.declared import stored_type
-from engine.run.renames import other_names
-from engine.schema.evolve import promotes
-from engine.spec.columns import parse_column_type
-from engine.spec.fingerprint import EPOCHS, SOURCE, decode_fingerprints, mask_fingerprints
-from engine.spec.model import TableSpec
-from engine.spec.renames import first_name, new_names
-from engine.steps.shards import SHARDS
-from engine.table.changes import has_begun, known_columns
-from engine.table.commit import newest_summary
-from engine.table.renames import stored_first_names
+from siltstone.engine import names
+from siltstone.engine.decode.declared import stored_type
+from siltstone.engine.run.renames import other_names
+from siltstone.engine.schema.evolve import promotes
+from siltstone.engine.spec.columns import parse_column_type
+from siltstone.engine.spec.fingerprint import EPOCHS, SOURCE, decode_fingerprints, mask_fingerprints
+from siltstone.engine.spec.model import TableSpec
+from siltstone.engine.spec.renames import first_name, new_names
+from siltstone.engine.steps.shards import SHARDS
+from siltstone.engine.table.changes import has_begun, known_columns
+from siltstone.engine.table.commit import newest_summary
+from siltstone.engine.table.renames import stored_first_names
 
 
 def decoded_otherwise(spark: SparkSession, catalog: str, spec: TableSpec) -> list[str]:

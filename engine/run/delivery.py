@@ -8,32 +8,32 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.decode.event import CONTROL, REJECT
-from engine.errors import SpecError
-from engine.formats import format_of
-from engine.frames import local_frame
-from engine.inputs.counting import CountedFile
-from engine.inputs.globs import plain_start
-from engine.inputs.lines import computed
-from engine.inputs.listing import InputFile, Look
-from engine.inputs.pending import PendingFile, Taken, earliest, pending_files
-from engine.inputs.topics import Partition
-from engine.names import PLACE
-from engine.report import SourceReport
-from engine.run.events import changes_key, has_own_types, is_shown_by_scn, some
-from engine.run.evidence import evidence_counts
-from engine.run.marker import batch_of, newest_marker, scn_sources
-from engine.run.order import settled, turned_to_scns
-from engine.run.records import context_of, read_beside, refuse_replaced, source_files, with_lines_before
-from engine.run.topics import new_of_topics
-from engine.schema.control_kinds import REDELIVERY
-from engine.spec.collisions import ONE, placed_otherwise
-from engine.spec.fingerprint import mask_fingerprints
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import known_keys_of
-from engine.table.claims import taken_inputs
-from engine.table.ledger import ledger_name, read_ledger
+from siltstone.engine import names
+from siltstone.engine.decode.event import CONTROL, REJECT
+from siltstone.engine.errors import SpecError
+from siltstone.engine.formats import format_of
+from siltstone.engine.frames import local_frame
+from siltstone.engine.inputs.counting import CountedFile
+from siltstone.engine.inputs.globs import plain_start
+from siltstone.engine.inputs.lines import computed
+from siltstone.engine.inputs.listing import InputFile, Look
+from siltstone.engine.inputs.pending import PendingFile, Taken, earliest, pending_files
+from siltstone.engine.inputs.topics import Partition
+from siltstone.engine.names import PLACE
+from siltstone.engine.report import SourceReport
+from siltstone.engine.run.events import changes_key, has_own_types, is_shown_by_scn, some
+from siltstone.engine.run.evidence import evidence_counts
+from siltstone.engine.run.marker import batch_of, newest_marker, scn_sources
+from siltstone.engine.run.order import settled, turned_to_scns
+from siltstone.engine.run.records import context_of, read_beside, refuse_replaced, source_files, with_lines_before
+from siltstone.engine.run.topics import new_of_topics
+from siltstone.engine.schema.control_kinds import REDELIVERY
+from siltstone.engine.spec.collisions import ONE, placed_otherwise
+from siltstone.engine.spec.fingerprint import mask_fingerprints
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renames import known_keys_of
+from siltstone.engine.table.claims import taken_inputs
+from siltstone.engine.table.ledger import ledger_name, read_ledger
 
 LAST_LINES: Final = "file string, line bigint"
 

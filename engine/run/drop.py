@@ -7,19 +7,19 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine.errors import SpecError
-from engine.look import find_spec
-from engine.report import DropReport
-from engine.run.begun import settle_note
-from engine.run.lock import one_run
-from engine.run.reports import Progress, silent
-from engine.spec import with_tables
-from engine.spec.face import TargetFace
-from engine.spec.model import ProjectSpec, TargetSpec
-from engine.spec.resolve import target_values
-from engine.table.catalog import exists, load
-from engine.table.commit import own_marker
-from engine.table.removal import remove_rows, remove_table
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look import find_spec
+from siltstone.engine.report import DropReport
+from siltstone.engine.run.begun import settle_note
+from siltstone.engine.run.lock import one_run
+from siltstone.engine.run.reports import Progress, silent
+from siltstone.engine.spec import with_tables
+from siltstone.engine.spec.face import TargetFace
+from siltstone.engine.spec.model import ProjectSpec, TargetSpec
+from siltstone.engine.spec.resolve import target_values
+from siltstone.engine.table.catalog import exists, load
+from siltstone.engine.table.commit import own_marker
+from siltstone.engine.table.removal import remove_rows, remove_table
 
 
 @dataclass(frozen=True)

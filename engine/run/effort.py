@@ -7,7 +7,7 @@ from math import ceil
 
 from pyspark.sql import SparkSession
 
-from engine.inputs.listing import InputFile
+from siltstone.engine.inputs.listing import InputFile
 
 SMALL_BYTES = 32 << 20
 SMALL_ROWS = 200_000

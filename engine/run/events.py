@@ -10,17 +10,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.decoder import Declared
-from engine.decode.formats.debezium_positions import LOWER_COMMIT
-from engine.decode.shape import TableShape
-from engine.decode.spark import columns_seen, decoded_rows
-from engine.decode.table_shape import shape_of
-from engine.formats import format_of
-from engine.inputs.tasks import task_errors
-from engine.spec.model import TableSpec
-from engine.steps import pairs
-from engine.steps.key_changes import changes_declared_key
-from engine.steps.stored import with_stored_values
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.formats.debezium_positions import LOWER_COMMIT
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.decode.spark import columns_seen, decoded_rows
+from siltstone.engine.decode.table_shape import shape_of
+from siltstone.engine.formats import format_of
+from siltstone.engine.inputs.tasks import task_errors
+from siltstone.engine.spec.model import TableSpec
+from siltstone.engine.steps import pairs
+from siltstone.engine.steps.key_changes import changes_declared_key
+from siltstone.engine.steps.stored import with_stored_values
 
 
 def some(conditions: Iterable[Column]) -> Column:

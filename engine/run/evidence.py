@@ -6,14 +6,14 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.decode.event import CONTROL
-from engine.formats import kind_of
-from engine.frames import is_from, local_frame
-from engine.schema.control_kinds import LOG_FILE
-from engine.steps.control import control_rows
-from engine.steps.ledgers import in_ledger, transaction_rows, watermark_rows
-from engine.table.ledger import ledger_schema
+from siltstone.engine import names
+from siltstone.engine.decode.event import CONTROL
+from siltstone.engine.formats import kind_of
+from siltstone.engine.frames import is_from, local_frame
+from siltstone.engine.schema.control_kinds import LOG_FILE
+from siltstone.engine.steps.control import control_rows
+from siltstone.engine.steps.ledgers import in_ledger, transaction_rows, watermark_rows
+from siltstone.engine.table.ledger import ledger_schema
 
 FILE_SEGMENTS: Final = 2  # the epoch and the file
 

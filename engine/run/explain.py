@@ -8,28 +8,28 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.decode.notation import Notation
-from engine.errors import SpecError
-from engine.frames import checkpointed
-from engine.history import judge
-from engine.history.rules import FoldRules
-from engine.history.timeline import interval, key_of, order_ties
-from engine.json_text import KEEP_NULLS, exact_json
-from engine.names import PLACE, quoted
-from engine.ordering.chronology import chronology, sortable
-from engine.render import iso_timestamp
-from engine.report import ExplainedChange, ExplainedVersion, Explanation
-from engine.run.bases import versions_since_bases
-from engine.run.effort import light_planning
-from engine.run.folding import Folding, check_settings, open_folded
-from engine.run.links import linked
-from engine.run.notations import log_files
-from engine.run.part import Part
-from engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
-from engine.run.survey import fold_rules, known_windows
-from engine.session import set_fold_conf
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine import names
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.errors import SpecError
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.history import judge
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import interval, key_of, order_ties
+from siltstone.engine.json_text import KEEP_NULLS, exact_json
+from siltstone.engine.names import PLACE, quoted
+from siltstone.engine.ordering.chronology import chronology, sortable
+from siltstone.engine.render import iso_timestamp
+from siltstone.engine.report import ExplainedChange, ExplainedVersion, Explanation
+from siltstone.engine.run.bases import versions_since_bases
+from siltstone.engine.run.effort import light_planning
+from siltstone.engine.run.folding import Folding, check_settings, open_folded
+from siltstone.engine.run.links import linked
+from siltstone.engine.run.notations import log_files
+from siltstone.engine.run.part import Part
+from siltstone.engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
+from siltstone.engine.run.survey import fold_rules, known_windows
+from siltstone.engine.session import set_fold_conf
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 Shown = Callable[[Row, str | None], str | None]
 """Shows a position as the source of a change writes it."""

@@ -8,29 +8,29 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import checkpointed, temporary_view
-from engine.history.diff import DELETE, INSERT, UPDATE, open_diff
-from engine.history.links import owed_keys
-from engine.history.reconcile import reconcile
-from engine.history.rules import Folded, FoldRules
-from engine.history.tile import KEEP, OPEN
-from engine.history.timeline import key_of, truncate_rows
-from engine.names import quoted
-from engine.run.effort import tasks_for_rows
-from engine.run.folding import Folding, refuse_moved, same_keys
-from engine.run.keyless import fold_images
-from engine.run.links import keys_in_two_batches, linked
-from engine.run.marker import SUMMARY_GENERATION, marker_of
-from engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
-from engine.run.sources import refuse_shared_keys
-from engine.run.survey import keys_with_news, known_windows, survey
-from engine.schema.history import history_schema, latest_schema
-from engine.spec import fold_fingerprint
-from engine.table.catalog import exists
-from engine.table.changes import with_unknown
-from engine.table.commit import Branch, drop_stale_branches
-from engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
+from siltstone.engine import names
+from siltstone.engine.frames import checkpointed, temporary_view
+from siltstone.engine.history.diff import DELETE, INSERT, UPDATE, open_diff
+from siltstone.engine.history.links import owed_keys
+from siltstone.engine.history.reconcile import reconcile
+from siltstone.engine.history.rules import Folded, FoldRules
+from siltstone.engine.history.tile import KEEP, OPEN
+from siltstone.engine.history.timeline import key_of, truncate_rows
+from siltstone.engine.names import quoted
+from siltstone.engine.run.effort import tasks_for_rows
+from siltstone.engine.run.folding import Folding, refuse_moved, same_keys
+from siltstone.engine.run.keyless import fold_images
+from siltstone.engine.run.links import keys_in_two_batches, linked
+from siltstone.engine.run.marker import SUMMARY_GENERATION, marker_of
+from siltstone.engine.run.refold import keys_to_refold, refold, tally_changes, tally_truncates, tally_withdrawn
+from siltstone.engine.run.sources import refuse_shared_keys
+from siltstone.engine.run.survey import keys_with_news, known_windows, survey
+from siltstone.engine.schema.history import history_schema, latest_schema
+from siltstone.engine.spec import fold_fingerprint
+from siltstone.engine.table.catalog import exists
+from siltstone.engine.table.changes import with_unknown
+from siltstone.engine.table.commit import Branch, drop_stale_branches
+from siltstone.engine.table.merge import CLOSED_ROWS, OPEN_ROWS, history_merge, latest_merge
 
 BROADCAST_CHANGES = 2_000_000
 

@@ -11,23 +11,23 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.errors import CommitConflictError, InvariantViolation, SpecError
-from engine.formats import format_of
-from engine.frames import local_frame
-from engine.history.rules import Folded
-from engine.names import quoted
-from engine.run.decoding import decoded_otherwise
-from engine.run.effort import SMALL_ROWS
-from engine.run.marker import marker_of, newest_batch, refuse_other_changes
-from engine.run.renames import refuse_unrenamed
-from engine.run.rows import Rows, layout_of, stored_rows
-from engine.run.target_settings import refuse_unfit_layout, settle_targets
-from engine.schema.history import history_schema, latest_schema, numbered
-from engine.spec import fold_fingerprint
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.spec.renames import new_names
-from engine.table.catalog import (
+from siltstone.engine import names
+from siltstone.engine.errors import CommitConflictError, InvariantViolation, SpecError
+from siltstone.engine.formats import format_of
+from siltstone.engine.frames import local_frame
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.names import quoted
+from siltstone.engine.run.decoding import decoded_otherwise
+from siltstone.engine.run.effort import SMALL_ROWS
+from siltstone.engine.run.marker import marker_of, newest_batch, refuse_other_changes
+from siltstone.engine.run.renames import refuse_unrenamed
+from siltstone.engine.run.rows import Rows, layout_of, stored_rows
+from siltstone.engine.run.target_settings import refuse_unfit_layout, settle_targets
+from siltstone.engine.schema.history import history_schema, latest_schema, numbered
+from siltstone.engine.spec import fold_fingerprint
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.spec.renames import new_names
+from siltstone.engine.table.catalog import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     add_columns,
@@ -40,11 +40,18 @@ from engine.table.catalog import (
     uuid_of,
     widen_column,
 )
-from engine.table.changes import column_changes, column_dates, known_columns, known_keys, known_row, read_changes
-from engine.table.commit import Branch, newest_summary
-from engine.table.layout import Layout
-from engine.table.ledger import ledger_name, read_ledger
-from engine.table.withdrawn import withdrawn_places, without_withdrawn
+from siltstone.engine.table.changes import (
+    column_changes,
+    column_dates,
+    known_columns,
+    known_keys,
+    known_row,
+    read_changes,
+)
+from siltstone.engine.table.commit import Branch, newest_summary
+from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.ledger import ledger_name, read_ledger
+from siltstone.engine.table.withdrawn import withdrawn_places, without_withdrawn
 
 TOTAL_RECORDS = "total-records"  # Iceberg's own count
 MOST_REWRITTEN = 100_000

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.errors import ForeignWriteError
-from engine.run.folding import is_left_behind
-from engine.run.marker import marker_of
-from engine.schema.commits import foreign_commits
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import exists, load
-from engine.table.commit import Branch, commits_of, drop_stale_branches, lost_commits, own_marker, tag_marker
+from siltstone.engine import names
+from siltstone.engine.errors import ForeignWriteError
+from siltstone.engine.run.folding import is_left_behind
+from siltstone.engine.run.marker import marker_of
+from siltstone.engine.schema.commits import foreign_commits
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import exists, load
+from siltstone.engine.table.commit import Branch, commits_of, drop_stale_branches, lost_commits, own_marker, tag_marker
 
 SHOWN = 5  # commits named in a message
 ROLL_BACK = "undo it with Iceberg's procedure rollback_to_snapshot"

@@ -8,11 +8,11 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import checkpointed
-from engine.history.rules import FoldRules
-from engine.run.folding import Folding
-from engine.run.refold import (
+from siltstone.engine import names
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.run.folding import Folding
+from siltstone.engine.run.refold import (
     all_rows_of,
     difference_to,
     fold_with_links,

@@ -21,11 +21,18 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Self, cast
 
-from engine.at_work import is_gone
-from engine.errors import LockedError
-from engine.look import PYICEBERG_TYPES, NothingWrittenError, is_of_server, load_table, open_catalog, server_catalog
-from engine.names import LEASE
-from engine.spec.model import CatalogSpec, ProjectSpec
+from siltstone.engine.at_work import is_gone
+from siltstone.engine.errors import LockedError
+from siltstone.engine.look import (
+    PYICEBERG_TYPES,
+    NothingWrittenError,
+    is_of_server,
+    load_table,
+    open_catalog,
+    server_catalog,
+)
+from siltstone.engine.names import LEASE
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog

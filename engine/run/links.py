@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.frames import checkpointed
-from engine.history.links import is_behind, is_lone_insert, keys_rejoined, links_by_position, with_links
-from engine.run.folding import Folding
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.history.links import is_behind, is_lone_insert, keys_rejoined, links_by_position, with_links
+from siltstone.engine.run.folding import Folding
 
 
 def computed_links(changes: DataFrame) -> DataFrame | None:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 from filelock import FileLock, Timeout
 
-from engine.at_work import lock_file, read_note
-from engine.errors import LockedError
-from engine.run.lease import leased, refuse_leased
-from engine.spec.model import ProjectSpec
+from siltstone.engine.at_work import lock_file, read_note
+from siltstone.engine.errors import LockedError
+from siltstone.engine.run.lease import leased, refuse_leased
+from siltstone.engine.spec.model import ProjectSpec
 
 
 @contextmanager

@@ -8,18 +8,18 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.report import MaintainedTable, MaintenanceReport, TableSize
-from engine.run.foreign import foreign_error, writes_to
-from engine.run.lock import one_run
-from engine.run.reports import LOG, Progress, failure, silent
-from engine.run.trim import trim_changes
-from engine.schema.gap import HEALED
-from engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
-from engine.table.catalog import exists, identifier
-from engine.table.commit import own_marker
-from engine.table.ledger import delete_rows, ledger_name
-from engine.table.upkeep import (
+from siltstone.engine import names
+from siltstone.engine.report import MaintainedTable, MaintenanceReport, TableSize
+from siltstone.engine.run.foreign import foreign_error, writes_to
+from siltstone.engine.run.lock import one_run
+from siltstone.engine.run.reports import LOG, Progress, failure, silent
+from siltstone.engine.run.trim import trim_changes
+from siltstone.engine.schema.gap import HEALED
+from siltstone.engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import exists, identifier
+from siltstone.engine.table.commit import own_marker
+from siltstone.engine.table.ledger import delete_rows, ledger_name
+from siltstone.engine.table.upkeep import (
     MOST_MANIFESTS,
     compact,
     expirable,

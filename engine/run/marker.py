@@ -5,12 +5,12 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.errors import SpecError
-from engine.history.rules import Folded
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import exists, uuid_of
-from engine.table.commit import newest_summary
+from siltstone.engine import names
+from siltstone.engine.errors import SpecError
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import exists, uuid_of
+from siltstone.engine.table.commit import newest_summary
 
 SUMMARY_GENERATION = "siltstone.generation"
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.notation import LogFile, Notation, has_log_files
-from engine.schema.control_kinds import LOG_FILE
+from siltstone.engine.decode.notation import LogFile, Notation, has_log_files
+from siltstone.engine.schema.control_kinds import LOG_FILE
 
 
 def log_files(control: DataFrame | None, sources: Iterable[str]) -> list[LogFile]:

@@ -12,14 +12,14 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from engine.decode.position_text import SECOND_EPOCH
-from engine.errors import SourceError
-from engine.formats import format_of
-from engine.neighbours.shareplex_step import by_coordinates
-from engine.ordering.windows import says_no_commit
-from engine.spec.model import SourceSpec, TableSpec
-from engine.steps.epochs import declared_epoch, is_second
-from engine.table.catalog import exists, read
+from siltstone.engine.decode.position_text import SECOND_EPOCH
+from siltstone.engine.errors import SourceError
+from siltstone.engine.formats import format_of
+from siltstone.engine.neighbours.shareplex_step import by_coordinates
+from siltstone.engine.ordering.windows import says_no_commit
+from siltstone.engine.spec.model import SourceSpec, TableSpec
+from siltstone.engine.steps.epochs import declared_epoch, is_second
+from siltstone.engine.table.catalog import exists, read
 
 _HINT: Final = (
     "say source.order: coordinates in the spec, and run `siltstone rebuild --reread`: it orders what was taken by"

@@ -13,7 +13,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.errors import SpecError
+from siltstone.engine.errors import SpecError
 
 Bounds = tuple[str | None, str | None]
 _WITH_YEAR: Final = re.compile(r"\s*[+-]?[0-9]{4}")

@@ -10,27 +10,27 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.frames import checkpointed, local_frame
-from engine.history.diff import DELETE, INSERT, same_version
-from engine.history.judge import REDELIVERED
-from engine.history.rules import Folded
-from engine.names import quoted
-from engine.report import NOTHING_NEW, PLANNED, TablePlan
-from engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
-from engine.run.effort import are_small, light_planning
-from engine.run.fold import Difference, fold_difference, has_followed, latest_reached
-from engine.run.folding import Folding, check_settings, is_trimmed, refuse_unfit_columns
-from engine.run.foreign import refuse_foreign_writes
-from engine.run.lock import no_run
-from engine.run.marker import marker_of, newest_batch
-from engine.run.refold import versions_of
-from engine.run.refusals import check_unowned
-from engine.run.renames import planned_renames
-from engine.run.reports import Progress, failed, silent
-from engine.run.rows import Rows, layout_of
-from engine.run.sequence import by_source
-from engine.run.take import (
+from siltstone.engine import names
+from siltstone.engine.frames import checkpointed, local_frame
+from siltstone.engine.history.diff import DELETE, INSERT, same_version
+from siltstone.engine.history.judge import REDELIVERED
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.names import quoted
+from siltstone.engine.report import NOTHING_NEW, PLANNED, TablePlan
+from siltstone.engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
+from siltstone.engine.run.effort import are_small, light_planning
+from siltstone.engine.run.fold import Difference, fold_difference, has_followed, latest_reached
+from siltstone.engine.run.folding import Folding, check_settings, is_trimmed, refuse_unfit_columns
+from siltstone.engine.run.foreign import refuse_foreign_writes
+from siltstone.engine.run.lock import no_run
+from siltstone.engine.run.marker import marker_of, newest_batch
+from siltstone.engine.run.refold import versions_of
+from siltstone.engine.run.refusals import check_unowned
+from siltstone.engine.run.renames import planned_renames
+from siltstone.engine.run.reports import Progress, failed, silent
+from siltstone.engine.run.rows import Rows, layout_of
+from siltstone.engine.run.sequence import by_source
+from siltstone.engine.run.take import (
     Decoded,
     accepted_rejects,
     change_columns,
@@ -39,19 +39,26 @@ from engine.run.take import (
     newest_commit_us,
     reject_rows,
 )
-from engine.run.target_settings import planned_settings
-from engine.run.withdrawals import withdrawals
-from engine.schema.change import change_schema, key_schema
-from engine.schema.history import history_schema, latest_schema, numbered
-from engine.session import set_fold_conf
-from engine.spec import with_tables
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import new_names
-from engine.steps.control import control_rows
-from engine.table.catalog import exists, identifier, read
-from engine.table.changes import column_changes, column_dates, known_keys, known_row, refuse_rewrites, tell_added
-from engine.table.ledger import ledger_name, ledger_schema, read_ledger
-from engine.table.merge import (
+from siltstone.engine.run.target_settings import planned_settings
+from siltstone.engine.run.withdrawals import withdrawals
+from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.schema.history import history_schema, latest_schema, numbered
+from siltstone.engine.session import set_fold_conf
+from siltstone.engine.spec import with_tables
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renames import new_names
+from siltstone.engine.steps.control import control_rows
+from siltstone.engine.table.catalog import exists, identifier, read
+from siltstone.engine.table.changes import (
+    column_changes,
+    column_dates,
+    known_keys,
+    known_row,
+    refuse_rewrites,
+    tell_added,
+)
+from siltstone.engine.table.ledger import ledger_name, ledger_schema, read_ledger
+from siltstone.engine.table.merge import (
     CLOSED_ROWS,
     OPEN_ROWS,
     history_insert,
@@ -59,7 +66,7 @@ from engine.table.merge import (
     latest_merge,
     latest_overwrite,
 )
-from engine.table.renames import with_new_names
+from siltstone.engine.table.renames import with_new_names
 
 
 @dataclass(frozen=True)

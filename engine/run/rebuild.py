@@ -9,21 +9,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.errors import SpecError
-from engine.frames import checkpointed, temporary_view
-from engine.history.diff import version_rows
-from engine.history.rules import Folded
-from engine.history.timeline import key_of, truncate_rows
-from engine.iceberg import JAVA_ERRORS
-from engine.names import quoted
-from engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
-from engine.run.bases import changes_since_bases, versions_before_bases
-from engine.run.begun import begun_run
-from engine.run.checking import Branches, Checking, Checks, blocked, nothing_read, run_sums, with_results
-from engine.run.decoding import decoded_otherwise
-from engine.run.effort import light_planning
-from engine.run.fold import (
+from siltstone.engine import names
+from siltstone.engine.errors import SpecError
+from siltstone.engine.frames import checkpointed, temporary_view
+from siltstone.engine.history.diff import version_rows
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.history.timeline import key_of, truncate_rows
+from siltstone.engine.iceberg import JAVA_ERRORS
+from siltstone.engine.names import quoted
+from siltstone.engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
+from siltstone.engine.run.bases import changes_since_bases, versions_before_bases
+from siltstone.engine.run.begun import begun_run
+from siltstone.engine.run.checking import Branches, Checking, Checks, blocked, nothing_read, run_sums, with_results
+from siltstone.engine.run.decoding import decoded_otherwise
+from siltstone.engine.run.effort import light_planning
+from siltstone.engine.run.fold import (
     Found,
     continued,
     follow_latest,
@@ -32,7 +32,7 @@ from engine.run.fold import (
     latest_marker,
     latest_rows,
 )
-from engine.run.folding import (
+from siltstone.engine.run.folding import (
     Folding,
     check_settings,
     is_left_behind,
@@ -40,7 +40,7 @@ from engine.run.folding import (
     open_folding,
     refuse_other_axis,
 )
-from engine.run.foreign import (
+from siltstone.engine.run.foreign import (
     accept_changes,
     accepted_notes,
     foreign_writes,
@@ -50,10 +50,10 @@ from engine.run.foreign import (
     replaced_notes,
     settle_tags,
 )
-from engine.run.links import linked
-from engine.run.marker import marker_of, refuse_other_changes
-from engine.run.part import Part
-from engine.run.refold import (
+from siltstone.engine.run.links import linked
+from siltstone.engine.run.marker import marker_of, refuse_other_changes
+from siltstone.engine.run.part import Part
+from siltstone.engine.run.refold import (
     all_rows_of,
     fold_with_links,
     for_anything,
@@ -62,21 +62,21 @@ from engine.run.refold import (
     tally_withdrawn,
     versions_of,
 )
-from engine.run.renames import apply_renames
-from engine.run.reports import Progress, failed, silent, written_down
-from engine.run.rows import layout_of
-from engine.run.sources import refuse_shared_keys
-from engine.run.survey import fold_rules, known_windows, survey
-from engine.run.take import Taking
-from engine.run.target_settings import settings_of
-from engine.schema.history import history_schema, latest_schema
-from engine.session import set_fold_conf
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import exists, read
-from engine.table.commit import Branch, drop_stale_branches
-from engine.table.merge import keys_delete
-from engine.table.remake import remake
-from engine.table.settings import NOTHING_SAID
+from siltstone.engine.run.renames import apply_renames
+from siltstone.engine.run.reports import Progress, failed, silent, written_down
+from siltstone.engine.run.rows import layout_of
+from siltstone.engine.run.sources import refuse_shared_keys
+from siltstone.engine.run.survey import fold_rules, known_windows, survey
+from siltstone.engine.run.take import Taking
+from siltstone.engine.run.target_settings import settings_of
+from siltstone.engine.schema.history import history_schema, latest_schema
+from siltstone.engine.session import set_fold_conf
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import exists, read
+from siltstone.engine.table.commit import Branch, drop_stale_branches
+from siltstone.engine.table.merge import keys_delete
+from siltstone.engine.table.remake import remake
+from siltstone.engine.table.settings import NOTHING_SAID
 
 
 def rebuild(

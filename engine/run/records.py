@@ -9,8 +9,8 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.decode.decoder import Declared
-from engine.decode.record_files import (
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.record_files import (
     NO_MESSAGES,
     AvroToRead,
     LinesToRead,
@@ -19,24 +19,24 @@ from engine.decode.record_files import (
     avro_pieces,
     parquet_groups,
 )
-from engine.decode.spark import RECORD, Make, events_of, made_of_files, made_of_frame, records_as_they_are
-from engine.decode.topic_records import TopicsToRead, around_of, topic_pieces
-from engine.errors import SourceError
-from engine.formats import format_of
-from engine.formats.rows import ROWS
-from engine.init import looks_like, other_than
-from engine.inputs.containers import csv_layout, head, kind_of
-from engine.inputs.counting import CountedFile, counted_lines
-from engine.inputs.csv_records import CsvLayout
-from engine.inputs.listing import InputFile, Look, list_files, listed
-from engine.inputs.pending import PendingFile, between_new, by_path
-from engine.inputs.store import changed
-from engine.inputs.tables import data_files
-from engine.inputs.topics import Partition
-from engine.neighbours import canal_step, shareplex_step
-from engine.run.table_records import read_table
-from engine.run.topics import topic_partitions
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.spark import RECORD, Make, events_of, made_of_files, made_of_frame, records_as_they_are
+from siltstone.engine.decode.topic_records import TopicsToRead, around_of, topic_pieces
+from siltstone.engine.errors import SourceError
+from siltstone.engine.formats import format_of
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.init import looks_like, other_than
+from siltstone.engine.inputs.containers import csv_layout, head, kind_of
+from siltstone.engine.inputs.counting import CountedFile, counted_lines
+from siltstone.engine.inputs.csv_records import CsvLayout
+from siltstone.engine.inputs.listing import InputFile, Look, list_files, listed
+from siltstone.engine.inputs.pending import PendingFile, between_new, by_path
+from siltstone.engine.inputs.store import changed
+from siltstone.engine.inputs.tables import data_files
+from siltstone.engine.inputs.topics import Partition
+from siltstone.engine.neighbours import canal_step, shareplex_step
+from siltstone.engine.run.table_records import read_table
+from siltstone.engine.run.topics import topic_partitions
+from siltstone.engine.spec.model import SourceSpec
 
 WRITTEN_AS = {"avro": "an Avro file", "parquet": "a Parquet file"}
 """What files of a kind look like."""

@@ -7,20 +7,20 @@ from dataclasses import replace
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import InvariantViolation
-from engine.frames import checkpointed
-from engine.history.diff import DELETE, full_diff
-from engine.history.judge import ABSORBED, OPENED, REDELIVERED
-from engine.history.links import carry_over, linked_keys, owing_inserts
-from engine.history.reconcile import reconcile
-from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows, order_ties, truncate_rows, undo_key_swaps
-from engine.ordering.windows import attach_windows
-from engine.run.bases import changes_since_bases, versions_since_bases
-from engine.run.folding import Folding, same_keys
-from engine.run.survey import fold_rules
-from engine.table.withdrawn import withdrawn_of
+from siltstone.engine import names
+from siltstone.engine.errors import InvariantViolation
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.history.diff import DELETE, full_diff
+from siltstone.engine.history.judge import ABSORBED, OPENED, REDELIVERED
+from siltstone.engine.history.links import carry_over, linked_keys, owing_inserts
+from siltstone.engine.history.reconcile import reconcile
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import change_rows, order_ties, truncate_rows, undo_key_swaps
+from siltstone.engine.ordering.windows import attach_windows
+from siltstone.engine.run.bases import changes_since_bases, versions_since_bases
+from siltstone.engine.run.folding import Folding, same_keys
+from siltstone.engine.run.survey import fold_rules
+from siltstone.engine.table.withdrawn import withdrawn_of
 
 
 def keys_to_refold(keys: DataFrame, everything: DataFrame, rules: FoldRules) -> DataFrame:

@@ -8,14 +8,14 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.event import CHANGE, REJECT
-from engine.errors import SiltstoneError, SourceError, SpecError
-from engine.init import other_than
-from engine.names import PLACE
-from engine.run.delivery import Delivery
-from engine.run.records import typed_likeness
-from engine.run.texts import texts_of
-from engine.spec.model import SourceSpec, TableSpec
+from siltstone.engine.decode.event import CHANGE, REJECT
+from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
+from siltstone.engine.init import other_than
+from siltstone.engine.names import PLACE
+from siltstone.engine.run.delivery import Delivery
+from siltstone.engine.run.records import typed_likeness
+from siltstone.engine.run.texts import texts_of
+from siltstone.engine.spec.model import SourceSpec, TableSpec
 
 SAMPLE_REJECTS = 3
 SAMPLE_LINES = 50

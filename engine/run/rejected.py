@@ -7,24 +7,32 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.formats import format_of
-from engine.frames import checkpointed
-from engine.inputs.containers import kind_of
-from engine.inputs.listing import InputFile, Look, listed
-from engine.inputs.pending import PendingFile, Taken
-from engine.inputs.tables import rows_by_file
-from engine.inputs.topics import Partition
-from engine.names import PLACE
-from engine.run.delivery import Delivery, by_scn_of, classes_of, idle_consumers, sharing, targets_of, with_masks
-from engine.run.order import settled
-from engine.run.records import Records, context_of, read_beside, refuse_replaced, source_files
-from engine.run.topics import topic_partitions
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import known_keys_of
-from engine.storage import StoreSettings
-from engine.table.claims import taken_inputs
-from engine.table.ledger import open_rejects, read_ledger
+from siltstone.engine import names
+from siltstone.engine.formats import format_of
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.inputs.containers import kind_of
+from siltstone.engine.inputs.listing import InputFile, Look, listed
+from siltstone.engine.inputs.pending import PendingFile, Taken
+from siltstone.engine.inputs.tables import rows_by_file
+from siltstone.engine.inputs.topics import Partition
+from siltstone.engine.names import PLACE
+from siltstone.engine.run.delivery import (
+    Delivery,
+    by_scn_of,
+    classes_of,
+    idle_consumers,
+    sharing,
+    targets_of,
+    with_masks,
+)
+from siltstone.engine.run.order import settled
+from siltstone.engine.run.records import Records, context_of, read_beside, refuse_replaced, source_files
+from siltstone.engine.run.topics import topic_partitions
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renames import known_keys_of
+from siltstone.engine.storage import StoreSettings
+from siltstone.engine.table.claims import taken_inputs
+from siltstone.engine.table.ledger import open_rejects, read_ledger
 
 LINES = ("json", "topic")
 """Kinds of files whose records were kept as they are read."""

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.errors import SpecError
-from engine.spec.model import TableSpec
-from engine.spec.renames import first_name, first_names, new_names, renamed
-from engine.table.changes import has_begun, known_columns
-from engine.table.renames import old_columns, rename_in_changes, rename_in_table
+from siltstone.engine.errors import SpecError
+from siltstone.engine.spec.model import TableSpec
+from siltstone.engine.spec.renames import first_name, first_names, new_names, renamed
+from siltstone.engine.table.changes import has_begun, known_columns
+from siltstone.engine.table.renames import old_columns, rename_in_changes, rename_in_table
 
 
 def apply_renames(spark: SparkSession, catalog: str, spec: TableSpec) -> None:

@@ -12,32 +12,32 @@ from datetime import UTC, datetime
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import InvariantViolation
-from engine.frames import checkpointed
-from engine.names import PLACE
-from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.arrival import arrivals, reached_before, told_before
-from engine.run.begun import begun_run
-from engine.run.checking import Checks, nothing_read
-from engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
-from engine.run.evidence import evidence
-from engine.run.folding import (
+from siltstone.engine import names
+from siltstone.engine.errors import InvariantViolation
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.names import PLACE
+from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from siltstone.engine.run.arrival import arrivals, reached_before, told_before
+from siltstone.engine.run.begun import begun_run
+from siltstone.engine.run.checking import Checks, nothing_read
+from siltstone.engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
+from siltstone.engine.run.evidence import evidence
+from siltstone.engine.run.folding import (
     begin,
     check_reading,
     is_left_behind,
     other_settings,
     refuse_other_axis,
 )
-from engine.run.marker import newest_batch
-from engine.run.order import refuse_commit_scns, refuse_mixed
-from engine.run.rebuild import rebuild_table
-from engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
-from engine.run.renames import apply_renames
-from engine.run.reports import Progress, failed, silent
-from engine.run.sequence import Run
-from engine.run.spans import spans_frame, taken_spans, with_batch
-from engine.run.take import (
+from siltstone.engine.run.marker import newest_batch
+from siltstone.engine.run.order import refuse_commit_scns, refuse_mixed
+from siltstone.engine.run.rebuild import rebuild_table
+from siltstone.engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
+from siltstone.engine.run.renames import apply_renames
+from siltstone.engine.run.reports import Progress, failed, silent
+from siltstone.engine.run.sequence import Run
+from siltstone.engine.run.spans import spans_frame, taken_spans, with_batch
+from siltstone.engine.run.take import (
     Decoded,
     Taking,
     change_columns,
@@ -45,14 +45,14 @@ from engine.run.take import (
     decode_records,
     reject_rows,
 )
-from engine.session import set_fold_conf
-from engine.spec import with_tables
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import first_names
-from engine.table.catalog import exists, read
-from engine.table.changes import ensure_changes, known_row
-from engine.table.commit import drop_stale_branches, newest_summary
-from engine.table.ledger import append_frame, append_rows, ensure_ledger, read_ledger
+from siltstone.engine.session import set_fold_conf
+from siltstone.engine.spec import with_tables
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renames import first_names
+from siltstone.engine.table.catalog import exists, read
+from siltstone.engine.table.changes import ensure_changes, known_row
+from siltstone.engine.table.commit import drop_stale_branches, newest_summary
+from siltstone.engine.table.ledger import append_frame, append_rows, ensure_ledger, read_ledger
 
 APPLIED, CONTROL, OTHER_TABLE, REJECTED, READ_AGAIN = "applied", "control", "other table", "rejected", "read again"
 IDENTITY = (*PLACE, "position", "op", "_key")

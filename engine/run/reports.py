@@ -8,13 +8,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.errors import SiltstoneError, gist
-from engine.report import FAILED, RunReport, SourceReport, TableReport
-from engine.run.begun import Begun
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.storage import storage_error
-from engine.table.ledger import append_rows
+from siltstone.engine import names
+from siltstone.engine.errors import SiltstoneError, gist
+from siltstone.engine.report import FAILED, RunReport, SourceReport, TableReport
+from siltstone.engine.run.begun import Begun
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.storage import storage_error
+from siltstone.engine.table.ledger import append_rows
 
 LOG = logging.getLogger("siltstone")
 

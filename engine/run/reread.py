@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.decode.event import CHANGE, REJECT
-from engine.errors import SpecError
-from engine.frames import checkpointed
-from engine.inputs.lines import computed
-from engine.inputs.pending import PendingFile
-from engine.names import PLACE
-from engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from engine.run.arrival import arrivals, reached_before
-from engine.run.begun import begun_run
-from engine.run.checking import Checking, Checks
-from engine.run.delivery import (
+from siltstone.engine import names
+from siltstone.engine.decode.event import CHANGE, REJECT
+from siltstone.engine.errors import SpecError
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.inputs.lines import computed
+from siltstone.engine.inputs.pending import PendingFile
+from siltstone.engine.names import PLACE
+from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from siltstone.engine.run.arrival import arrivals, reached_before
+from siltstone.engine.run.begun import begun_run
+from siltstone.engine.run.checking import Checking, Checks
+from siltstone.engine.run.delivery import (
     Consumer,
     classified,
     control_consumer,
@@ -35,19 +35,26 @@ from engine.run.delivery import (
     targets_of,
     with_masks,
 )
-from engine.run.effort import are_small, light_planning
-from engine.run.evidence import evidence
-from engine.run.folding import begin, refuse_other_axis
-from engine.run.foreign import foreign_writes, replaced_notes
-from engine.run.rebuild import keeps_rows, rebuild_table
-from engine.run.records import refuse_replaced
-from engine.run.refusals import check_unowned, is_unowned
-from engine.run.rejected import Rejected, accepted_places, known_tables, moved_lines, read_in_context, waiting_rejects
-from engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
-from engine.run.reports import Progress, failed, silent, written_down
-from engine.run.sequence import by_source, sound_tables
-from engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
-from engine.run.take import (
+from siltstone.engine.run.effort import are_small, light_planning
+from siltstone.engine.run.evidence import evidence
+from siltstone.engine.run.folding import begin, refuse_other_axis
+from siltstone.engine.run.foreign import foreign_writes, replaced_notes
+from siltstone.engine.run.rebuild import keeps_rows, rebuild_table
+from siltstone.engine.run.records import refuse_replaced
+from siltstone.engine.run.refusals import check_unowned, is_unowned
+from siltstone.engine.run.rejected import (
+    Rejected,
+    accepted_places,
+    known_tables,
+    moved_lines,
+    read_in_context,
+    waiting_rejects,
+)
+from siltstone.engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
+from siltstone.engine.run.reports import Progress, failed, silent, written_down
+from siltstone.engine.run.sequence import by_source, sound_tables
+from siltstone.engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
+from siltstone.engine.run.take import (
     Decoded,
     accepted_rejects,
     change_columns,
@@ -56,17 +63,17 @@ from engine.run.take import (
     order_marker,
     reject_rows,
 )
-from engine.schema.change import change_schema, key_schema
-from engine.schema.evolve import promotes
-from engine.session import set_fold_conf
-from engine.spec import with_tables
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import first_names, known_keys_of, new_names
-from engine.table.changes import column_dates, known_row, since_always
-from engine.table.claims import taken_inputs
-from engine.table.commit import drop_stale_branches
-from engine.table.ledger import append_frame, read_ledger
-from engine.table.remake import remake
+from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.schema.evolve import promotes
+from siltstone.engine.session import set_fold_conf
+from siltstone.engine.spec import with_tables
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renames import first_names, known_keys_of, new_names
+from siltstone.engine.table.changes import column_dates, known_row, since_always
+from siltstone.engine.table.claims import taken_inputs
+from siltstone.engine.table.commit import drop_stale_branches
+from siltstone.engine.table.ledger import append_frame, read_ledger
+from siltstone.engine.table.remake import remake
 
 
 def reread(

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine import names
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.spec.renames import new_names
-from engine.table.catalog import read
-from engine.table.changes import column_dates, read_changes
-from engine.table.layout import Layout
-from engine.table.ledger import read_ledger
+from siltstone.engine import names
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.spec.renames import new_names
+from siltstone.engine.table.catalog import read
+from siltstone.engine.table.changes import column_dates, read_changes
+from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.ledger import read_ledger
 
 
 @dataclass(frozen=True)

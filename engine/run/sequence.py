@@ -10,11 +10,11 @@ from queue import SimpleQueue
 
 from pyspark.sql import SparkSession
 
-from engine.errors import SiltstoneError
-from engine.report import NOTHING_NEW, OK, RunReport, SourceReport, TableReport
-from engine.run.begun import Begun, begun_run
-from engine.run.checking import Checking, Checks, blocked, run_sums, with_results
-from engine.run.delivery import (
+from siltstone.engine.errors import SiltstoneError
+from siltstone.engine.report import NOTHING_NEW, OK, RunReport, SourceReport, TableReport
+from siltstone.engine.run.begun import Begun, begun_run
+from siltstone.engine.run.checking import Checking, Checks, blocked, run_sums, with_results
+from siltstone.engine.run.delivery import (
     Delivery,
     list_delivery,
     newest_batches,
@@ -23,21 +23,21 @@ from engine.run.delivery import (
     taken_by,
     targets_of,
 )
-from engine.run.effort import are_small, light_planning
-from engine.run.fold import fold_history, follow_latest
-from engine.run.folding import Folding, check_settings, is_left_behind, open_folding
-from engine.run.foreign import foreign_writes, refuse_foreign_writes, replaced_notes, settle_tags
-from engine.run.maintain import tidy
-from engine.run.marker import refuse_other_changes
-from engine.run.rebuild import rebuild_table
-from engine.run.renames import apply_renames
-from engine.run.reports import Progress, failed, silent, written_down
-from engine.run.take import Taking, take_control, take_table
-from engine.run.topics import inform_group
-from engine.run.trust import checked_batch
-from engine.session import set_fold_conf, sibling
-from engine.spec import with_tables
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.run.effort import are_small, light_planning
+from siltstone.engine.run.fold import fold_history, follow_latest
+from siltstone.engine.run.folding import Folding, check_settings, is_left_behind, open_folding
+from siltstone.engine.run.foreign import foreign_writes, refuse_foreign_writes, replaced_notes, settle_tags
+from siltstone.engine.run.maintain import tidy
+from siltstone.engine.run.marker import refuse_other_changes
+from siltstone.engine.run.rebuild import rebuild_table
+from siltstone.engine.run.renames import apply_renames
+from siltstone.engine.run.reports import Progress, failed, silent, written_down
+from siltstone.engine.run.take import Taking, take_control, take_table
+from siltstone.engine.run.topics import inform_group
+from siltstone.engine.run.trust import checked_batch
+from siltstone.engine.session import set_fold_conf, sibling
+from siltstone.engine.spec import with_tables
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 
 Condition = Callable[[SparkSession, ProjectSpec, TableSpec], None]
 

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.errors import SourceError
-from engine.run.folding import Folding
+from siltstone.engine.errors import SourceError
+from siltstone.engine.run.folding import Folding
 
 
 def refuse_shared_keys(work: Folding, placed: DataFrame, everything: DataFrame) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import SourceError
-from engine.frames import local_frame
-from engine.inputs.pending import PendingFile, Taken
-from engine.run.rejected import as_taken
-from engine.run.topics import topic_partitions
-from engine.spec.model import ProjectSpec, SourceSpec
-from engine.table.ledger import read_ledger
+from siltstone.engine import names
+from siltstone.engine.errors import SourceError
+from siltstone.engine.frames import local_frame
+from siltstone.engine.inputs.pending import PendingFile, Taken
+from siltstone.engine.run.rejected import as_taken
+from siltstone.engine.run.topics import topic_partitions
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec
+from siltstone.engine.table.ledger import read_ledger
 
 SCHEMA = "path string, from_line bigint, to_line bigint, batch bigint"
 SHOWN_FILES = 5

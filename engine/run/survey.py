@@ -10,19 +10,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.errors import SpecError
-from engine.frames import checkpointed
-from engine.history.links import is_behind, is_lone_insert, with_links
-from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows, is_guarded, never_null
-from engine.ordering.windows import attach_windows, chunk_windows
-from engine.run.folding import Folding
-from engine.run.links import computed_links
-from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
-from engine.spec.model import TableSpec
-from engine.spec.renames import new_names, renamed
-from engine.table.withdrawn import withdrawn_of
+from siltstone.engine import names
+from siltstone.engine.errors import SpecError
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.history.links import is_behind, is_lone_insert, with_links
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import change_rows, is_guarded, never_null
+from siltstone.engine.ordering.windows import attach_windows, chunk_windows
+from siltstone.engine.run.folding import Folding
+from siltstone.engine.run.links import computed_links
+from siltstone.engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+from siltstone.engine.spec.model import TableSpec
+from siltstone.engine.spec.renames import new_names, renamed
+from siltstone.engine.table.withdrawn import withdrawn_of
 
 Ordered = TypeVar("Ordered", str, int)
 

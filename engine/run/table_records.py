@@ -7,12 +7,12 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.decode.typed_records import text_batches
-from engine.inputs.counting import CountedFile
-from engine.inputs.lines import numbered
-from engine.inputs.pending import PendingFile
-from engine.inputs.tables import TablePart, table_parts
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.typed_records import text_batches
+from siltstone.engine.inputs.counting import CountedFile
+from siltstone.engine.inputs.lines import numbered
+from siltstone.engine.inputs.pending import PendingFile
+from siltstone.engine.inputs.tables import TablePart, table_parts
+from siltstone.engine.spec.model import SourceSpec
 
 _KEPT: Final = ("file", "row")
 

@@ -11,15 +11,15 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.storagelevel import StorageLevel
 
-from engine import names
-from engine.decode.event import CHANGE, REJECT
-from engine.decode.event_batch import TEXT_HASH
-from engine.decode.shape import TableShape
-from engine.errors import InvariantViolation, SpecError
-from engine.formats import format_of
-from engine.frames import checkpointed
-from engine.names import PLACE
-from engine.run.delivery import (
+from siltstone.engine import names
+from siltstone.engine.decode.event import CHANGE, REJECT
+from siltstone.engine.decode.event_batch import TEXT_HASH
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.errors import InvariantViolation, SpecError
+from siltstone.engine.formats import format_of
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.names import PLACE
+from siltstone.engine.run.delivery import (
     Consumer,
     Delivery,
     control_consumer,
@@ -28,23 +28,31 @@ from engine.run.delivery import (
     number_new_to,
     of_table,
 )
-from engine.run.effort import tasks_for_files
-from engine.run.events import decode_rows, discover
-from engine.run.evidence import evidence
-from engine.run.folding import begin, refuse_unfit_columns
-from engine.run.order import refuse_commit_scns, refuse_mixed
-from engine.run.refusals import behind, check_unowned, commonest, is_unowned, no_events, other_format, too_many_rejects
-from engine.run.texts import texts_again, texts_of
-from engine.run.withdrawals import withdrawals
-from engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.renames import first_names, new_names
-from engine.spec.rows import time_warning
-from engine.steps.keyless import keyless_changes, refuse_new_columns
-from engine.steps.shards import SHARDS, sharded, with_source
-from engine.table.changes import ensure_changes, known_keys, known_row
-from engine.table.commit import drop_stale_branches, newest_summary
-from engine.table.ledger import append_frame, append_rows, ensure_ledger
+from siltstone.engine.run.effort import tasks_for_files
+from siltstone.engine.run.events import decode_rows, discover
+from siltstone.engine.run.evidence import evidence
+from siltstone.engine.run.folding import begin, refuse_unfit_columns
+from siltstone.engine.run.order import refuse_commit_scns, refuse_mixed
+from siltstone.engine.run.refusals import (
+    behind,
+    check_unowned,
+    commonest,
+    is_unowned,
+    no_events,
+    other_format,
+    too_many_rejects,
+)
+from siltstone.engine.run.texts import texts_again, texts_of
+from siltstone.engine.run.withdrawals import withdrawals
+from siltstone.engine.spec.fingerprint import decode_fingerprints, mask_fingerprints
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renames import first_names, new_names
+from siltstone.engine.spec.rows import time_warning
+from siltstone.engine.steps.keyless import keyless_changes, refuse_new_columns
+from siltstone.engine.steps.shards import SHARDS, sharded, with_source
+from siltstone.engine.table.changes import ensure_changes, known_keys, known_row
+from siltstone.engine.table.commit import drop_stale_branches, newest_summary
+from siltstone.engine.table.ledger import append_frame, append_rows, ensure_ledger
 
 BROADCAST_REJECTS = 100_000
 SHOWN_TABLES = 10

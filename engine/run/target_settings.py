@@ -7,14 +7,14 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.errors import SpecError
-from engine.run.rows import layout_of
-from engine.schema.history import history_schema, latest_schema
-from engine.spec.layouts import IDENTITY, SortField, TableLayout, Transform
-from engine.spec.model import TableSpec
-from engine.table.catalog import exists
-from engine.table.layout import Layout
-from engine.table.settings import Settings, differences, settle
+from siltstone.engine.errors import SpecError
+from siltstone.engine.run.rows import layout_of
+from siltstone.engine.schema.history import history_schema, latest_schema
+from siltstone.engine.spec.layouts import IDENTITY, SortField, TableLayout, Transform
+from siltstone.engine.spec.model import TableSpec
+from siltstone.engine.table.catalog import exists
+from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.settings import Settings, differences, settle
 
 _TIMES: Final = (T.DateType, T.TimestampType, T.TimestampNTZType)
 _EXACT: Final = (T.IntegerType, T.LongType, T.DecimalType, T.StringType, T.BinaryType)

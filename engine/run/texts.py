@@ -5,14 +5,14 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.event_batch import TEXT_HASH
-from engine.errors import SourceError
-from engine.frames import checkpointed
-from engine.inputs.lines import UNREADABLE, computed, unreadable
-from engine.inputs.store import WHOLE_HINT
-from engine.names import PLACE
-from engine.run.delivery import Delivery
-from engine.run.records import from_first_line, read_records
+from siltstone.engine.decode.event_batch import TEXT_HASH
+from siltstone.engine.errors import SourceError
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.inputs.lines import UNREADABLE, computed, unreadable
+from siltstone.engine.inputs.store import WHOLE_HINT
+from siltstone.engine.names import PLACE
+from siltstone.engine.run.delivery import Delivery
+from siltstone.engine.run.records import from_first_line, read_records
 
 
 def texts_of(changes: DataFrame, again: Callable[[DataFrame], DataFrame] | None, most: int | None = None) -> DataFrame:

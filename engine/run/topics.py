@@ -10,13 +10,13 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from engine.inputs.kafka import Reader, cluster_of, starts_of
-from engine.inputs.listing import InputFile
-from engine.inputs.pending import PendingFile, Taken, earliest
-from engine.inputs.topics import Lost, Partition, Starts, bounded, cut, lost_error, pending_partitions
-from engine.schema.gap import ACKNOWLEDGED, OPEN, Gap, gap_id
-from engine.spec.model import ProjectSpec, SourceSpec
-from engine.table.gaps import read_gaps, update_gaps
+from siltstone.engine.inputs.kafka import Reader, cluster_of, starts_of
+from siltstone.engine.inputs.listing import InputFile
+from siltstone.engine.inputs.pending import PendingFile, Taken, earliest
+from siltstone.engine.inputs.topics import Lost, Partition, Starts, bounded, cut, lost_error, pending_partitions
+from siltstone.engine.schema.gap import ACKNOWLEDGED, OPEN, Gap, gap_id
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec
+from siltstone.engine.table.gaps import read_gaps, update_gaps
 
 LOST_RECORDS: Final = "lost_records"
 """What the gaps table calls records that are gone before they were taken."""

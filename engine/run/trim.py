@@ -6,26 +6,26 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import SpecError
-from engine.frames import checkpointed, temporary_view
-from engine.history.links import is_lone_insert
-from engine.history.rules import FoldRules
-from engine.history.timeline import change_rows, key_of, never_null
-from engine.names import quoted
-from engine.ordering.windows import attach_windows
-from engine.run.bases import is_before
-from engine.run.effort import light_planning
-from engine.run.folding import Folding, check_settings, is_left_behind, open_folded
-from engine.run.foreign import refuse_foreign_writes
-from engine.run.links import linked
-from engine.run.refold import for_anything
-from engine.run.survey import fold_rules, known_windows
-from engine.run.take import commit_us_of
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import set_properties
-from engine.table.commit import Branch, drop_stale_branches, newest_summary, own_marker, tag_marker
-from engine.table.merge import base_update, changes_delete
+from siltstone.engine import names
+from siltstone.engine.errors import SpecError
+from siltstone.engine.frames import checkpointed, temporary_view
+from siltstone.engine.history.links import is_lone_insert
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.timeline import change_rows, key_of, never_null
+from siltstone.engine.names import quoted
+from siltstone.engine.ordering.windows import attach_windows
+from siltstone.engine.run.bases import is_before
+from siltstone.engine.run.effort import light_planning
+from siltstone.engine.run.folding import Folding, check_settings, is_left_behind, open_folded
+from siltstone.engine.run.foreign import refuse_foreign_writes
+from siltstone.engine.run.links import linked
+from siltstone.engine.run.refold import for_anything
+from siltstone.engine.run.survey import fold_rules, known_windows
+from siltstone.engine.run.take import commit_us_of
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import set_properties
+from siltstone.engine.table.commit import Branch, drop_stale_branches, newest_summary, own_marker, tag_marker
+from siltstone.engine.table.merge import base_update, changes_delete
 
 SAME_CHANGE = ("key", "position", "content_hash", "batch", "op", "commit_ts", "ingest_ts")
 """What says of two rows of `changes` that they are the same delivery of the same change, or equal ones."""

@@ -13,16 +13,16 @@ from typing import Final
 
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.formats import format_of
-from engine.moments import moment_of
-from engine.report import CheckReport
-from engine.run.folding import Folding
-from engine.run.take import newest_commit_us
-from engine.run.watermarks import own_control, partitions_through
-from engine.schema.gap import OPEN, Gap, iso, sealed_up_to
-from engine.table.catalog import properties_of, set_properties
-from engine.table.gaps import read_gaps
+from siltstone.engine import names
+from siltstone.engine.formats import format_of
+from siltstone.engine.moments import moment_of
+from siltstone.engine.report import CheckReport
+from siltstone.engine.run.folding import Folding
+from siltstone.engine.run.take import newest_commit_us
+from siltstone.engine.run.watermarks import own_control, partitions_through
+from siltstone.engine.schema.gap import OPEN, Gap, iso, sealed_up_to
+from siltstone.engine.table.catalog import properties_of, set_properties
+from siltstone.engine.table.gaps import read_gaps
 
 LAST_COMMIT: Final = "last commit"
 PARTITIONS: Final = "partitions"

@@ -9,30 +9,30 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import InvariantViolation
-from engine.frames import checkpointed, local_frame
-from engine.history.diff import DELETE, INSERT, same_key, same_opening, side
-from engine.history.rules import Folded
-from engine.history.timeline import change_rows, key_of
-from engine.names import quoted
-from engine.ordering.windows import attach_windows
-from engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
-from engine.run.bases import keys_with_older_changes, versions_since_bases
-from engine.run.effort import light_planning
-from engine.run.fold import Difference, fold_difference, has_followed, latest_rows
-from engine.run.folding import Folding, check_settings, open_folded
-from engine.run.links import linked
-from engine.run.lock import no_run
-from engine.run.notations import notation_of
-from engine.run.refold import keys_to_refold, versions_of
-from engine.run.reports import Progress, failed, silent
-from engine.run.rows import Rows
-from engine.run.survey import fold_rules, known_windows
-from engine.schema.history import history_schema
-from engine.session import set_fold_conf
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import read
+from siltstone.engine import names
+from siltstone.engine.errors import InvariantViolation
+from siltstone.engine.frames import checkpointed, local_frame
+from siltstone.engine.history.diff import DELETE, INSERT, same_key, same_opening, side
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.history.timeline import change_rows, key_of
+from siltstone.engine.names import quoted
+from siltstone.engine.ordering.windows import attach_windows
+from siltstone.engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
+from siltstone.engine.run.bases import keys_with_older_changes, versions_since_bases
+from siltstone.engine.run.effort import light_planning
+from siltstone.engine.run.fold import Difference, fold_difference, has_followed, latest_rows
+from siltstone.engine.run.folding import Folding, check_settings, open_folded
+from siltstone.engine.run.links import linked
+from siltstone.engine.run.lock import no_run
+from siltstone.engine.run.notations import notation_of
+from siltstone.engine.run.refold import keys_to_refold, versions_of
+from siltstone.engine.run.reports import Progress, failed, silent
+from siltstone.engine.run.rows import Rows
+from siltstone.engine.run.survey import fold_rules, known_windows
+from siltstone.engine.schema.history import history_schema
+from siltstone.engine.session import set_fold_conf
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import read
 
 SAMPLE_KEYS = 100
 MOST_BATCHES = 4

@@ -11,12 +11,12 @@ from typing import Final
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.run.delivery import control_consumer
-from engine.run.folding import Folding
-from engine.schema.control_kinds import CHILD_PARTITIONS, PARTITION_END, PARTITION_START, WATERMARK
-from engine.steps import spanner_partitions
-from engine.table.ledger import read_ledger
+from siltstone.engine import names
+from siltstone.engine.run.delivery import control_consumer
+from siltstone.engine.run.folding import Folding
+from siltstone.engine.schema.control_kinds import CHILD_PARTITIONS, PARTITION_END, PARTITION_START, WATERMARK
+from siltstone.engine.steps import spanner_partitions
+from siltstone.engine.table.ledger import read_ledger
 
 LINEAGE: Final = (CHILD_PARTITIONS, PARTITION_START, PARTITION_END)
 

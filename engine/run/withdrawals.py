@@ -3,14 +3,14 @@
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.names import PLACE
-from engine.run.delivery import Consumer, Delivery, after
-from engine.schema.control_kinds import WITHDRAWAL
-from engine.spec.model import ProjectSpec
-from engine.steps.control import control_rows
-from engine.table.ledger import read_ledger
-from engine.table.withdrawn import withdrawn_places, without_withdrawn
+from siltstone.engine import names
+from siltstone.engine.names import PLACE
+from siltstone.engine.run.delivery import Consumer, Delivery, after
+from siltstone.engine.schema.control_kinds import WITHDRAWAL
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.steps.control import control_rows
+from siltstone.engine.table.ledger import read_ledger
+from siltstone.engine.table.withdrawn import withdrawn_places, without_withdrawn
 
 
 def withdrawals(spark: SparkSession, project: ProjectSpec, delivery: Delivery, taker: Consumer) -> DataFrame | None:

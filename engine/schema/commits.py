@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Final
 
-from engine import names
+from siltstone.engine import names
 
 MAINTENANCE: Final = "replace"
 # Who wrote, as engines record it: the first of a line that is there names the program, its version, the job, the user.

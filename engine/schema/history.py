@@ -2,7 +2,7 @@
 
 from pyspark.sql import types as T
 
-from engine import names
+from siltstone.engine import names
 
 
 def history_schema(row: T.StructType) -> T.StructType:

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from engine.spec.checks import CHECK_NAMES
-    from engine.spec.columns import ColumnType, SourceEncoding, parse_column_type
-    from engine.spec.editors import spec_json_schema
-    from engine.spec.fingerprint import decode_fingerprints, fold_fingerprint
-    from engine.spec.load import load_project, load_spec, load_specs, registry_spec, table_spec, with_tables
-    from engine.spec.model import (
+    from siltstone.engine.spec.checks import CHECK_NAMES
+    from siltstone.engine.spec.columns import ColumnType, SourceEncoding, parse_column_type
+    from siltstone.engine.spec.editors import spec_json_schema
+    from siltstone.engine.spec.fingerprint import decode_fingerprints, fold_fingerprint
+    from siltstone.engine.spec.load import load_project, load_spec, load_specs, registry_spec, table_spec, with_tables
+    from siltstone.engine.spec.model import (
         CatalogSpec,
         ChecksSpec,
         ColumnSpec,
@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     )
 
 _HOME: Final = {
-    "CHECK_NAMES": "engine.spec.checks",
-    "CatalogSpec": "engine.spec.model",
-    "ChecksSpec": "engine.spec.model",
-    "ColumnSpec": "engine.spec.model",
-    "ColumnType": "engine.spec.columns",
-    "HistorySpec": "engine.spec.model",
-    "ProjectSpec": "engine.spec.model",
-    "QualitySpec": "engine.spec.model",
-    "SnapshotSpec": "engine.spec.model",
-    "SourceEncoding": "engine.spec.columns",
-    "SourceSpec": "engine.spec.model",
-    "SparkSpec": "engine.spec.model",
-    "TableSpec": "engine.spec.model",
-    "TargetSpec": "engine.spec.model",
-    "TrackSpec": "engine.spec.model",
-    "decode_fingerprints": "engine.spec.fingerprint",
-    "fold_fingerprint": "engine.spec.fingerprint",
-    "load_project": "engine.spec.load",
-    "load_spec": "engine.spec.load",
-    "load_specs": "engine.spec.load",
-    "parse_column_type": "engine.spec.columns",
-    "registry_spec": "engine.spec.load",
-    "spec_json_schema": "engine.spec.editors",
-    "table_spec": "engine.spec.load",
-    "with_tables": "engine.spec.load",
+    "CHECK_NAMES": "siltstone.engine.spec.checks",
+    "CatalogSpec": "siltstone.engine.spec.model",
+    "ChecksSpec": "siltstone.engine.spec.model",
+    "ColumnSpec": "siltstone.engine.spec.model",
+    "ColumnType": "siltstone.engine.spec.columns",
+    "HistorySpec": "siltstone.engine.spec.model",
+    "ProjectSpec": "siltstone.engine.spec.model",
+    "QualitySpec": "siltstone.engine.spec.model",
+    "SnapshotSpec": "siltstone.engine.spec.model",
+    "SourceEncoding": "siltstone.engine.spec.columns",
+    "SourceSpec": "siltstone.engine.spec.model",
+    "SparkSpec": "siltstone.engine.spec.model",
+    "TableSpec": "siltstone.engine.spec.model",
+    "TargetSpec": "siltstone.engine.spec.model",
+    "TrackSpec": "siltstone.engine.spec.model",
+    "decode_fingerprints": "siltstone.engine.spec.fingerprint",
+    "fold_fingerprint": "siltstone.engine.spec.fingerprint",
+    "load_project": "siltstone.engine.spec.load",
+    "load_spec": "siltstone.engine.spec.load",
+    "load_specs": "siltstone.engine.spec.load",
+    "parse_column_type": "siltstone.engine.spec.columns",
+    "registry_spec": "siltstone.engine.spec.load",
+    "spec_json_schema": "siltstone.engine.spec.editors",
+    "table_spec": "siltstone.engine.spec.load",
+    "with_tables": "siltstone.engine.spec.load",
 }
 
 __all__ = [

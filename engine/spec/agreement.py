@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.formats import FORMATS
-from engine.formats.rows import ROWS
-from engine.spec.layouts import LayoutError, by_table, parse_sort_field, parse_transform
-from engine.spec.rows import row_disagreements
-from engine.spec.wording import Place, listed, shown
+from siltstone.engine.formats import FORMATS
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.spec.layouts import LayoutError, by_table, parse_sort_field, parse_transform
+from siltstone.engine.spec.rows import row_disagreements
+from siltstone.engine.spec.wording import Place, listed, shown
 
 Disagreement = tuple[Place, str, str | None]
 

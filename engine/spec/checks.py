@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.spec.model import Severity
+from siltstone.engine.spec.model import Severity
 
 CHECK_SEVERITY: Final[dict[str, Severity]] = {
     "chain_break": "error",

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from engine.errors import Violation
-from engine.formats import format_of
-from engine.names import LEDGER_TABLES
-from engine.spec.document import Document
-from engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from engine.spec.wording import Place, shown
+from siltstone.engine.errors import Violation
+from siltstone.engine.formats import format_of
+from siltstone.engine.names import LEDGER_TABLES
+from siltstone.engine.spec.document import Document
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.wording import Place, shown
 
 ONE: Final = "the windows of their snapshots are placed once for all tables: say the same in both specs."
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from engine.spec.wording import nearest, shown
+from siltstone.engine.spec.wording import nearest, shown
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType

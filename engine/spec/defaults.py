@@ -11,11 +11,11 @@ from hashlib import sha256
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from engine.names import REDACTED
-from engine.spec.columns import ColumnType, Kind
-from engine.spec.interpolation import like
-from engine.spec.model import ColumnDefault, Mask
-from engine.spec.wording import shown
+from siltstone.engine.names import REDACTED
+from siltstone.engine.spec.columns import ColumnType, Kind
+from siltstone.engine.spec.interpolation import like
+from siltstone.engine.spec.model import ColumnDefault, Mask
+from siltstone.engine.spec.wording import shown
 
 _BITS: Final = {
     "tinyint": 8, "byte": 8, "smallint": 16, "short": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64,

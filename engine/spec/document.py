@@ -13,8 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from engine.errors import Violation
-from engine.spec.wording import Place, place_text
+from siltstone.engine.errors import Violation
+from siltstone.engine.spec.wording import Place, place_text
 
 Mark = tuple[int, int]
 

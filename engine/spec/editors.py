@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.spec.face import TableFace
+from siltstone.engine.spec.face import TableFace
 
 
 def spec_json_schema() -> dict[str, Any]:

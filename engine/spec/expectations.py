@@ -12,9 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from engine.spec.fields import fraction, refuse, text, word_check
-from engine.spec.model import ExpectationSpec, Severity
-from engine.spec.wording import shown, word_hint
+from siltstone.engine.spec.fields import fraction, refuse, text, word_check
+from siltstone.engine.spec.model import ExpectationSpec, Severity
+from siltstone.engine.spec.wording import shown, word_hint
 
 TABLES: Final = ("latest", "history", "changes")
 SEVERITIES: Final = ("info", "warn", "error")
@@ -33,7 +33,7 @@ class Arguments:
 @cache
 def known() -> Mapping[str, Arguments]:
     """Every expectation by name."""
-    listed = json.loads(files("engine.spec").joinpath("expectations.json").read_text(encoding="utf-8"))
+    listed = json.loads(files("siltstone.engine.spec").joinpath("expectations.json").read_text(encoding="utf-8"))
     return {name: Arguments(tuple(one["required"]), tuple(one["optional"])) for name, one in listed.items()}
 
 

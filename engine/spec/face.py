@@ -6,11 +6,11 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from engine.names import IS_CURRENT, VALID_FROM, VALID_TO
-from engine.spec import fields
-from engine.spec.checks import CHECK_NAMES
-from engine.spec.columns import parse_column_type
-from engine.spec.kinds import (
+from siltstone.engine.names import IS_CURRENT, VALID_FROM, VALID_TO
+from siltstone.engine.spec import fields
+from siltstone.engine.spec.checks import CHECK_NAMES
+from siltstone.engine.spec.columns import parse_column_type
+from siltstone.engine.spec.kinds import (
     Address,
     Bootstrap,
     ByteCount,
@@ -58,7 +58,7 @@ from engine.spec.kinds import (
     Truth,
     words,
 )
-from engine.spec.model import (
+from siltstone.engine.spec.model import (
     METADATA_PREFIX,
     Binaries,
     ChecksSpec,
@@ -77,8 +77,8 @@ from engine.spec.model import (
     Times,
     TrackSpec,
 )
-from engine.spec.rows import FileType, Ties, TimeUnit
-from engine.spec.wording import shown
+from siltstone.engine.spec.rows import FileType, Ties, TimeUnit
+from siltstone.engine.spec.wording import shown
 
 _OnFailure = Annotated[OnFailure, *words("warn", "block")]
 _SNAPSHOT = SnapshotSpec()

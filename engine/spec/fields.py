@@ -12,17 +12,17 @@ from urllib.parse import urlsplit
 
 from pydantic_core import PydanticCustomError
 
-from engine import names as reserved
-from engine.formats import FORMATS, NAMES, format_of
-from engine.spec.checks import CHECK_NAMES
-from engine.spec.columns import ColumnTypeError, parse_column_type
-from engine.spec.defaults import default_problem
-from engine.spec.durations import parse_duration
-from engine.spec.interpolation import FromEnvironment
-from engine.spec.model import ColumnDefault, Freshness, TrackSpec
-from engine.spec.predicates import Predicate, PredicateError, parse_predicate
-from engine.spec.wording import nearest, shown, word_hint
-from engine.storage import lacks_slash, with_slashes
+from siltstone.engine import names as reserved
+from siltstone.engine.formats import FORMATS, NAMES, format_of
+from siltstone.engine.spec.checks import CHECK_NAMES
+from siltstone.engine.spec.columns import ColumnTypeError, parse_column_type
+from siltstone.engine.spec.defaults import default_problem
+from siltstone.engine.spec.durations import parse_duration
+from siltstone.engine.spec.interpolation import FromEnvironment
+from siltstone.engine.spec.model import ColumnDefault, Freshness, TrackSpec
+from siltstone.engine.spec.predicates import Predicate, PredicateError, parse_predicate
+from siltstone.engine.spec.wording import nearest, shown, word_hint
+from siltstone.engine.storage import lacks_slash, with_slashes
 
 ONE_PLACE: Final = (
     "exactly one of source.registry and source.schemas is required for debezium-avro, if the project has no registry"

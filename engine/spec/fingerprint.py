@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Final
 
-from engine.spec.columns import parse_column_type
-from engine.spec.model import METADATA_PREFIX, ColumnSpec, TableSpec
-from engine.spec.renames import first_name
-from engine.spec.rows import RowsSpec
+from siltstone.engine.spec.columns import parse_column_type
+from siltstone.engine.spec.model import METADATA_PREFIX, ColumnSpec, TableSpec
+from siltstone.engine.spec.renames import first_name
+from siltstone.engine.spec.rows import RowsSpec
 
 SOURCE: Final = "source"
 EPOCHS: Final = "epochs"

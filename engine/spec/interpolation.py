@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.spec.wording import Place, nearest
+from siltstone.engine.spec.wording import Place, nearest
 
 _REFERENCE = re.compile(r"\$(\$\{)|\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from engine.spec.fields import moment, refuse, text
-from engine.spec.interpolation import like
-from engine.spec.model import StartingSpec
-from engine.spec.wording import shown, word_hint
+from siltstone.engine.spec.fields import moment, refuse, text
+from siltstone.engine.spec.interpolation import like
+from siltstone.engine.spec.model import StartingSpec
+from siltstone.engine.spec.wording import shown, word_hint
 
 OWN_OPTIONS: Final = {
     "bootstrap.servers": "write it as kafka.bootstrap.",

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, WithJsonSchema
 
-from engine.names import TAKEN_NAMES
-from engine.spec import expectations, fields, kafka_fields, target_fields
-from engine.spec.checks import CHECK_NAMES
-from engine.spec.columns import TYPE_WORDS
-from engine.spec.durations import DURATION_PATTERN
-from engine.spec.model import ExpectationSpec, Freshness, StartingSpec, TrackSpec
-from engine.spec.predicates import Predicate
+from siltstone.engine.names import TAKEN_NAMES
+from siltstone.engine.spec import expectations, fields, kafka_fields, target_fields
+from siltstone.engine.spec.checks import CHECK_NAMES
+from siltstone.engine.spec.columns import TYPE_WORDS
+from siltstone.engine.spec.durations import DURATION_PATTERN
+from siltstone.engine.spec.model import ExpectationSpec, Freshness, StartingSpec, TrackSpec
+from siltstone.engine.spec.predicates import Predicate
 
 _REFERENCE: dict[str, Any] = {"type": "string", "pattern": r"\$\{(project|env:[A-Za-z_][A-Za-z0-9_]*)\}"}
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}

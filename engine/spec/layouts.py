@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from engine.spec.wording import nearest, shown
+from siltstone.engine.spec.wording import nearest, shown
 
 IDENTITY: Final = "identity"
 _NUMBERED: Final = ("bucket", "truncate")

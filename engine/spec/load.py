@@ -10,17 +10,17 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from engine.errors import SpecError, Violation
-from engine.formats import format_of
-from engine.spec.agreement import disagreements
-from engine.spec.collisions import collisions
-from engine.spec.document import Document, read_document
-from engine.spec.face import ProjectFace, RegistryFace, TableFace
-from engine.spec.fields import ONE_PLACE
-from engine.spec.interpolation import Interpolation
-from engine.spec.model import ProjectSpec, RegistrySpec, TableSpec
-from engine.spec.resolve import project_values, registry_values, table_values
-from engine.spec.violations import model_violations
+from siltstone.engine.errors import SpecError, Violation
+from siltstone.engine.formats import format_of
+from siltstone.engine.spec.agreement import disagreements
+from siltstone.engine.spec.collisions import collisions
+from siltstone.engine.spec.document import Document, read_document
+from siltstone.engine.spec.face import ProjectFace, RegistryFace, TableFace
+from siltstone.engine.spec.fields import ONE_PLACE
+from siltstone.engine.spec.interpolation import Interpolation
+from siltstone.engine.spec.model import ProjectSpec, RegistrySpec, TableSpec
+from siltstone.engine.spec.resolve import project_values, registry_values, table_values
+from siltstone.engine.spec.violations import model_violations
 
 PROJECT_FILE = "siltstone.yaml"
 SPECS_FOLDER = "specs"

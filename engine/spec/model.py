@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from engine.spec.layouts import TableLayout
-from engine.storage import StoreSettings
+from siltstone.engine.spec.layouts import TableLayout
+from siltstone.engine.storage import StoreSettings
 
 if TYPE_CHECKING:
-    from engine.spec.rows import RowsSpec
+    from siltstone.engine.spec.rows import RowsSpec
 
 ColumnDefault = str | int | float | bool | None
 Mask = Literal["sha256", "redact", "drop"]

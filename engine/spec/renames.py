@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from engine.spec.model import TableSpec
+from siltstone.engine.spec.model import TableSpec
 
 NewNames = Mapping[str, str]
 """The columns by the names that they had before, in lower case."""

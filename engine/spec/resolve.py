@@ -6,14 +6,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.errors import SpecError
-from engine.formats import format_of
-from engine.formats.rows import ROWS
-from engine.names import IS_CURRENT, TOPICS, VALID_FROM, VALID_TO
-from engine.spec.checks import CHECK_SEVERITY, COMPACTED
-from engine.spec.columns import parse_column_type
-from engine.spec.defaults import masked_default, stored_default
-from engine.spec.face import (
+from siltstone.engine.errors import SpecError
+from siltstone.engine.formats import format_of
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.names import IS_CURRENT, TOPICS, VALID_FROM, VALID_TO
+from siltstone.engine.spec.checks import CHECK_SEVERITY, COMPACTED
+from siltstone.engine.spec.columns import parse_column_type
+from siltstone.engine.spec.defaults import masked_default, stored_default
+from siltstone.engine.spec.face import (
     ColumnFace,
     HistoryNamesFace,
     KafkaFace,
@@ -24,9 +24,9 @@ from engine.spec.face import (
     TableQualityFace,
     TargetFace,
 )
-from engine.spec.interpolation import FromEnvironment, like
-from engine.spec.layouts import TableLayout
-from engine.spec.model import (
+from siltstone.engine.spec.interpolation import FromEnvironment, like
+from siltstone.engine.spec.layouts import TableLayout
+from siltstone.engine.spec.model import (
     CatalogSpec,
     ChecksSpec,
     ColumnSpec,
@@ -43,8 +43,8 @@ from engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
-from engine.spec.rows import RowsSpec, condition_columns, second_digits, sequence_kind
-from engine.storage import StoreSettings, completed, environment_settings, is_remote, of_stores, scheme_of
+from siltstone.engine.spec.rows import RowsSpec, condition_columns, second_digits, sequence_kind
+from siltstone.engine.storage import StoreSettings, completed, environment_settings, is_remote, of_stores, scheme_of
 
 
 def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectSpec:

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from engine.formats import FORMATS
-from engine.formats.rows import ROWS
-from engine.spec.columns import ColumnTypeError, parse_column_type
-from engine.spec.model import TrackSpec
-from engine.spec.predicates import Predicate, columns_of
-from engine.spec.wording import Place
+from siltstone.engine.formats import FORMATS
+from siltstone.engine.formats.rows import ROWS
+from siltstone.engine.spec.columns import ColumnTypeError, parse_column_type
+from siltstone.engine.spec.model import TrackSpec
+from siltstone.engine.spec.predicates import Predicate, columns_of
+from siltstone.engine.spec.wording import Place
 
 if TYPE_CHECKING:
-    from engine.spec.model import TableSpec
+    from siltstone.engine.spec.model import TableSpec
 
 SequenceKind = Literal["any", "number", "time", "text", "bytes"]
 Ties = Literal["delete", "upsert", "order"]

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from engine import names as reserved
-from engine.spec.fields import each_once, refuse, text
-from engine.spec.layouts import LayoutError, SortField, Transform, by_table, parse_sort_field, parse_transform
-from engine.spec.wording import shown
+from siltstone.engine import names as reserved
+from siltstone.engine.spec.fields import each_once, refuse, text
+from siltstone.engine.spec.layouts import LayoutError, SortField, Transform, by_table, parse_sort_field, parse_transform
+from siltstone.engine.spec.wording import shown
 
 _ICEBERGS_OWN: Final = "Iceberg keeps it itself"
 _EACH_RUN: Final = "each run sets it by the size of the table"

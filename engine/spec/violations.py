@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from engine.errors import Violation
-from engine.spec.document import Document
-from engine.spec.wording import Place, shown, word_hint
+from siltstone.engine.errors import Violation
+from siltstone.engine.spec.document import Document
+from siltstone.engine.spec.wording import Place, shown, word_hint
 
 _ABSENT = object()
 

@@ -9,8 +9,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine.decode.event import CONTROL
-from engine.schema.control_kinds import IGNORED, NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE
+from siltstone.engine.decode.event import CONTROL
+from siltstone.engine.schema.control_kinds import IGNORED, NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE
 
 OF_ROWS: Final = (IGNORED, NULL_MESSAGE, QUERY, REDELIVERY, UPDATE_BEFORE)
 """Kinds whose events hold values of rows or keys. A spec can mask them: where they stand is told, not what they say."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
+from siltstone.engine.decode.position_text import EPOCH_DIGITS, OWN_EPOCHS, SECOND_EPOCH
 
 
 def declared_epoch(position: Column) -> Column:

@@ -13,8 +13,8 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.decode.decoder import Declared
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
 
 
 def changes_declared_key(declared: Declared) -> Column:

@@ -8,11 +8,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.decode.shape import TableShape
-from engine.errors import SchemaEvolutionError
-from engine.formats import format_of
-from engine.spec.model import TableSpec
+from siltstone.engine import names
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.errors import SchemaEvolutionError
+from siltstone.engine.formats import format_of
+from siltstone.engine.spec.model import TableSpec
 
 RESTART_SECONDS: Final = 1
 """No connector is back sooner. None that runs waits as long between two changes of one statement, but for a sink that

@@ -11,10 +11,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import is_from
-from engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END, TRANSACTION_LEDGER, WATERMARK
-from engine.steps.control import control_columns, named_source
+from siltstone.engine import names
+from siltstone.engine.frames import is_from
+from siltstone.engine.schema.control_kinds import HEARTBEAT, TRANSACTION_END, TRANSACTION_LEDGER, WATERMARK
+from siltstone.engine.steps.control import control_columns, named_source
 
 END_PAYLOAD: Final = (
     "struct<event_count: bigint, data_collections: array<struct<data_collection: string, event_count: bigint>>>"

@@ -7,8 +7,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.frames import is_from
+from siltstone.engine import names
+from siltstone.engine.frames import is_from
 
 _FIRST: Final = "-0"  # how the position of the first half ends; the second one's ends in another digit
 _NOBODY: Final = "{}"

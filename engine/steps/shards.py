@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
+from siltstone.engine import names
 
 SHARDS = "shards"
 _SOURCE = T.StructField(names.SOURCE, T.StringType())

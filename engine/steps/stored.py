@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.decode.shape import ColumnShape, TableShape
-from engine.names import REDACTED
-from engine.schema.change import change_fields
-from engine.schema.evolve import MAX_DIGITS
+from siltstone.engine.decode.shape import ColumnShape, TableShape
+from siltstone.engine.names import REDACTED
+from siltstone.engine.schema.change import change_fields
+from siltstone.engine.schema.evolve import MAX_DIGITS
 
 
 def with_stored_values(decoded: DataFrame, shape: TableShape) -> DataFrame:

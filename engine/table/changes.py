@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.errors import SchemaEvolutionError
-from engine.schema.change import change_schema, key_schema
-from engine.schema.evolve import promotes, widened
-from engine.spec.renames import NewNames, renamed
-from engine.table.catalog import (
+from siltstone.engine import names
+from siltstone.engine.errors import SchemaEvolutionError
+from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.schema.evolve import promotes, widened
+from siltstone.engine.spec.renames import NewNames, renamed
+from siltstone.engine.table.catalog import (
     add_columns,
     create,
     exists,
@@ -25,7 +25,7 @@ from engine.table.catalog import (
     set_properties,
     widen_column,
 )
-from engine.table.renames import type_with_new_names, with_new_names
+from siltstone.engine.table.renames import type_with_new_names, with_new_names
 
 NO_RENAMES: Final[Mapping[str, str]] = MappingProxyType({})
 

@@ -13,10 +13,10 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.spec.model import ProjectSpec
-from engine.table.commit import attempt_of
-from engine.table.ledger import delete_rows, ensure_ledger, read_ledger
+from siltstone.engine import names
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.commit import attempt_of
+from siltstone.engine.table.ledger import delete_rows, ensure_ledger, read_ledger
 
 CLAIMING: Final = (names.INPUTS, names.REPLAYS)  # every attempt writes to one of them before anything else of its own
 NOBODY: Final = "-"  # no attempt is called so

@@ -12,13 +12,13 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import CommitConflictError, CommitStateUnknownError
-from engine.iceberg import JAVA_ERRORS, plain
-from engine.schema.commits import Commit, foreign_commits
-from engine.table.catalog import MAIN, identifier, load, read, snapshot_id
-from engine.table.layout import PLAIN, Layout
-from engine.table.merge import all_recorded
+from siltstone.engine import names
+from siltstone.engine.errors import CommitConflictError, CommitStateUnknownError
+from siltstone.engine.iceberg import JAVA_ERRORS, plain
+from siltstone.engine.schema.commits import Commit, foreign_commits
+from siltstone.engine.table.catalog import MAIN, identifier, load, read, snapshot_id
+from siltstone.engine.table.layout import PLAIN, Layout
+from siltstone.engine.table.merge import all_recorded
 
 BRANCH_PREFIX = "siltstone_"
 OWN = "siltstone."  # how the keys of a marker begin in a summary

@@ -7,14 +7,14 @@ from threading import Lock
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine import names
-from engine.errors import CommitConflictError
-from engine.frames import local_frame
-from engine.schema.gap import HEALED, Gap, gap_of
-from engine.spec.model import ProjectSpec
-from engine.table.catalog import create
-from engine.table.commit import Branch
-from engine.table.ledger import ledger_name, ledger_schema, read_ledger
+from siltstone.engine import names
+from siltstone.engine.errors import CommitConflictError
+from siltstone.engine.frames import local_frame
+from siltstone.engine.schema.gap import HEALED, Gap, gap_of
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.catalog import create
+from siltstone.engine.table.commit import Branch
+from siltstone.engine.table.ledger import ledger_name, ledger_schema, read_ledger
 
 ATTEMPTS = 20
 PROPERTIES = {"format-version": "2"}  # PyIceberg, which acknowledges gaps, writes no other

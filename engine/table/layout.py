@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.names import quoted
+from siltstone.engine import names
+from siltstone.engine.names import quoted
 
 RECORDED = (names.RECORDED_FROM, names.RECORDED_TO)
 

@@ -10,11 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.frames import local_frame
-from engine.spec.model import ProjectSpec
-from engine.table.catalog import add_columns, create, exists, identifier
-from engine.table.commit import one_boundary
+from siltstone.engine import names
+from siltstone.engine.frames import local_frame
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.catalog import add_columns, create, exists, identifier
+from siltstone.engine.table.commit import one_boundary
 
 ONE_APPENDS = Lock()  # tables of one run write side by side, and share these
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from engine import names
-from engine.names import quoted
-from engine.table.layout import PLAIN, RECORDED, Layout
+from siltstone.engine import names
+from siltstone.engine.names import quoted
+from siltstone.engine.table.layout import PLAIN, RECORDED, Layout
 
 OPEN_ROWS = "open"
 CLOSED_ROWS = "closed"

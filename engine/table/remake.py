@@ -6,12 +6,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.frames import temporary_view
-from engine.names import quoted
-from engine.spec.layouts import IDENTITY, SortField, Transform
-from engine.table.catalog import clauses, create_namespace, identifier
-from engine.table.commit import one_boundary, summarised, tag_marker
-from engine.table.settings import Settings, settle
+from siltstone.engine.frames import temporary_view
+from siltstone.engine.names import quoted
+from siltstone.engine.spec.layouts import IDENTITY, SortField, Transform
+from siltstone.engine.table.catalog import clauses, create_namespace, identifier
+from siltstone.engine.table.commit import one_boundary, summarised, tag_marker
+from siltstone.engine.table.settings import Settings, settle
 
 
 def remake(

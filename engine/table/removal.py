@@ -6,12 +6,12 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.iceberg import expire_snapshots, remove_unknown_files
-from engine.spec.model import ProjectSpec
-from engine.table.catalog import exists, identifier, load
-from engine.table.commit import Branch, drop_stale_branches, one_boundary
-from engine.table.ledger import delete_rows
+from siltstone.engine import names
+from siltstone.engine.iceberg import expire_snapshots, remove_unknown_files
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.catalog import exists, identifier, load
+from siltstone.engine.table.commit import Branch, drop_stale_branches, one_boundary
+from siltstone.engine.table.ledger import delete_rows
 
 OF_TABLE: Final[Mapping[str, str]] = {
     names.GAPS: "`table` = :table",

@@ -8,12 +8,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine import names
-from engine.iceberg import plain
-from engine.names import quoted
-from engine.spec.renames import NewNames, renamed
-from engine.table.catalog import exists, identifier, load, properties_of, put_properties
-from engine.table.commit import Branch, drop_stale_branches, one_boundary, own_marker
+from siltstone.engine import names
+from siltstone.engine.iceberg import plain
+from siltstone.engine.names import quoted
+from siltstone.engine.spec.renames import NewNames, renamed
+from siltstone.engine.table.catalog import exists, identifier, load, properties_of, put_properties
+from siltstone.engine.table.commit import Branch, drop_stale_branches, one_boundary, own_marker
 
 STRUCTS: Final = ("row", "before", "key", "old_key", "new_key")
 """The columns of `changes` whose fields are columns of the source."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.iceberg import layout_of, null_order, plain, transformed
-from engine.spec.layouts import IDENTITY, SortField, TableLayout, Transform
-from engine.table.catalog import TABLE_SETTINGS, load, put_properties
-from engine.table.commit import one_boundary
+from siltstone.engine import names
+from siltstone.engine.iceberg import layout_of, null_order, plain, transformed
+from siltstone.engine.spec.layouts import IDENTITY, SortField, TableLayout, Transform
+from siltstone.engine.table.catalog import TABLE_SETTINGS, load, put_properties
+from siltstone.engine.table.commit import one_boundary
 
 NOTHING_SAID = "{}"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.iceberg import expire_snapshots, plain, rewrite_manifests, rewrite_small_files
-from engine.names import quoted
-from engine.report import TableSize
-from engine.storage import is_remote
-from engine.table.catalog import identifier, load
-from engine.table.commit import one_boundary, own_marker, tag_marker
+from siltstone.engine.iceberg import expire_snapshots, plain, rewrite_manifests, rewrite_small_files
+from siltstone.engine.names import quoted
+from siltstone.engine.report import TableSize
+from siltstone.engine.storage import is_remote
+from siltstone.engine.table.catalog import identifier, load
+from siltstone.engine.table.commit import one_boundary, own_marker, tag_marker
 
 MOST_SMALL_FILES = 24
 """How many small files a table may have before they are compacted without being asked for."""

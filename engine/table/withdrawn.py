@@ -9,9 +9,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from engine.frames import checkpointed
-from engine.names import PLACE
-from engine.schema.control_kinds import REDELIVERY, WITHDRAWAL
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.names import PLACE
+from siltstone.engine.schema.control_kinds import REDELIVERY, WITHDRAWAL
 
 
 def withdrawn_places(control: DataFrame | None, until: int | None = None) -> DataFrame | None:

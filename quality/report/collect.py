@@ -6,19 +6,19 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
-from engine import names
-from engine.at_work import dead_run
-from engine.look import Reader, TableNames, load_table, table_names
-from engine.look.gaps import gaps_of
-from engine.look.notation import notation_of
-from engine.look.rejects import grouped, of_no_table
-from engine.moments import EPOCH
-from engine.report import INTERRUPTED, INTERRUPTION
-from engine.schema.commits import Commit, foreign_commits
-from engine.schema.gap import HEALED, Gap
-from engine.spec.model import ProjectSpec, TableSpec
-from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
-from quality.report.stream import Commits, commits_of, late_and_log
+from siltstone.engine import names
+from siltstone.engine.at_work import dead_run
+from siltstone.engine.look import Reader, TableNames, load_table, table_names
+from siltstone.engine.look.gaps import gaps_of
+from siltstone.engine.look.notation import notation_of
+from siltstone.engine.look.rejects import grouped, of_no_table
+from siltstone.engine.moments import EPOCH
+from siltstone.engine.report import INTERRUPTED, INTERRUPTION
+from siltstone.engine.schema.commits import Commit, foreign_commits
+from siltstone.engine.schema.gap import HEALED, Gap
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
+from siltstone.quality.report.stream import Commits, commits_of, late_and_log
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -99,7 +99,7 @@ def ledger_rows(
     """
     from pyiceberg.expressions import And, GreaterThanOrEqual, In
 
-    from engine.render import records
+    from siltstone.engine.render import records
 
     if tables == [] or not catalog.table_exists(name):
         return []

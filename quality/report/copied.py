@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from engine.inputs.store import store_of
-from engine.spec.model import ProjectSpec
-from quality.docs import docs_folder
+from siltstone.engine.inputs.store import store_of
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.docs import docs_folder
 
 INDEX = "index.html"
 

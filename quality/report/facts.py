@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from engine.decode.notation import Notation
-from engine.schema.gap import Gap
-from engine.spec.model import Freshness
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.schema.gap import Gap
+from siltstone.engine.spec.model import Freshness
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 
-from engine.report import NOT_WELL, NOTHING_NEW
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
-from quality.report.facts import CheckFact, Facts, RunFact, TableFacts
-from quality.report.pictures import OUTCOMES, drawn, duration, is_grave
-from quality.report.verdict import (
+from siltstone.engine.report import NOT_WELL, NOTHING_NEW
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
+from siltstone.quality.report.facts import CheckFact, Facts, RunFact, TableFacts
+from siltstone.quality.report.pictures import OUTCOMES, drawn, duration, is_grave
+from siltstone.quality.report.verdict import (
     GRAVITY,
     Level,
     Trouble,
@@ -96,7 +96,7 @@ def page(facts: Facts) -> str:
 
 def source(name: str) -> str:
     """A file beside this one."""
-    return (files("quality.report") / name).read_text(encoding="utf-8")
+    return (files("siltstone.quality.report") / name).read_text(encoding="utf-8")
 
 
 def table_views(facts: Facts) -> list[TableView]:

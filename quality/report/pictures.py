@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from engine.schema.gap import ACKNOWLEDGED, OPEN, Gap
-from quality.report.facts import LogFact, RunFact, TableFacts
+from siltstone.engine.schema.gap import ACKNOWLEDGED, OPEN, Gap
+from siltstone.quality.report.facts import LogFact, RunFact, TableFacts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

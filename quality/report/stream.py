@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from engine import names
-from engine.look import Reader, load_table
-from engine.moments import moment_of
-from engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
-from engine.schema.gap import HEALED, Gap
-from quality.report.facts import LateFact, LogFact, WindowFact
+from siltstone.engine import names
+from siltstone.engine.look import Reader, load_table
+from siltstone.engine.moments import moment_of
+from siltstone.engine.schema.control_kinds import WINDOW_CLOSE, WINDOW_OPEN
+from siltstone.engine.schema.gap import HEALED, Gap
+from siltstone.quality.report.facts import LateFact, LogFact, WindowFact
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +127,7 @@ def windows_of(catalog: Reader, control: str) -> list[WindowFact]:
     """The snapshot windows that markers tell of."""
     from pyiceberg.expressions import In
 
-    from engine.render import records
+    from siltstone.engine.render import records
 
     if not catalog.table_exists(control):
         return []

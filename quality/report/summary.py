@@ -3,10 +3,19 @@
 from dataclasses import asdict
 from typing import Any
 
-from engine.look.notation import shown_span
-from quality.report.facts import Facts, TableFacts
-from quality.report.page import moment, sentence, words
-from quality.report.verdict import Level, Trouble, age_of, level_of, limit_of, troubles, troubles_of_sources, verdict
+from siltstone.engine.look.notation import shown_span
+from siltstone.quality.report.facts import Facts, TableFacts
+from siltstone.quality.report.page import moment, sentence, words
+from siltstone.quality.report.verdict import (
+    Level,
+    Trouble,
+    age_of,
+    level_of,
+    limit_of,
+    troubles,
+    troubles_of_sources,
+    verdict,
+)
 
 MARKS = {Level.BAD: "❌", Level.LOOK: "⚠️", Level.GOOD: "✅", Level.NONE: "·"}
 TROUBLES_TOLD = 12

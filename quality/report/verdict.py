@@ -7,10 +7,10 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from statistics import median_low
 
-from engine.decode.notation import Notation
-from engine.report import BLOCKED, INTERRUPTED, NOT_WELL
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.report import BLOCKED, INTERRUPTED, NOT_WELL
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
 
 KEYS_TOLD = 5
 REASONS_TOLD = 3

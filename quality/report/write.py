@@ -6,16 +6,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from engine.errors import SiltstoneError, SpecError, writing
-from engine.look import NothingWrittenError, Reader, open_catalog
-from engine.spec import load_specs
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.whole_file import whole_file
-from quality.docs import docs_folder
-from quality.report.collect import collect
-from quality.report.copied import copy_pages
-from quality.report.facts import Facts
-from quality.report.page import page
+from siltstone.engine.errors import SiltstoneError, SpecError, writing
+from siltstone.engine.look import NothingWrittenError, Reader, open_catalog
+from siltstone.engine.spec import load_specs
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.whole_file import whole_file
+from siltstone.quality.docs import docs_folder
+from siltstone.quality.report.collect import collect
+from siltstone.quality.report.copied import copy_pages
+from siltstone.quality.report.facts import Facts
+from siltstone.quality.report.page import page
 
 LOG = logging.getLogger("siltstone")
 

@@ -27,8 +27,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from engine.session import spark_session
-from engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
+from siltstone.engine.session import spark_session
+from siltstone.engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
 from tests.bench.floor import write_ordered
 from tests.bench.generate import Expected, Inputs, Size, add_size, inputs
 from tests.bench.lake import Lake

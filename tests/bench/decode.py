@@ -25,12 +25,12 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table as Printed
 
-from engine.inputs.listing import Look
-from engine.inputs.pending import pending_files
-from engine.run.events import decode_rows, discover
-from engine.run.records import read_records, source_files
-from engine.session import spark_session
-from engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
+from siltstone.engine.inputs.listing import Look
+from siltstone.engine.inputs.pending import pending_files
+from siltstone.engine.run.events import decode_rows, discover
+from siltstone.engine.run.records import read_records, source_files
+from siltstone.engine.session import spark_session
+from siltstone.engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
 from tests.bench.lake import Lake
 from tests.conformance.decoded import spec_of
 from tests.conformance.formats import BY_NAME

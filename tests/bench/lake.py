@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine.session import catalog_conf
-from engine.spec.model import CatalogSpec
+from siltstone.engine.session import catalog_conf
+from siltstone.engine.spec.model import CatalogSpec
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
-from engine.spec import load_project, load_specs
-from quality.validate import checks_of_run
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import load_project, load_specs
+from siltstone.quality.validate import checks_of_run
 from tests.bench.lake import Lake
 
 PROJECT = """\

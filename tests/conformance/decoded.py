@@ -16,13 +16,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.formats import format_of
-from engine.inputs.lines import computed
-from engine.inputs.listing import Look
-from engine.inputs.pending import pending_files
-from engine.run.records import read_records, source_files
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.formats import format_of
+from siltstone.engine.inputs.lines import computed
+from siltstone.engine.inputs.listing import Look
+from siltstone.engine.inputs.pending import pending_files
+from siltstone.engine.run.records import read_records, source_files
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance import wire
 from tests.conformance.story import Key, Row, Story, Table
 from tests.conformance.teller import Teller

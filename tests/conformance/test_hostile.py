@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.errors import SchemaEvolutionError, SiltstoneError
-from engine.formats import format_of
-from engine.init import SchemaPlace, find_tables, looks_like, written_specs
-from engine.inputs.line_files import BLANKS
-from engine.run import catch_up
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.errors import SchemaEvolutionError, SiltstoneError
+from siltstone.engine.formats import format_of
+from siltstone.engine.init import SchemaPlace, find_tables, looks_like, written_specs
+from siltstone.engine.inputs.line_files import BLANKS
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance.decoded import enveloped, spec_of
 from tests.conformance.formats import BY_NAME
 from tests.conformance.hostile import hostile_lines, spoilt

@@ -4,10 +4,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.errors import SourceError
-from engine.init import looks_like
-from engine.run import catch_up
-from engine.spec.model import ProjectSpec
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init import looks_like
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec.model import ProjectSpec
 from tests.conformance.decoded import spec_of, told
 from tests.conformance.formats import BY_NAME
 from tests.conformance.malformed import FAMILIES, GOOD, THINGS, a_story, broken_lines

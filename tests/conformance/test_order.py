@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.spec.model import SourceSpec
+from siltstone.engine.spec.model import SourceSpec
 from tests import dts_records
 from tests.decoding import envelopes
 from tests.recordings import DATA

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import ProjectSpec
+from siltstone.engine.spec.model import ProjectSpec
 from tests import oracle
 from tests.conformance.decoded import Decoded, decoded
 from tests.conformance.formats import BY_NAME, TELLERS

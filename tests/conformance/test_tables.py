@@ -5,8 +5,8 @@ import os
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance.decoded import differing, images, spec_of, stored_rows, told
 from tests.conformance.formats import BY_NAME
 from tests.conformance.quick import one_a_format

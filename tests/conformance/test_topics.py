@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.source_decoder import decode_messages
-from engine.decode.topic_records import around_of, texts
-from engine.formats import format_of
-from engine.spec.model import ProjectSpec, SourceSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.topic_records import around_of, texts
+from siltstone.engine.formats import format_of
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec
 from tests.conformance.decoded import spec_of
 from tests.conformance.formats import BY_NAME
 from tests.conformance.story import a_story

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import ProjectSpec
+from siltstone.engine.spec.model import ProjectSpec
 from tests.conformance.decoded import decoded, kit_value, single
 from tests.conformance.extremes import column, fits, zoo
 from tests.conformance.formats import BY_NAME

@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.cli import main as siltstone
+from siltstone.engine import names
+from siltstone.engine.cli import main as siltstone
 from tests.bench.lake import Lake
 from tests.conftest import TEST_CONF
 from tests.results import ROOT

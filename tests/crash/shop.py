@@ -6,7 +6,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from engine import names
+from siltstone.engine import names
 from tests.crash.disk_project import DiskProject
 from tests.e2e.streams import LATE, PROMPT, THINGS, insert, row, update
 

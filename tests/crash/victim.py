@@ -81,7 +81,7 @@ def main() -> None:
     moment, number, log, *arguments = sys.argv[1:]
     victim = Victim(moment, int(number), Path(log))
     victim.watch()
-    from engine.cli import main as siltstone
+    from siltstone.engine.cli import main as siltstone
 
     siltstone(arguments)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.cli import main
-from engine.spec.model import CatalogSpec, ProjectSpec
+from siltstone.engine.cli import main
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 from tests.e2e.store_projects import FIRST, SECOND, Tables, delivered, embedded
 from tests.servers.postgresql import PostgreSql, postgresql_server
 from tests.servers.s3 import S3, s3_server

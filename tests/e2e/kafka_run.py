@@ -6,11 +6,11 @@ import signal
 import sys
 from pathlib import Path
 
-from engine.run import catch_up
-from engine.session import spark_session
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
-from engine.table.commit import Branch
+from siltstone.engine.run import catch_up
+from siltstone.engine.session import spark_session
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from siltstone.engine.table.commit import Branch
 from tests.conftest import TEST_CONF
 
 

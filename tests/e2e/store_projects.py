@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.cli import main
-from engine.session import spark_session
-from engine.spec import load_project
-from engine.spec.model import CatalogSpec
+from siltstone.engine.cli import main
+from siltstone.engine.session import spark_session
+from siltstone.engine.spec import load_project
+from siltstone.engine.spec.model import CatalogSpec
 from tests.e2e.streams import COLUMNS, delete, insert, read, row, update
 from tests.servers.s3 import KEY, S3, SECRET
 

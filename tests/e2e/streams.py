@@ -8,10 +8,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport, TableReport
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
+from siltstone.engine.report import RunReport, TableReport
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
 
 THINGS = "shop.things"
 START_MS = 1_704_067_200_000  # 2024-01-01 00:00:00 UTC

@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import FAILED, RunReport
-from engine.run import catch_up, take
-from engine.run.records import source_files
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
-from engine.spec.rows import RowsSpec
-from quality.report.write import facts_of
-from quality.validate import checks_of_run
+from siltstone.engine.report import FAILED, RunReport
+from siltstone.engine.run import catch_up, take
+from siltstone.engine.run.records import source_files
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
+from siltstone.engine.spec.rows import RowsSpec
+from siltstone.quality.report.write import facts_of
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import THINGS, Shop, event, insert, row, update
 
 

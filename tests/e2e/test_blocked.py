@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import BLOCKED, NOTHING_NEW, OK, REBUILT, TableReport
-from engine.run import catch_up, rebuild, reread
-from engine.spec.model import ProjectSpec, TableSpec
-from quality.validate import checks_of_run
+from siltstone.engine.report import BLOCKED, NOTHING_NEW, OK, REBUILT, TableReport
+from siltstone.engine.run import catch_up, rebuild, reread
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import Shop, event, insert, row
 
 LATEST, HISTORY = "shop_things", "shop_things_h"

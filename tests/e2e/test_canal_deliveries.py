@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport
-from engine.run import catch_up
-from engine.run.explain import explain
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.report import RunReport
+from siltstone.engine.run import catch_up
+from siltstone.engine.run.explain import explain
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.e2e.truth_runs import a_project, chronological
 
 TYPES = {"id": "int", "a": "varchar(9)"}

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import sequence, take
-from engine.spec.model import ProjectSpec
+from siltstone.engine.run import sequence, take
+from siltstone.engine.spec.model import ProjectSpec
 from tests.e2e.streams import Shop, insert, row, update
 
 FIRST = [insert(number, row(number, f"first {number}")) for number in range(1, 6)]

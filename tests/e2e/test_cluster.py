@@ -17,7 +17,7 @@ from typing import IO, Any
 import pyspark
 import pytest
 
-from engine.session import ICEBERG_EXTENSIONS
+from siltstone.engine.session import ICEBERG_EXTENSIONS
 from tests.e2e.streams import THINGS, insert, row, update
 
 SPARK = Path(pyspark.__file__).parent
@@ -133,13 +133,13 @@ def deliver(project: Path, files: int) -> None:
 
 def submit(cluster: Cluster, project: Path, job: str, output: IO[str]) -> subprocess.Popen[bytes]:
     """Start a job as the docs say."""
-    siltstone = [sys.executable, "-m", "engine.cli"]
+    siltstone = [sys.executable, "-m", "siltstone"]
     asked = subprocess.run(
         [*siltstone, "jars", "--project", str(project)], capture_output=True, text=True, check=True, env=environment()
     )
     settings = {
         "spark.sql.extensions": ICEBERG_EXTENSIONS,
-        "spark.python.daemon.module": "engine.worker_daemon",
+        "spark.python.daemon.module": "siltstone.engine.worker_daemon",
         "spark.driver.host": "127.0.0.1",
         "spark.executor.cores": "1",
         "spark.executor.memory": "700m",
@@ -164,7 +164,7 @@ def report_of(cluster: Cluster, project: Path, job: str) -> dict[str, Any]:
 
 def rows(project: Path) -> list[tuple[Any, ...]]:
     """All live rows: (id, name, n)."""
-    command = [sys.executable, "-m", "engine.cli", "export", THINGS, "--format", "jsonl", "--project", str(project)]
+    command = [sys.executable, "-m", "siltstone", "export", THINGS, "--format", "jsonl", "--project", str(project)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment())
     found = map(json.loads, done.stdout.splitlines())
     return sorted((one["id"], one["name"], one["n"]) for one in found)
@@ -197,7 +197,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster: Cluster, project: Path
 LOSES_AN_EXECUTOR = """
 import os, signal, subprocess, time
 from pyspark.sql import SparkSession
-from engine.frames import checkpointed
+from siltstone.engine.frames import checkpointed
 
 confs = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "700m", "spark.ui.enabled": "false"}
 spark = SparkSession.builder.master("local-cluster[2,1,1024]").config(map=confs).getOrCreate()

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.look import load_table, matching, open_catalog, timeline
-from engine.report import EQUAL, REBUILT
-from engine.run import catch_up, explain, plan, rebuild, verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
-from quality.validate import checks_of_run
+from siltstone.engine.look import load_table, matching, open_catalog, timeline
+from siltstone.engine.report import EQUAL, REBUILT
+from siltstone.engine.run import catch_up, explain, plan, rebuild, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import Shop, delete, insert, read, update
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import ProjectSpec
+from siltstone.engine.spec.model import ProjectSpec
 from tests.e2e.streams import Shop, delete, insert, read, row, update
 
 FIRST = [insert(n, row(n, f"first {n}")) for n in range(1, 9)]

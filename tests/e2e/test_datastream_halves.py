@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.conformance.decoded import spec_of
 from tests.conformance.story import NOON, Event, Step, Story, Table
 from tests.conformance.tell_datastream import DatastreamJson

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import demo
-from engine.demo.folder import MARK, make_folder
-from engine.errors import SpecError
+from siltstone.engine import demo
+from siltstone.engine.demo.folder import MARK, make_folder
+from siltstone.engine.errors import SpecError
 
 
 @pytest.fixture(scope="module")

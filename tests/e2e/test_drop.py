@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.cli import main
-from engine.errors import LockedError, SpecError
-from engine.report import DropReport
-from engine.run import drop
-from engine.run.drop import Unwanted, table_to_drop
-from engine.run.lock import one_run
-from engine.spec.model import ProjectSpec
-from engine.table import ledger, removal
+from siltstone.engine import names
+from siltstone.engine.cli import main
+from siltstone.engine.errors import LockedError, SpecError
+from siltstone.engine.report import DropReport
+from siltstone.engine.run import drop
+from siltstone.engine.run.drop import Unwanted, table_to_drop
+from siltstone.engine.run.lock import one_run
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table import ledger, removal
 from tests.e2e.streams import COLUMNS, THINGS, Shop, insert, row, update
 
 OTHERS = "shop.others"
@@ -145,7 +145,7 @@ def test_the_command_asks_says_what_it_did_and_what_stays(
 ) -> None:
     write_project(shop)
     monkeypatch.chdir(shop.project.root)
-    monkeypatch.setattr("engine.session.spark_session", lambda _: shop.spark)
+    monkeypatch.setattr("siltstone.engine.session.spark_session", lambda _: shop.spark)
     with pytest.raises(SystemExit) as ended:
         main(["drop", "things"])
     assert ended.value.code == 2

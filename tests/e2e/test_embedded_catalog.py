@@ -6,9 +6,9 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
-from engine.look.embedded import EmbeddedCatalog
-from engine.spec.model import CatalogSpec
-from engine.sqlite_catalog import sqlite_file
+from siltstone.engine.look.embedded import EmbeddedCatalog
+from siltstone.engine.spec.model import CatalogSpec
+from siltstone.engine.sqlite_catalog import sqlite_file
 
 
 @pytest.fixture

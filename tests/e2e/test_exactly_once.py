@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.at_work import read_note
-from engine.errors import LockedError
-from engine.inputs.listing import InputFile
-from engine.look import open_catalog
-from engine.look.rejects import Reject, rejects
-from engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
-from engine.run import delivery, plan, sequence, take
-from engine.run.begun import Begun, begun_run
-from engine.run.reports import silent
-from engine.spec.model import CatalogSpec, ProjectSpec
-from engine.table.commit import Branch
-from engine.table.ledger import append_rows
+from siltstone.engine import names
+from siltstone.engine.at_work import read_note
+from siltstone.engine.errors import LockedError
+from siltstone.engine.inputs.listing import InputFile
+from siltstone.engine.look import open_catalog
+from siltstone.engine.look.rejects import Reject, rejects
+from siltstone.engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
+from siltstone.engine.run import delivery, plan, sequence, take
+from siltstone.engine.run.begun import Begun, begun_run
+from siltstone.engine.run.reports import silent
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
+from siltstone.engine.table.commit import Branch
+from siltstone.engine.table.ledger import append_rows
 from tests.e2e.streams import LATE, PROMPT, THINGS, Shop, delete, insert, read, row, update
 
 PARTS = "shop.parts"

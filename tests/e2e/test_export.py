@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from engine.cli import main
+from siltstone.engine.cli import main
 
 Export = Callable[..., str]
 

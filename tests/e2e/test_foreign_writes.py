@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.report import EQUAL, FAILED, NOTHING_NEW, OK, REBUILT, TableReport
-from engine.run import catch_up, plan, rebuild, replay, reread, verify
-from engine.run.part import Part
-from engine.spec.model import ColumnSpec, ProjectSpec
-from engine.table.catalog import load
-from quality.validate import check_table, checks_of_run
+from siltstone.engine import names
+from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, OK, REBUILT, TableReport
+from siltstone.engine.run import catch_up, plan, rebuild, replay, reread, verify
+from siltstone.engine.run.part import Part
+from siltstone.engine.spec.model import ColumnSpec, ProjectSpec
+from siltstone.engine.table.catalog import load
+from siltstone.quality.validate import check_table, checks_of_run
 from tests.e2e.streams import Shop, insert, row, update
 
 CHANGES, HISTORY, LATEST = "shop_things_changes", "shop_things_h", "shop_things"
@@ -170,7 +170,7 @@ def test_a_rebuild_of_some_keys_does_not_hide_what_was_written_to_others(shop: S
 
 
 def test_rows_written_while_a_run_folds_are_not_overwritten(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine.run import sequence
+    from siltstone.engine.run import sequence
 
     fold = sequence.fold_history
 
@@ -221,7 +221,7 @@ def test_a_tag_that_a_run_left_behind_when_it_died_is_moved_by_the_next(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("engine.table.remake.tag_marker", dies)
+        patch.setattr("siltstone.engine.table.remake.tag_marker", dies)
         with pytest.raises(Killed):
             reread(shop.project, [shop.spec()], shop.spark)
     assert tagged(shop, CHANGES) == (True, False)

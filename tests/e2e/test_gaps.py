@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.cli import main
-from engine.look import gaps as look_gaps
-from engine.look import open_catalog
-from engine.look.gaps import acknowledge, gaps_of
-from engine.report import NOTHING_NEW, RunReport
-from engine.run import catch_up, sequence
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from engine.spec import load_specs, table_spec
-from engine.spec.model import ProjectSpec, QualitySpec
-from engine.table.gaps import update_gaps
-from quality import validate
-from quality.validate import checks_of_run
+from siltstone.engine import names
+from siltstone.engine.cli import main
+from siltstone.engine.look import gaps as look_gaps
+from siltstone.engine.look import open_catalog
+from siltstone.engine.look.gaps import acknowledge, gaps_of
+from siltstone.engine.report import NOTHING_NEW, RunReport
+from siltstone.engine.run import catch_up, sequence
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.engine.spec import load_specs, table_spec
+from siltstone.engine.spec.model import ProjectSpec, QualitySpec
+from siltstone.engine.table.gaps import update_gaps
+from siltstone.quality import validate
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, THINGS, Shop, event, insert, row
 
 ALICE = '{"id":1}'

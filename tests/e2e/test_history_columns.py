@@ -9,12 +9,12 @@ import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyspark.sql import SparkSession
 
-from engine.look import as_of, load_table, open_catalog, timeline
-from engine.report import EQUAL, REBUILT
-from engine.run import catch_up, explain, plan, rebuild, verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
-from quality.validate import checks_of_run
+from siltstone.engine.look import as_of, load_table, open_catalog, timeline
+from siltstone.engine.report import EQUAL, REBUILT
+from siltstone.engine.run import catch_up, explain, plan, rebuild, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, Shop, delete, event, insert, row, second, update
 
 DBT = {"valid_from": "dbt_valid_from", "valid_to": "dbt `valid to`", "is_current": "open"}

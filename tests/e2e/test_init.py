@@ -11,17 +11,17 @@ import yaml
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.formats.datastream import ROW_ID
-from engine.init import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
-from engine.init.paths import Surroundings, common_path, named_folders
-from engine.inputs.listing import list_files
-from engine.inputs.pending import PendingFile
-from engine.run import catch_up
-from engine.run.records import read_records, source_files
-from engine.spec import load_project, load_specs, table_spec
-from engine.spec.columns import parse_column_type
-from engine.spec.model import ProjectSpec, TableSpec
-from quality.validate import checks_of_run
+from siltstone.engine.decode.formats.datastream import ROW_ID
+from siltstone.engine.init import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
+from siltstone.engine.init.paths import Surroundings, common_path, named_folders
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.inputs.pending import PendingFile
+from siltstone.engine.run import catch_up
+from siltstone.engine.run.records import read_records, source_files
+from siltstone.engine.spec import load_project, load_specs, table_spec
+from siltstone.engine.spec.columns import parse_column_type
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.quality.validate import checks_of_run
 from tests import dts_records as dts
 from tests.decoding import discover
 from tests.framed import envelope, frame, message, record, schemas_file

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli import main
-from engine.spec import load_project, load_specs
+from siltstone.engine.cli import main
+from siltstone.engine.spec import load_project, load_specs
 from tests.servers.process import free_port
 from tests.servers.s3 import S3
 

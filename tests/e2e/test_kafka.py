@@ -16,17 +16,17 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from pyspark.sql import SparkSession
 
-from engine.errors import SourceError
-from engine.inputs.kafka import Reader
-from engine.look import open_catalog
-from engine.look.gaps import acknowledge, gaps_of
-from engine.look.rejects import rejects
-from engine.report import NOTHING_NEW, REBUILT
-from engine.run import catch_up, explain, plan, replay, reread
-from engine.run.topics import topic_partitions
-from engine.spec.model import CatalogSpec, ColumnSpec
-from quality.report.collect import collect
-from quality.report.write import write_page
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.kafka import Reader
+from siltstone.engine.look import open_catalog
+from siltstone.engine.look.gaps import acknowledge, gaps_of
+from siltstone.engine.look.rejects import rejects
+from siltstone.engine.report import NOTHING_NEW, REBUILT
+from siltstone.engine.run import catch_up, explain, plan, replay, reread
+from siltstone.engine.run.topics import topic_partitions
+from siltstone.engine.spec.model import CatalogSpec, ColumnSpec
+from siltstone.quality.report.collect import collect
+from siltstone.quality.report.write import write_page
 from tests.brokers import WORDS, Broker, Record, free_port, until
 from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before
@@ -268,7 +268,7 @@ def test_a_cluster_that_cannot_be_used_is_reported(
     opened: Open, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = opened()
-    monkeypatch.setattr("engine.inputs.kafka.PATIENCE_SECONDS", 2)
+    monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 2)
     assert "Cannot read the topic nowhere: there is no such topic" in shop.failed(topics="nowhere")
     assert "no topic matches" in shop.failed(topics=None, pattern="nowhere.*")
     assert "Connection refused" in shop.failed(bootstrap=f"127.0.0.1:{free_port()}")
@@ -375,7 +375,7 @@ def test_a_process_that_is_killed_before_it_publishes_has_taken_nothing(opened: 
 def test_a_broker_that_goes_away_stops_the_run_and_the_next_one_takes_everything(
     spark: SparkSession, catalog: CatalogSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.inputs.kafka.PATIENCE_SECONDS", 2)
+    monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 2)
     (tmp_path / "broker").mkdir()
     broker = Broker(tmp_path / "broker")
     broker.start()

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import EQUAL, PLANNED, REBUILT
-from engine.run import explain, plan, replay, reread, verify
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.report import EQUAL, PLANNED, REBUILT
+from siltstone.engine.run import explain, plan, replay, reread, verify
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.e2e.streams import COLUMNS, Shop, event, insert, row
 from tests.e2e.test_exactly_once import stored
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
 from tests.e2e.streams import Shop
 
 

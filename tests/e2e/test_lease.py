@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import LockedError
-from engine.names import LEASE
-from engine.run import lease as leases
-from engine.run.lease import Holder, Lease, leased, refuse_leased
-from engine.run.lock import no_run, one_run
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from siltstone.engine.errors import LockedError
+from siltstone.engine.names import LEASE
+from siltstone.engine.run import lease as leases
+from siltstone.engine.run.lease import Holder, Lease, leased, refuse_leased
+from siltstone.engine.run.lock import no_run, one_run
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from tests.servers.postgresql import PASSWORD, USER, PostgreSql
 from tests.servers.rest import rest_server
 from tests.servers.s3 import S3

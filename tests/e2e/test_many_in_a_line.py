@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.run import catch_up, replay
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
-from engine.table.ledger import read_ledger
+from siltstone.engine import names
+from siltstone.engine.run import catch_up, replay
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.ledger import read_ledger
 
 MANY = 3_000
 """With the line beside each of its changes they would take a gigabyte."""

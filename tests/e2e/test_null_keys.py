@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up, explain, verify
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
-from quality.validate import checks_of_run
+from siltstone.engine.run import catch_up, explain, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.truth_runs import a_project
 
 TYPES = [

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
 from tests import dts_records as dts
 
 AT = 1_600_000_000

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.errors import SpecError
-from engine.report import EQUAL, FAILED, REBUILT, TableReport
-from engine.run import catch_up, explain, plan, rebuild, replay, reread, verify
-from engine.run.marker import marker_of
-from engine.run.part import Part
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.commit import Branch
-from quality.validate import check_table, checks_of_run
+from siltstone.engine import names
+from siltstone.engine.errors import SpecError
+from siltstone.engine.report import EQUAL, FAILED, REBUILT, TableReport
+from siltstone.engine.run import catch_up, explain, plan, rebuild, replay, reread, verify
+from siltstone.engine.run.marker import marker_of
+from siltstone.engine.run.part import Part
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.commit import Branch
+from siltstone.quality.validate import check_table, checks_of_run
 from tests.e2e.streams import Shop, insert, row, update
 
 CHANGES, OTHER, HISTORY, LATEST = "shop_things_changes", "other", "shop_things_h", "shop_things"

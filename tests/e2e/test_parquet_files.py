@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.decode.record_files import parquet_groups
-from engine.errors import SourceError
-from engine.init import find_tables
-from engine.inputs.listing import list_files
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.decode.record_files import parquet_groups
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init import find_tables
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
 AT = 1_704_067_200_123_456_789  # 2024-01-01T00:00:00.123456789Z
 NOON = 43_200_000_000_001  # nanoseconds

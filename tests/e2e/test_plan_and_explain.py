@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.cli import main
-from engine.report import FAILED, NOTHING_NEW, PLANNED, TablePlan
-from engine.run import explain, plan
-from engine.spec.model import CatalogSpec
-from jobs.rebuild import main as job
+from siltstone.engine.cli import main
+from siltstone.engine.report import FAILED, NOTHING_NEW, PLANNED, TablePlan
+from siltstone.engine.run import explain, plan
+from siltstone.engine.spec.model import CatalogSpec
+from siltstone.jobs.rebuild import main as job
 from tests.e2e.streams import LATE, PROMPT, Shop, insert, row, update
 
 FIRST = (*PROMPT, insert(301, row(6, "Frank")))

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import BufferReader
 from pyspark.sql import SparkSession
 
-from engine.cli import main
+from siltstone.engine.cli import main
 from tests.e2e.store_projects import FIRST, SECOND, SECRETS, StoreProject, Tables, delivered
 from tests.servers.postgresql import PASSWORD, USER, PostgreSql
 from tests.servers.s3 import S3, SECRET
@@ -126,7 +126,7 @@ def test_a_process_of_its_own_needs_the_environment_only(
     seen = set()
     for name, lines in (("a", FIRST), ("b", SECOND)):
         s3.put(f"s3://own/events/{name}.jsonl", delivered(lines))
-        command = [sys.executable, "-m", "engine.cli", "catch-up", "--project", str(project.root)]
+        command = [sys.executable, "-m", "siltstone", "catch-up", "--project", str(project.root)]
         with subprocess.Popen(command, cwd=tmp_path) as process:
             while process.poll() is None:
                 seen |= command_lines()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import (
+from siltstone.engine.report import (
     DIFFERENT,
     EQUAL,
     FAILED,
@@ -16,12 +16,12 @@ from engine.report import (
     TableReport,
     Verification,
 )
-from engine.run import plan, rebuild, verify
-from engine.run.fold import has_followed
-from engine.run.folding import open_folded
-from engine.run.part import Part
-from engine.spec.model import CatalogSpec, ColumnSpec, HistorySpec, ProjectSpec, TableSpec, TrackSpec
-from engine.table.commit import Branch
+from siltstone.engine.run import plan, rebuild, verify
+from siltstone.engine.run.fold import has_followed
+from siltstone.engine.run.folding import open_folded
+from siltstone.engine.run.part import Part
+from siltstone.engine.spec.model import CatalogSpec, ColumnSpec, HistorySpec, ProjectSpec, TableSpec, TrackSpec
+from siltstone.engine.table.commit import Branch
 from tests.e2e.streams import Shop, delete, insert, read, row, update
 
 FIRST = (

@@ -11,16 +11,16 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.row_reasons import WRITTEN_OUT_HINT
-from engine.look import open_catalog
-from engine.look.dismissals import Choice, Dismissal, dismiss
-from engine.look.rejects import Reject, RejectGroup, grouped, rejects
-from engine.report import FAILED, NOTHING_NEW, OK, REBUILT, RunReport
-from engine.run import replay, reread, take
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
-from engine.table.commit import Branch
-from quality.validate import run_checks
+from siltstone.engine.decode.row_reasons import WRITTEN_OUT_HINT
+from siltstone.engine.look import open_catalog
+from siltstone.engine.look.dismissals import Choice, Dismissal, dismiss
+from siltstone.engine.look.rejects import Reject, RejectGroup, grouped, rejects
+from siltstone.engine.report import FAILED, NOTHING_NEW, OK, REBUILT, RunReport
+from siltstone.engine.run import replay, reread, take
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.table.commit import Branch
+from siltstone.quality.validate import run_checks
 from tests.decoding import decode_rows
 from tests.e2e.streams import COLUMNS, THINGS, Shop, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before, everything, stored

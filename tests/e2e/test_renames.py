@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.errors import SpecError
-from engine.report import EQUAL, FAILED, REBUILT
-from engine.run import explain, plan, rebuild, renames, reread, verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import load
+from siltstone.engine.errors import SpecError
+from siltstone.engine.report import EQUAL, FAILED, REBUILT
+from siltstone.engine.run import explain, plan, rebuild, renames, reread, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import load
 from tests.e2e.streams import THINGS, Shop, event
 
 OLD = {"id": "int", "name": "string", "n": "int"}

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.look import open_catalog
-from engine.look.dismissals import Dismissal, dismiss
-from engine.look.rejects import WAITING, rejects
-from engine.report import EQUAL, FAILED, NOTHING_NEW, REBUILT, TableReport
-from engine.run import plan, rebuild, reread, verify
-from engine.spec.model import CatalogSpec, HistorySpec, ProjectSpec, TableSpec
-from engine.table.remake import remake
+from siltstone.engine.look import open_catalog
+from siltstone.engine.look.dismissals import Dismissal, dismiss
+from siltstone.engine.look.rejects import WAITING, rejects
+from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, REBUILT, TableReport
+from siltstone.engine.run import plan, rebuild, reread, verify
+from siltstone.engine.spec.model import CatalogSpec, HistorySpec, ProjectSpec, TableSpec
+from siltstone.engine.table.remake import remake
 from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, read, row, update
 from tests.e2e.test_exactly_once import Killed, stored
 
@@ -136,7 +136,7 @@ class Dying:
 
     def __init__(self, patch: pytest.MonkeyPatch, table: str) -> None:
         self.table = table
-        for module in ("engine.run.reread", "engine.run.rebuild"):
+        for module in ("siltstone.engine.run.reread", "siltstone.engine.run.rebuild"):
             patch.setattr(import_module(module), "remake", self.remake)
 
     def remake(self, spark: SparkSession, catalog: str, name: str, rows: DataFrame, *more: Any) -> None:

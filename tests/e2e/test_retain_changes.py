@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import EQUAL, REBUILT
-from engine.run import explain, maintain, rebuild, trim, verify
-from engine.run.part import Part
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.report import EQUAL, REBUILT
+from siltstone.engine.run import explain, maintain, rebuild, trim, verify
+from siltstone.engine.run.part import Part
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.streams import THINGS, Shop, event
 
 DAY = 86_400

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.e2e.truth_runs import a_project
 
 pytestmark = pytest.mark.slow

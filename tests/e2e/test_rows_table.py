@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import FAILED, NOTHING_NEW, PLANNED, REBUILT
-from engine.run import catch_up, plan, reread
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
-from engine.table.catalog import create_namespace
+from siltstone.engine.report import FAILED, NOTHING_NEW, PLANNED, REBUILT
+from siltstone.engine.run import catch_up, plan, reread
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.catalog import create_namespace
 from tests.e2e.streams import Shop
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import EQUAL
-from engine.run import verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.report import EQUAL
+from siltstone.engine.run import verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.streams import Shop, delete, event, insert, read, row, second, update
 
 # The same keys, and positions that lie between each other's.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up, replay, reread
-from engine.spec import table_spec
-from engine.spec.model import ColumnSpec, ProjectSpec, TableSpec
+from siltstone.engine.run import catch_up, replay, reread
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ColumnSpec, ProjectSpec, TableSpec
 from tests.e2e.streams import Shop, insert, row
 from tests.e2e.test_exactly_once import Killed, dies_before
 from tests.framed import envelope, frame, schemas_file

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import FAILED, TableReport
-from engine.run import catch_up, plan, replay, reread
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
+from siltstone.engine.report import FAILED, TableReport
+from siltstone.engine.run import catch_up, plan, replay, reread
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from tests.e2e.truth_runs import a_project, chronological
 
 TABLE = "own.t"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.cli import main
+from siltstone.engine.cli import main
 from tests.e2e.conftest import PROPERTIES
 
 Show = Callable[..., str]

@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from engine import names
-from engine.iceberg import layout_of, plain
-from engine.report import EQUAL, FAILED, NOTHING_NEW, PLANNED, REBUILT
-from engine.run import maintain, plan, rebuild, reread, verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.catalog import load
+from siltstone.engine import names
+from siltstone.engine.iceberg import layout_of, plain
+from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, PLANNED, REBUILT
+from siltstone.engine.run import maintain, plan, rebuild, reread, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.catalog import load
 from tests.e2e.streams import COLUMNS, THINGS, Shop, delete, insert, row, update
 
 FIRST = [insert(key, row(key, f"name {key % 7}", key % 3)) for key in range(1, 40)]

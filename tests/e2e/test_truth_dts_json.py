@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
+from siltstone.engine.report import RunReport
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
 from tests.e2e.truth_runs import needs_recordings
 from tests.recordings import DATA
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
 from tests.brokers import Broker, line_record
 from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, needs_recordings, spec_of, whole
 from tests.recorded_tables import MARIADB, POSTGRESQL, Table

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import EQUAL
-from engine.run import catch_up, verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.report import EQUAL
+from siltstone.engine.run import catch_up, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.truth_runs import needs_recordings
 from tests.recorded_tables import INTEGER, TEXT, Row, Table, stamp
 from tests.recordings import DATA, SNAPSHOTS, lines, truth_changes

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import REBUILT, RunReport
-from engine.run import catch_up, replay, reread
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.report import REBUILT, RunReport
+from siltstone.engine.run import catch_up, replay, reread
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.truth_runs import needs_recordings
 from tests.recordings import DATA
 

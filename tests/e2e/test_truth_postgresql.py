@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import CatalogSpec, ProjectSpec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 from tests.e2e.truth_runs import Run, a_project, check_images, check_latest, cut, in_parts, needs_recordings, whole
 from tests.recorded_tables import POSTGRESQL, Table
 

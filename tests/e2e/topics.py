@@ -11,10 +11,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport, TableReport
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, TableSpec
+from siltstone.engine.report import RunReport, TableReport
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, TableSpec
 from tests.brokers import Broker, Record
 from tests.e2e.streams import COLUMNS, THINGS, Shop
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import RunReport
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
+from siltstone.engine.report import RunReport
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec, TableSpec
 from tests.recorded_tables import Row, Table
 from tests.recordings import DATA, SNAPSHOTS, lines, truth_final, truth_images
 

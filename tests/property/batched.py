@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.frames import local_frame
-from engine.history.rules import Folded
-from engine.run.fold import fold_difference
-from engine.run.folding import Folding
-from engine.run.rows import Rows
-from engine.run.verify import applied, nothing_folded
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
-from engine.table.ledger import ledger_schema
+from siltstone.engine.frames import local_frame
+from siltstone.engine.history.rules import Folded
+from siltstone.engine.run.fold import fold_difference
+from siltstone.engine.run.folding import Folding
+from siltstone.engine.run.rows import Rows
+from siltstone.engine.run.verify import applied, nothing_folded
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.table.ledger import ledger_schema
 from tests import oracle
 from tests.property.delivered import TYPES
 from tests.property.engine_fold import CHANGES, ROW, comparable, encoded, moment, ordered, source_of

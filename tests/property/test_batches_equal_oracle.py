@@ -7,10 +7,10 @@ from itertools import chain
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.report import EQUAL, REBUILT
-from engine.run import catch_up, rebuild, verify
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.report import EQUAL, REBUILT
+from siltstone.engine.run import catch_up, rebuild, verify
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests import oracle
 from tests.property.delivered import TYPES, event_line, window_lines
 from tests.property.engine_fold import comparable, ordered

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.frames import local_frame
-from engine.spec.model import ProjectSpec
-from engine.table.ledger import ledger_schema
+from siltstone.engine.frames import local_frame
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.ledger import ledger_schema
 from tests import oracle
 from tests.property.batched import fold_steps
 from tests.property.engine_fold import CHANGES, encoded, fold, judged_by_oracle, ordered

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import ProjectSpec
+from siltstone.engine.spec.model import ProjectSpec
 from tests import oracle
 from tests.property.batched import fold_in_batches
 from tests.property.engine_fold import fold, judged_by_oracle

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.frames import local_frame
-from engine.ordering.ties import MOST_CHAINED, NO_ROW, Tied, with_turns
+from siltstone.engine.frames import local_frame
+from siltstone.engine.ordering.ties import MOST_CHAINED, NO_ROW, Tied, with_turns
 from tests import oracle
 
 GONE = oracle.GONE

@@ -9,13 +9,13 @@ from unittest import mock
 
 from pyspark.sql import SparkSession
 
-from engine.run import catch_up
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec
-from quality.findings import find
-from quality.gaps import Looked
-from quality.results import Finding, Found
-from quality.validate import found_by_checks, read_tables
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.findings import find
+from siltstone.quality.gaps import Looked
+from siltstone.quality.results import Finding, Found
+from siltstone.quality.validate import found_by_checks, read_tables
 from tests.quality.fault_streams import Event, Stream
 from tests.quality.faults import REPEAT, Fault, Faulty
 
@@ -45,7 +45,7 @@ def deliver(
     values = [stream.spec(table, str(folder / "*.jsonl"), project.namespace) for table in stream.tables]
     specs = [table_spec(value | {"rejects": {"max_fraction": 1}}, project) for value in values]
     found: list[Findings] = []
-    with mock.patch("quality.findings.SAMPLE", 100_000):
+    with mock.patch("siltstone.quality.findings.SAMPLE", 100_000):
         for number, batch in enumerate(batches):
             (folder / f"part-{number:03}.jsonl").write_text("".join(event.line for event in batch), encoding="utf-8")
             found.append({})

@@ -21,9 +21,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from engine.session import spark_session
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
-from quality.results import Finding
+from siltstone.engine.session import spark_session
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from siltstone.quality.results import Finding
 from tests.conftest import TEST_CONF
 from tests.quality.fault_runs import Told, a_place, deliver, places, scored, unexplained
 from tests.quality.fault_streams import STREAMS, Stream

@@ -5,10 +5,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from engine.spec.checks import CHECK_SEVERITY
-from quality.catalogue import CHECKS
-from quality.report.facts import (
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.engine.spec.checks import CHECK_SEVERITY
+from siltstone.quality.catalogue import CHECKS
+from siltstone.quality.report.facts import (
     CheckFact,
     Facts,
     LateFact,
@@ -18,7 +18,7 @@ from quality.report.facts import (
     TableFacts,
     WindowFact,
 )
-from quality.report.pictures import OUTCOMES
+from siltstone.quality.report.pictures import OUTCOMES
 
 NOW = datetime(2026, 3, 14, 6, 12, 5, tzinfo=UTC)
 NAMES = ("customers", "orders", "payments", "shipments", "returns", "prices", "stock_movements", "loyalty_points")

@@ -9,10 +9,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.schema.change import change_schema, key_schema
-from engine.schema.history import history_schema, latest_schema
-from engine.table.ledger import SCHEMAS
-from quality.scope import Tables
+from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.schema.history import history_schema, latest_schema
+from siltstone.engine.table.ledger import SCHEMAS
+from siltstone.quality.scope import Tables
 from tests.oracle import Rules, fold
 
 Row = dict[str, Any]

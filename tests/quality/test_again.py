@@ -9,12 +9,12 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from quality import again
-from quality.again import look_again
-from quality.findings import KEY_CHECKS, find
-from quality.gaps import Looked, Visit, covered, updated
-from quality.results import Finding, Found
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.quality import again
+from siltstone.quality.again import look_again
+from siltstone.quality.findings import KEY_CHECKS, find
+from siltstone.quality.gaps import Looked, Visit, covered, updated
+from siltstone.quality.results import Finding, Found
 from tests.quality.stage import Row, Stage, change
 from tests.unit.spec.cases import spec
 

@@ -7,11 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.schema.gap import HEALED, OPEN, Gap
-from quality.again import look_again
-from quality.findings import find
-from quality.gaps import Looked, covered, updated
-from quality.results import Finding, Found
+from siltstone.engine.schema.gap import HEALED, OPEN, Gap
+from siltstone.quality.again import look_again
+from siltstone.quality.findings import find
+from siltstone.quality.gaps import Looked, covered, updated
+from siltstone.quality.results import Finding, Found
 from tests.quality.stage import Row, Stage, change, place
 from tests.quality.test_again import VISIT
 from tests.unit.spec.cases import spec

@@ -1,9 +1,9 @@
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from quality.channels import backward_positions
-from quality.digest import digest_of
-from quality.timeline import Columns
+from siltstone.quality.channels import backward_positions
+from siltstone.quality.digest import digest_of
+from siltstone.quality.timeline import Columns
 from tests.quality.stage import Row, Stage, change, place
 
 ROW = T.StructType([T.StructField("k", T.StringType())])

@@ -16,17 +16,17 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, StringType
 
-from engine.at_work import new_note, write_note
-from engine.cli import main
-from engine.doctor import tables
-from engine.schema.gap import HEALED, OPEN
-from engine.spec import load_project
-from engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
-from quality.report import collect
-from quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
-from quality.report.stream import commits_of, log_of
-from quality.report.verdict import Level, level_of, troubles
-from quality.report.write import facts_of
+from siltstone.engine.at_work import new_note, write_note
+from siltstone.engine.cli import main
+from siltstone.engine.doctor import tables
+from siltstone.engine.schema.gap import HEALED, OPEN
+from siltstone.engine.spec import load_project
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
+from siltstone.quality.report import collect
+from siltstone.quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
+from siltstone.quality.report.stream import commits_of, log_of
+from siltstone.quality.report.verdict import Level, level_of, troubles
+from siltstone.quality.report.write import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = BEGAN + timedelta(days=40)

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.errors import InvariantViolation
-from quality.docs import KEEP_RUNS, build_pages, judge, open_context
-from quality.results import Finding, Found, Known
-from quality.suite import batch, build_suite, verdicts
+from siltstone.engine.errors import InvariantViolation
+from siltstone.quality.docs import KEEP_RUNS, build_pages, judge, open_context
+from siltstone.quality.results import Finding, Found, Known
+from siltstone.quality.suite import batch, build_suite, verdicts
 from tests.unit.spec.cases import spec
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

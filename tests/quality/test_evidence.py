@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.spec.model import SourceSpec
-from engine.table.ledger import ledger_schema
-from quality.evidence import evidence_of
-from quality.logs import skipped_logs
-from quality.watermarks import silent_heartbeats, stalled_partitions
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.engine.table.ledger import ledger_schema
+from siltstone.quality.evidence import evidence_of
+from siltstone.quality.logs import skipped_logs
+from siltstone.quality.watermarks import silent_heartbeats, stalled_partitions
 from tests.decoding import control_rows, envelopes, watermark_rows
 from tests.quality.stage import NOON, SECOND, at
 from tests.unit.decode.formats.test_canal import framed

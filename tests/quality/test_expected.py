@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.spec import ProjectSpec, table_spec
-from engine.table.ledger import read_ledger
-from quality.gx_names import described
-from quality.validate import run_checks
+from siltstone.engine.spec import ProjectSpec, table_spec
+from siltstone.engine.table.ledger import read_ledger
+from siltstone.quality.gx_names import described
+from siltstone.quality.validate import run_checks
 from tests.quality.stage import Stage, change
 from tests.quality.test_validate import write
 from tests.unit.spec.cases import spec, violation, violations

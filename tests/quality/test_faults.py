@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.spec.model import ProjectSpec
+from siltstone.engine.spec.model import ProjectSpec
 from tests.quality.fault_runs import deliver, is_found, places, scored, unexplained
 from tests.quality.fault_streams import Stream, shareplex, spanner
 from tests.quality.faults import DROP_CHANGE, DROP_END, SWAP, delay, singles

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from quality.findings import KEY_CHECKS, find
-from quality.results import Found
-from quality.scope import Tables
-from quality.timeline import version_order
+from siltstone.quality.findings import KEY_CHECKS, find
+from siltstone.quality.results import Found
+from siltstone.quality.scope import Tables
+from siltstone.quality.timeline import version_order
 from tests.oracle import Rules, fold
 from tests.quality.stage import NOON, SECOND, Row, Stage, change, place
 from tests.unit.spec.cases import spec

@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.spec.model import SourceSpec
-from quality.lost import is_numbered, lost_transactions
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.quality.lost import is_numbered, lost_transactions
 from tests import recordings
 from tests.decoding import control_rows, envelopes, transaction_rows
 from tests.quality.test_evidence import frame

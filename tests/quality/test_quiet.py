@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.run import catch_up
-from engine.spec.model import ProjectSpec
-from quality.findings import find
-from quality.scope import Tables
-from quality.validate import checks_of_run
+from siltstone.engine.run import catch_up
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.findings import find
+from siltstone.quality.scope import Tables
+from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, Shop, event, insert, row
 from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
 from tests.quality.test_evidence import frame

@@ -6,10 +6,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.schema.gap import Gap
-from quality.gaps import Looked, updated
-from quality.reach import reaches_back
-from quality.results import Finding, Found
+from siltstone.engine.schema.gap import Gap
+from siltstone.quality.gaps import Looked, updated
+from siltstone.quality.reach import reaches_back
+from siltstone.quality.results import Finding, Found
 from tests.quality.stage import Stage, change, place
 from tests.quality.test_again import SPEC, VISIT
 from tests.quality.test_evidence import frame

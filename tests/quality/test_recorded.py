@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from quality.findings import KEY_CHECKS, find
+from siltstone.quality.findings import KEY_CHECKS, find
 from tests import recordings
 from tests.quality.stage import Row, Stage
 from tests.recorded_tables import MARIADB

@@ -12,12 +12,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from engine.schema.gap import OPEN
-from quality.report.facts import Facts, RejectsFact, TableFacts
-from quality.report.page import PICTURED, page
-from quality.report.pictures import YEAR, drawn, lag_over_time
-from quality.report.summary import markdown, plain
-from quality.report.verdict import Level, level_of, troubles, verdict
+from siltstone.engine.schema.gap import OPEN
+from siltstone.quality.report.facts import Facts, RejectsFact, TableFacts
+from siltstone.quality.report.page import PICTURED, page
+from siltstone.quality.report.pictures import YEAR, drawn, lag_over_time
+from siltstone.quality.report.summary import markdown, plain
+from siltstone.quality.report.verdict import Level, level_of, troubles, verdict
 from tests.quality.browser import DARK, Browser, Seen, find_browser
 from tests.quality.reported import NOW, checked, facts, failed, gap, good, with_gaps
 

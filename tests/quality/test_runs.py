@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-import engine
-from engine import run
-from engine.report import RunReport
-from engine.spec import load_project
-from jobs import catch_up, rebuild
-from quality import runs
-from quality.validate import checks_of_run
+import siltstone
+from siltstone.engine import run
+from siltstone.engine.report import RunReport
+from siltstone.engine.spec import load_project
+from siltstone.jobs import catch_up, rebuild
+from siltstone.quality import runs
+from siltstone.quality.validate import checks_of_run
 
 REPORT = RunReport("run", "2026-01-01", 1.0, (), (), 0)
 
@@ -25,7 +25,7 @@ def test_every_run_checks_unless_it_is_told_not_to(name: str, monkeypatch: pytes
         return REPORT
 
     monkeypatch.setattr(run, name, called)
-    public: Callable[..., RunReport] = getattr(engine, name)
+    public: Callable[..., RunReport] = getattr(siltstone, name)
     assert public is getattr(runs, name)
     public(load_project(), [], None)
     public(load_project(), [], None, checks=None)

@@ -5,10 +5,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from quality.digest import digest_of
-from quality.findings import find
-from quality.results import Found
-from quality.scope import beside_all, scope_of, unavailable
+from siltstone.quality.digest import digest_of
+from siltstone.quality.findings import find
+from siltstone.quality.results import Found
+from siltstone.quality.scope import beside_all, scope_of, unavailable
 from tests.quality.stage import NOON, Row, Stage, change
 from tests.unit.spec.cases import spec
 

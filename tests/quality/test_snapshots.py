@@ -8,12 +8,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from engine.table.ledger import ledger_schema
-from quality.findings import find
-from quality.progress import Progress
-from quality.results import Found
-from quality.scope import Tables
-from quality.snapshots import Scan, names_table, scans
+from siltstone.engine.table.ledger import ledger_schema
+from siltstone.quality.findings import find
+from siltstone.quality.progress import Progress
+from siltstone.quality.results import Found
+from siltstone.quality.scope import Tables
+from siltstone.quality.snapshots import Scan, names_table, scans
 from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
 from tests.unit.spec.cases import source, spec
 

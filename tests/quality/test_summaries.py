@@ -7,15 +7,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.formats import SOURCES
-from engine.spec.checks import CHECK_NAMES
-from engine.table.ledger import SCHEMAS
-from quality import catalogue
-from quality.capabilities import as_markdown, not_carried
-from quality.findings import find
-from quality.outcomes import found_in_outcomes
-from quality.rejects import found_in_rejects
-from quality.validate import is_clean, message
+from siltstone.engine.formats import SOURCES
+from siltstone.engine.spec.checks import CHECK_NAMES
+from siltstone.engine.table.ledger import SCHEMAS
+from siltstone.quality import catalogue
+from siltstone.quality.capabilities import as_markdown, not_carried
+from siltstone.quality.findings import find
+from siltstone.quality.outcomes import found_in_outcomes
+from siltstone.quality.rejects import found_in_rejects
+from siltstone.quality.validate import is_clean, message
 from tests.quality.stage import NOON, SECOND, Stage, at, change
 from tests.unit.spec.cases import spec
 

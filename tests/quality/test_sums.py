@@ -1,12 +1,12 @@
 import pytest
 
-from engine.inputs.counting import CountedFile
-from engine.inputs.listing import InputFile
-from engine.inputs.pending import PendingFile
-from engine.run.delivery import Consumer, Delivery, source_report
-from engine.spec.model import SourceSpec
-from quality.results import Sums
-from quality.sums import found_in_sums
+from siltstone.engine.inputs.counting import CountedFile
+from siltstone.engine.inputs.listing import InputFile
+from siltstone.engine.inputs.pending import PendingFile
+from siltstone.engine.run.delivery import Consumer, Delivery, source_report
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.quality.results import Sums
+from siltstone.quality.sums import found_in_sums
 from tests.unit.spec.cases import spec
 
 CLOSED = {"read": 10, "taken": 5, "control": 3, "other_table": 1, "rejected": 1, "changes": 5, "outcomes": 5}

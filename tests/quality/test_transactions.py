@@ -9,9 +9,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.spec.model import SourceSpec
-from quality.evidence import evidence_of
-from quality.transactions import incomplete_transactions, transaction_states
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.quality.evidence import evidence_of
+from siltstone.quality.transactions import incomplete_transactions, transaction_states
 from tests.decoding import envelopes, transaction_rows
 from tests.unit.decode.formats.test_spanner import record
 from tests.unit.decode.given import lines

@@ -11,14 +11,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.cli import main
-from engine.spec import ProjectSpec, TableSpec, table_spec
-from engine.table.catalog import create, identifier
-from engine.table.commit import Branch
-from engine.table.ledger import read_ledger
-from quality.results import Sums
-from quality.scope import Tables
-from quality.validate import checks_of_run, run_checks
+from siltstone.engine.cli import main
+from siltstone.engine.spec import ProjectSpec, TableSpec, table_spec
+from siltstone.engine.table.catalog import create, identifier
+from siltstone.engine.table.commit import Branch
+from siltstone.engine.table.ledger import read_ledger
+from siltstone.quality.results import Sums
+from siltstone.quality.scope import Tables
+from siltstone.quality.validate import checks_of_run, run_checks
 from tests.quality.stage import Stage, change
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])

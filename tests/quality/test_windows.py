@@ -1,7 +1,7 @@
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from quality.windows import unclosed_windows
+from siltstone.quality.windows import unclosed_windows
 from tests.quality.stage import NOON, Stage, place
 
 ROW = T.StructType([T.StructField("k", T.StringType())])

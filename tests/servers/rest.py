@@ -12,8 +12,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from engine.jars import ICEBERG_AWS, cache_folder, jar_paths
-from engine.java import java_program
+from siltstone.engine.jars import ICEBERG_AWS, cache_folder, jar_paths
+from siltstone.engine.java import java_program
 from tests.servers.process import free_port, running
 
 POM = Path(__file__).with_name("rest-catalog.xml")

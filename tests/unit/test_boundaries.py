@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.formats import NAMES, SOURCES
-from engine.formats.rows import ROWS
+from siltstone.engine.formats import NAMES, SOURCES
+from siltstone.engine.formats.rows import ROWS
 
 ROOT = Path(__file__).parents[2]
 REACHES_INTO_THE_JVM = re.compile(r"\b_jvm\b|\bpy4j\b(?!-)|\bsparkContext\b|\b_jsparkSession\b|\b_jdf\b")

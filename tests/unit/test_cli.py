@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from engine.cli import main
-from engine.cli.options import parse_keys, parse_ranges, parse_time
-from engine.cli.output import print_rows
-from engine.cli.run import print_report
-from engine.errors import CommitConflictError, gist
-from engine.report import FAILED, OK, RunReport, SourceReport, TableReport
+from siltstone.engine.cli import main
+from siltstone.engine.cli.options import parse_keys, parse_ranges, parse_time
+from siltstone.engine.cli.output import print_rows
+from siltstone.engine.cli.run import print_report
+from siltstone.engine.errors import CommitConflictError, gist
+from siltstone.engine.report import FAILED, OK, RunReport, SourceReport, TableReport
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -114,7 +114,7 @@ def test_an_error_ends_with_the_exit_code_of_its_class(run: Run, monkeypatch: py
     def conflict(*_: object) -> None:
         raise CommitConflictError("Cannot commit: another run was first.", "Run again.")
 
-    monkeypatch.setattr("engine.spec.spec_json_schema", conflict)
+    monkeypatch.setattr("siltstone.engine.spec.spec_json_schema", conflict)
     code, _, err = run("schema")
     assert code == 75
     assert err.splitlines() == ["Cannot commit: another run was first.", "Hint: Run again."]
@@ -124,7 +124,7 @@ def test_an_unexpected_error_is_one_line_and_a_way_to_see_more(run: Run, monkeyp
     def fail(*_: object) -> None:
         raise ValueError("first line\n\tat org.example.Thing")
 
-    monkeypatch.setattr("engine.spec.spec_json_schema", fail)
+    monkeypatch.setattr("siltstone.engine.spec.spec_json_schema", fail)
     code, _, err = run("schema")
     assert code == 1
     assert err.splitlines()[0] == "Unexpected ValueError: first line"
@@ -137,7 +137,7 @@ def test_debugging_keeps_the_traceback(run: Run, monkeypatch: pytest.MonkeyPatch
     def conflict(*_: object) -> None:
         raise CommitConflictError("Cannot commit: another run was first.")
 
-    monkeypatch.setattr("engine.spec.spec_json_schema", conflict)
+    monkeypatch.setattr("siltstone.engine.spec.spec_json_schema", conflict)
     with pytest.raises(CommitConflictError):
         main(["schema"])
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine import names
-from engine.schema.commits import Commit, foreign_commits
+from siltstone.engine import names
+from siltstone.engine.schema.commits import Commit, foreign_commits
 
 AT_MS = 1_764_324_000_000
 OWN = {names.SUMMARY_BATCH: "3"}

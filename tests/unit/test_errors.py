@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import errors
-from engine.errors import SiltstoneError, SpecError, Violation
+from siltstone.engine import errors
+from siltstone.engine.errors import SiltstoneError, SpecError, Violation
 
 EXIT_CODES = {
     "SpecError": 2,

@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engine.cli import exports
-from engine.cli.exports import export_rows
-from engine.cli.options import ExportFormat
-from engine.errors import SpecError
+from siltstone.engine.cli import exports
+from siltstone.engine.cli.exports import export_rows
+from siltstone.engine.cli.options import ExportFormat
+from siltstone.engine.errors import SpecError
 
 READ = """
 import itertools, pyarrow as pa
-from engine.cli import exports, options, standard_output
+from siltstone.engine.cli import exports, options, standard_output
 def batches():
     for turn in range(1000):
         assert turn < 50, "nobody reads any more"
@@ -90,15 +90,15 @@ def test_an_export_ends_when_its_reader_has_left(form: ExportFormat) -> None:
 
 
 def test_a_command_ends_as_it_would_have_ended_with_its_reader(tmp_path: Path) -> None:
-    assert unread("-m", "engine.cli", "schema") == (0, "")
+    assert unread("-m", "siltstone", "schema") == (0, "")
     (tmp_path / "wrong.yaml").write_text("table: 1\n")
-    assert unread("-m", "engine.cli", "validate", "--json", str(tmp_path)) == (2, "")
+    assert unread("-m", "siltstone", "validate", "--json", str(tmp_path)) == (2, "")
 
 
 def test_a_full_standard_output_is_told() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "engine.cli", "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [sys.executable, "-m", "siltstone", "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [

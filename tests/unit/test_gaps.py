@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, sealed_up_to
-from quality.gaps import Looked, Visit, covered, found_in_all, known_of, updated
-from quality.results import Finding, Found
+from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, sealed_up_to
+from siltstone.quality.gaps import Looked, Visit, covered, found_in_all, known_of, updated
+from siltstone.quality.results import Finding, Found
 from tests.unit.spec.cases import spec
 
 SPEC = spec()

@@ -9,7 +9,7 @@ from py4j.java_gateway import GatewayClient
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.gateway import ITEMS, remember_names
+from siltstone.engine.gateway import ITEMS, remember_names
 
 MANY = [f"c{number}" for number in range(2 * ITEMS + 5)]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SpecError
-from engine.jars import ICEBERG_SPARK, Jar, jar_paths
+from siltstone.engine.errors import SpecError
+from siltstone.engine.jars import ICEBERG_SPARK, Jar, jar_paths
 
 CONTENT = b"a jar" * 1000
 JAR = Jar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs import catch_up, rebuild
+from siltstone.jobs import catch_up, rebuild
 
 
 @pytest.mark.parametrize(

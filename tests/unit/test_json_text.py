@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.json_text import exact_json
+from siltstone.engine.json_text import exact_json
 
 MADE = (
     "named_struct('at', timestamp'2020-01-01 00:00:00.123Z', 'list', array(timestamp_ntz'{0}'),"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.render import csv_line, iso_date, json_line, plain, records, rows
+from siltstone.engine.render import csv_line, iso_date, json_line, plain, records, rows
 
 
 def test_a_decimal_keeps_its_digits_and_its_scale() -> None:

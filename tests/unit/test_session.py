@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.errors import SpecError
-from engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC
-from engine.java import parse_java_version, require_java
-from engine.session import (
+from siltstone.engine.errors import SpecError
+from siltstone.engine.jars import ICEBERG_AWS, ICEBERG_SPARK, SQLITE_JDBC
+from siltstone.engine.java import parse_java_version, require_java
+from siltstone.engine.session import (
     GIGABYTE,
     ICEBERG_EXTENSIONS,
     PARALLEL_COLLECTOR,
@@ -24,7 +24,7 @@ from engine.session import (
     sqlite_file,
     utf8_names,
 )
-from engine.spec.model import CatalogSpec, ProjectSpec, SparkSpec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SparkSpec
 
 REST = CatalogSpec("prod", "rest", "https://catalog.example", "s3://lake/warehouse", {"token": "secret"})
 
@@ -95,7 +95,7 @@ def test_the_active_session_is_taken_and_given_the_projects_catalog(spark: Spark
 def test_a_session_without_iceberg_is_refused(
     spark: SparkSession, project: ProjectSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.session.ICEBERG_EXTENSIONS", "org.example.SomethingElse")
+    monkeypatch.setattr("siltstone.engine.session.ICEBERG_EXTENSIONS", "org.example.SomethingElse")
     with pytest.raises(SpecError, match="lacks the Iceberg extension"):
         spark_session(project)
     assert ICEBERG_EXTENSIONS in str(spark.conf.get("spark.sql.extensions"))
@@ -104,7 +104,7 @@ def test_a_session_without_iceberg_is_refused(
 def test_a_session_whose_iceberg_jar_is_missing_is_refused(
     spark: SparkSession, project: ProjectSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.session.ICEBERG_EXTENSIONS", "")
+    monkeypatch.setattr("siltstone.engine.session.ICEBERG_EXTENSIONS", "")
     with pytest.raises(SpecError, match="classes are missing") as raised:
         spark_session(project)
     assert ICEBERG_SPARK.file in (raised.value.hint or "")

@@ -1,6 +1,6 @@
 """Which lines a file's spans hold when it was taken again from an earlier line."""
 
-from engine.run.spans import Span, cut
+from siltstone.engine.run.spans import Span, cut
 
 
 def test_every_line_belongs_to_the_batch_that_took_it_last() -> None:

@@ -10,13 +10,13 @@ from threading import Thread
 
 import pytest
 
-from engine.errors import SourceError, SpecError
-from engine.inputs.listing import list_files
-from engine.inputs.store import store_of
-from engine.session import catalog_conf, launch_conf, needed_jars, session_conf
-from engine.spec import load_project, load_specs, table_spec
-from engine.spec.model import CatalogSpec, ProjectSpec
-from engine.storage import completed, environment_settings, lacks_slash, problem_in, scheme_of, storage_error
+from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.inputs.store import store_of
+from siltstone.engine.session import catalog_conf, launch_conf, needed_jars, session_conf
+from siltstone.engine.spec import load_project, load_specs, table_spec
+from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
+from siltstone.engine.storage import completed, environment_settings, lacks_slash, problem_in, scheme_of, storage_error
 from tests.servers.process import free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}

@@ -8,12 +8,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from engine.errors import SpecError
-from engine.history.rules import FoldRules
-from engine.history.state import shown
-from engine.run.survey import default_values, refuse_unknown_tracked
-from engine.spec.document import WrittenNumber
-from engine.spec.model import HistorySpec, TrackSpec
+from siltstone.engine.errors import SpecError
+from siltstone.engine.history.rules import FoldRules
+from siltstone.engine.history.state import shown
+from siltstone.engine.run.survey import default_values, refuse_unknown_tracked
+from siltstone.engine.spec.document import WrittenNumber
+from siltstone.engine.spec.model import HistorySpec, TrackSpec
 from tests.unit.decode.given import spec
 from tests.unit.spec import cases
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import Row
 
-from engine.run.trust import trust
-from engine.run.watermarks import lowest
+from siltstone.engine.run.trust import trust
+from siltstone.engine.run.watermarks import lowest
 
 
 def born(at: int, *tokens: str, parent: str = "", camel: bool = False) -> Row:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from engine.worker_daemon import LOADED, forget_zips
+from siltstone.engine.worker_daemon import LOADED, forget_zips
 
 INSTALLED = "/venv/lib/python3.11/site-packages/pyspark"
 ZIPS = (

@@ -23,8 +23,8 @@ from typing import Any, Final
 import fastavro
 from fastavro.schema import SchemaParseException
 
-from engine.decode.avro_names import with_full_names
-from engine.decode.typed_values import floating, single
+from siltstone.engine.decode.avro_names import with_full_names
+from siltstone.engine.decode.typed_values import floating, single
 
 Convert = Callable[[Any], Any]
 UNREADABLE: Final = (SchemaParseException, LookupError, TypeError, ValueError, AttributeError, RecursionError)

@@ -21,9 +21,9 @@ from typing import Final
 
 import msgspec
 
-from engine.decode.event import Message
-from engine.decode.formats.json_fields import Int, Long, content_of
-from engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.formats.json_fields import Int, Long, content_of
+from siltstone.engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound
 
 NO_BYTES: Final = "a JSON object without a value in base64"
 NO_BASE64_VALUE: Final = "the value is not base64"

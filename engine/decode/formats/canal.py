@@ -28,22 +28,22 @@ from typing import Final
 
 import msgspec
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, rejected
-from engine.decode.formats.canal_message import (
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Control, Event, Message, rejected
+from siltstone.engine.decode.formats.canal_message import (
     BrokenMessageError,
     CanalMessage,
     is_null_line,
     millis_to_micros,
     read_message,
 )
-from engine.decode.formats.canal_rows import NO_KEYS, Images, keys_of, row_schema, rows_of
-from engine.decode.formats.coordinates import Coordinates
-from engine.decode.formats.json_fields import content_of
-from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.formats.canal_rows import NO_KEYS, Images, keys_of, row_schema, rows_of
+from siltstone.engine.decode.formats.coordinates import Coordinates
+from siltstone.engine.decode.formats.json_fields import content_of
+from siltstone.engine.decode.formats.statements import is_truncate, truncated_table, with_dots
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "canal"
 OPS: Final = {

@@ -11,9 +11,18 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats.json_fields import NOTHING, Int, Long
-from engine.decode.json_value import BLANKS, MISFIT, broken_reason, is_sound, parse, plain_text, raw_fields, text_of
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats.json_fields import NOTHING, Int, Long
+from siltstone.engine.decode.json_value import (
+    BLANKS,
+    MISFIT,
+    broken_reason,
+    is_sound,
+    parse,
+    plain_text,
+    raw_fields,
+    text_of,
+)
 
 MISFIT_REASON: Final = "a field of the message has a type that Canal does not give it"
 _LONG: Final = 2**63

@@ -12,10 +12,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from engine import names
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats.row_images import joined
-from engine.decode.json_value import MISFIT, parse, parse_object, plain_text, text_of
+from siltstone.engine import names
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats.row_images import joined
+from siltstone.engine.decode.json_value import MISFIT, parse, parse_object, plain_text, text_of
 
 
 class Keys(NamedTuple):

@@ -20,8 +20,8 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from engine.decode.formats.debezium_envelope import Object, Source, Transaction
-from engine.decode.formats.json_fields import whole_number
+from siltstone.engine.decode.formats.debezium_envelope import Object, Source, Transaction
+from siltstone.engine.decode.formats.json_fields import whole_number
 
 MARK: Final = b'"specversion"'
 """What the text of a CloudEvent has."""

@@ -9,9 +9,9 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.decoder import Declared
-from engine.decode.event import Message
-from engine.decode.position_text import (
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.position_text import (
     ANY_WIDTH,
     EPOCH,
     SECOND_EPOCH,
@@ -21,8 +21,8 @@ from engine.decode.position_text import (
     text_of_segment,
     text_segment,
 )
-from engine.inputs.globs import plain_start
-from engine.spec.model import SourceSpec
+from siltstone.engine.inputs.globs import plain_start
+from siltstone.engine.spec.model import SourceSpec
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:/+")
 

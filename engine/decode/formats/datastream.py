@@ -29,12 +29,12 @@ from typing import Final
 
 import msgspec
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Event, Message, rejected
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats.datastream_positions import is_logged, log_file, position, read_position
-from engine.decode.formats.datastream_record import (
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Event, Message, rejected
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats.datastream_positions import is_logged, log_file, position, read_position
+from siltstone.engine.decode.formats.datastream_record import (
     MYSQL,
     ORACLE,
     POSTGRESQL,
@@ -48,8 +48,17 @@ from engine.decode.formats.datastream_record import (
     micros_of,
     read_record,
 )
-from engine.decode.json_value import EMPTY, MISFIT, NOT_JSON, broken_reason, is_sound, parse, raw_fields, text_of
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.json_value import (
+    EMPTY,
+    MISFIT,
+    NOT_JSON,
+    broken_reason,
+    is_sound,
+    parse,
+    raw_fields,
+    text_of,
+)
+from siltstone.engine.spec.model import SourceSpec
 
 NO_METADATA: Final = "source_metadata is missing: no event of Datastream"
 NO_DATABASE: Final = "source_metadata does not tell which database it is"

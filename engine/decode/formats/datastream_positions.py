@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from engine.decode.formats.datastream_record import (
+from siltstone.engine.decode.formats.datastream_record import (
     MYSQL,
     ORACLE,
     POSTGRESQL,
@@ -16,8 +16,8 @@ from engine.decode.formats.datastream_record import (
     as_text,
     is_blank,
 )
-from engine.decode.json_value import MISFIT, parse
-from engine.decode.position_text import (
+from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.position_text import (
     binlog_place,
     hex_digits,
     joined,

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.decode.formats.json_fields import NOTHING, text_of_field, whole_number
-from engine.decode.json_value import MISFIT, parse, raw_fields, text_of
+from siltstone.engine.decode.formats.json_fields import NOTHING, text_of_field, whole_number
+from siltstone.engine.decode.json_value import MISFIT, parse, raw_fields, text_of
 
 MYSQL, ORACLE, POSTGRESQL, SQLSERVER = "mysql", "oracle", "postgresql", "sqlserver"
 Word = int | str | None

@@ -23,15 +23,15 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.decode.decoder import Declared
-from engine.decode.epoch_rules import source_block_of
-from engine.decode.event import Event, Message, Reject, rejected
-from engine.decode.formats.cloud_events import HEADER_MARK, may_be_around, unwrapped
-from engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
-from engine.decode.formats.debezium_event import EventBuilder, Record
-from engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields, text_of
-from engine.names import OP_TRUNCATE
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.epoch_rules import source_block_of
+from siltstone.engine.decode.event import Event, Message, Reject, rejected
+from siltstone.engine.decode.formats.cloud_events import HEADER_MARK, may_be_around, unwrapped
+from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
+from siltstone.engine.decode.formats.debezium_event import EventBuilder, Record
+from siltstone.engine.decode.json_value import MISFIT, broken_reason, is_sound, parse_object, raw_fields, text_of
+from siltstone.engine.names import OP_TRUNCATE
+from siltstone.engine.spec.model import SourceSpec
 
 _NULL: Final = b"null"
 _line: Final = msgspec.json.Decoder(Line[msgspec.Raw])

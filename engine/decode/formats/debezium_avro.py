@@ -19,19 +19,19 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from engine.decode import connect_avro
-from engine.decode.carried import carried_keys, carried_schema
-from engine.decode.decoder import Declared
-from engine.decode.event import Event, Message, rejected
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats.avro_values import UNREADABLE, BodyReader, UnfitBodyError
-from engine.decode.formats.base64_messages import Base64Message, read_base64
-from engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
-from engine.decode.formats.debezium_event import Described, EventBuilder, Record
-from engine.decode.json_value import MISFIT
-from engine.decode.schemas import key_columns, row_columns
-from engine.inputs.registry import NO_SCHEMA, Unusable, fetch, schemas_in_file, session_of
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode import connect_avro
+from siltstone.engine.decode.carried import carried_keys, carried_schema
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Event, Message, rejected
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats.avro_values import UNREADABLE, BodyReader, UnfitBodyError
+from siltstone.engine.decode.formats.base64_messages import Base64Message, read_base64
+from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
+from siltstone.engine.decode.formats.debezium_event import Described, EventBuilder, Record
+from siltstone.engine.decode.json_value import MISFIT
+from siltstone.engine.decode.schemas import key_columns, row_columns
+from siltstone.engine.inputs.registry import NO_SCHEMA, Unusable, fetch, schemas_in_file, session_of
+from siltstone.engine.spec.model import SourceSpec
 
 FRAME: Final = 5
 VALUE: Final = "value"

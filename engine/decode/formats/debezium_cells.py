@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from engine.decode.json_value import MISFIT, parse_object, text_of
+from siltstone.engine.decode.json_value import MISFIT, parse_object, text_of
 
 _VALUE: Final = "value"
 _SET: Final = "set"

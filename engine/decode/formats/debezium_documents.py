@@ -27,9 +27,9 @@ from typing import Any, Final
 
 import msgspec
 
-from engine import names
-from engine.decode.formats.json_fields import content_of, whole_number
-from engine.decode.json_value import MISFIT, Number, parse, parse_object, text_of
+from siltstone.engine import names
+from siltstone.engine.decode.formats.json_fields import content_of, whole_number
+from siltstone.engine.decode.json_value import MISFIT, Number, parse, parse_object, text_of
 
 KEY: Final = "_id"
 _OF_MESSAGE: Final = "id"

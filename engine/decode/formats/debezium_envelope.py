@@ -16,8 +16,8 @@ from typing import Any, Final, Generic, TypeVar, get_args
 
 import msgspec
 
-from engine.decode.formats.json_fields import Int, Long
-from engine.decode.json_value import MISFIT, parse, plain_text, text_of
+from siltstone.engine.decode.formats.json_fields import Int, Long
+from siltstone.engine.decode.json_value import MISFIT, parse, plain_text, text_of
 
 Object = Mapping[str, Any]
 Part = TypeVar("Part")

@@ -9,18 +9,25 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, Reject, copied, rejected
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats import debezium_kinds as kinds
-from engine.decode.formats.debezium_documents import updated_fields
-from engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text
-from engine.decode.formats.debezium_positions import ANY, CONNECTORS, Connector, connector_name, source_name, table_name
-from engine.decode.formats.json_fields import whole_number
-from engine.decode.json_value import MISFIT, NOT_JSON, parse, parse_object, text_of
-from engine.names import OP_DELETE, OP_UPDATE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
-from engine.schema.control_kinds import WINDOW_CLOSE
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Control, Event, Message, Reject, copied, rejected
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats import debezium_kinds as kinds
+from siltstone.engine.decode.formats.debezium_documents import updated_fields
+from siltstone.engine.decode.formats.debezium_envelope import LONG, Line, Object, Source, Value, json_text
+from siltstone.engine.decode.formats.debezium_positions import (
+    ANY,
+    CONNECTORS,
+    Connector,
+    connector_name,
+    source_name,
+    table_name,
+)
+from siltstone.engine.decode.formats.json_fields import whole_number
+from siltstone.engine.decode.json_value import MISFIT, NOT_JSON, parse, parse_object, text_of
+from siltstone.engine.names import OP_DELETE, OP_UPDATE, ORIGIN_SNAPSHOT, ORIGIN_STREAM
+from siltstone.engine.schema.control_kinds import WINDOW_CLOSE
+from siltstone.engine.spec.model import SourceSpec
 
 NO_POSITION: Final = "a streamed change without a position"
 NO_TIME: Final = "neither source.ts_ms, the time of the change, nor ts_ms, when it was read, is a time"

@@ -30,18 +30,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Event, Message, Reject, copied, rejected
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats import debezium_kinds as kinds
-from engine.decode.formats.coordinates import Coordinates
-from engine.decode.formats.debezium import DebeziumDecoder
-from engine.decode.formats.debezium_envelope import WRONG_TYPE, line_of
-from engine.decode.formats.debezium_event import NO_POSITION, Described, EventBuilder, Record
-from engine.decode.formats.debezium_positions import ANY, BY_SCN, CONNECTORS
-from engine.decode.formats.flat_fields import FlatFields, flat_fields, place_of
-from engine.decode.json_value import MISFIT, NOT_JSON, broken_reason, parse, parse_object, text_of
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Event, Message, Reject, copied, rejected
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats import debezium_kinds as kinds
+from siltstone.engine.decode.formats.coordinates import Coordinates
+from siltstone.engine.decode.formats.debezium import DebeziumDecoder
+from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, line_of
+from siltstone.engine.decode.formats.debezium_event import NO_POSITION, Described, EventBuilder, Record
+from siltstone.engine.decode.formats.debezium_positions import ANY, BY_SCN, CONNECTORS
+from siltstone.engine.decode.formats.flat_fields import FlatFields, flat_fields, place_of
+from siltstone.engine.decode.json_value import MISFIT, NOT_JSON, broken_reason, parse, parse_object, text_of
+from siltstone.engine.spec.model import SourceSpec
 
 SOURCE: Final = "debezium-flat"
 BY_COORDINATES: Final = "coordinates"

@@ -17,13 +17,13 @@ import re
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from engine import names
-from engine.decode.event import Change
-from engine.decode.formats.debezium_envelope import Object, Value, json_text
-from engine.decode.formats.debezium_positions import CONNECTORS, TICDC
-from engine.decode.formats.statements import is_truncate
-from engine.decode.json_value import MISFIT, parse_object, plain_text
-from engine.schema import control_kinds
+from siltstone.engine import names
+from siltstone.engine.decode.event import Change
+from siltstone.engine.decode.formats.debezium_envelope import Object, Value, json_text
+from siltstone.engine.decode.formats.debezium_positions import CONNECTORS, TICDC
+from siltstone.engine.decode.formats.statements import is_truncate
+from siltstone.engine.decode.json_value import MISFIT, parse_object, plain_text
+from siltstone.engine.schema import control_kinds
 
 OPS: Final = {
     "c": names.OP_INSERT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.decode.position_text import (
+from siltstone.engine.decode.position_text import (
     binlog_place,
     lsn_of_three_parts,
     lsn_of_two_parts,

@@ -45,14 +45,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.formats.debezium_cells import cell_values
-from engine.decode.formats.debezium_documents import plain_document, plain_key
-from engine.decode.formats.debezium_envelope import WRONG_TYPE, Source, Transaction
-from engine.decode.formats.json_fields import whole_number
-from engine.decode.formats.tso import position_of
-from engine.decode.formats.vitess_gtids import number_of_transactions
-from engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.formats.debezium_cells import cell_values
+from siltstone.engine.decode.formats.debezium_documents import plain_document, plain_key
+from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Source, Transaction
+from siltstone.engine.decode.formats.json_fields import whole_number
+from siltstone.engine.decode.formats.tso import position_of
+from siltstone.engine.decode.formats.vitess_gtids import number_of_transactions
+from siltstone.engine.decode.position_text import EPOCH, hex_digits, joined, number_at_end, redo_record, three_part_lsn
+from siltstone.engine.spec.model import SourceSpec
 
 COMMIT_SCNS_SINCE: Final = 2
 """The first major version whose commit SCNs are the event's own."""

@@ -30,14 +30,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from engine import names
-from engine.decode.carried import carried_keys
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, rejected
-from engine.decode.formats.coordinates import Coordinates
-from engine.decode.formats.coordinates import notation as by_coordinates
-from engine.decode.formats.instants import unix_nanos
-from engine.decode.formats.json_fields import (
+from siltstone.engine import names
+from siltstone.engine.decode.carried import carried_keys
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Control, Event, Message, rejected
+from siltstone.engine.decode.formats.coordinates import Coordinates
+from siltstone.engine.decode.formats.coordinates import notation as by_coordinates
+from siltstone.engine.decode.formats.instants import unix_nanos
+from siltstone.engine.decode.formats.json_fields import (
     NOTHING,
     Fields,
     content_of,
@@ -45,12 +45,12 @@ from engine.decode.formats.json_fields import (
     text_of_field,
     whole_number,
 )
-from engine.decode.formats.row_images import image_of
-from engine.decode.formats.topic_record import TopicRecord, null_message, read_record
-from engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
-from engine.decode.position_text import ANY_WIDTH, EPOCH, hex_digits, joined, segments
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.formats.row_images import image_of
+from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message, read_record
+from siltstone.engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
+from siltstone.engine.decode.position_text import ANY_WIDTH, EPOCH, hex_digits, joined, segments
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "dms"
 OPS: Final = {

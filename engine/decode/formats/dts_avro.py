@@ -23,17 +23,17 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, Reject, rejected
-from engine.decode.formats import dts_kinds
-from engine.decode.formats.base64_messages import Base64Message, read_base64
-from engine.decode.formats.dts_record import Columns, DtsReader, DtsRecord
-from engine.decode.formats.dts_values import ABSENT, Image, read_image, row_schema
-from engine.decode.formats.row_images import halves
-from engine.decode.json_value import raw_fields, text_of
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Control, Event, Message, Reject, rejected
+from siltstone.engine.decode.formats import dts_kinds
+from siltstone.engine.decode.formats.base64_messages import Base64Message, read_base64
+from siltstone.engine.decode.formats.dts_record import Columns, DtsReader, DtsRecord
+from siltstone.engine.decode.formats.dts_values import ABSENT, Image, read_image, row_schema
+from siltstone.engine.decode.formats.row_images import halves
+from siltstone.engine.decode.json_value import raw_fields, text_of
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
 
 _IN_MICROS: Final = frozenset({"MySQL", "PostgreSQL"})
 _NO_TRANSACTION: Final = frozenset({"", "0"})

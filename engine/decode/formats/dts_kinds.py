@@ -6,13 +6,13 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from engine import names
-from engine.decode.formats.dts_record import DtsRecord
-from engine.decode.formats.statements import is_truncate, truncated_table, with_dots
-from engine.decode.json_value import MISFIT, parse_object
-from engine.decode.position_text import LONGEST_NUMBER, hex_digits, joined, lsn_of_two_parts, segments
-from engine.inputs.magic import AVRO
-from engine.schema import control_kinds
+from siltstone.engine import names
+from siltstone.engine.decode.formats.dts_record import DtsRecord
+from siltstone.engine.decode.formats.statements import is_truncate, truncated_table, with_dots
+from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.position_text import LONGEST_NUMBER, hex_digits, joined, lsn_of_two_parts, segments
+from siltstone.engine.inputs.magic import AVRO
+from siltstone.engine.schema import control_kinds
 
 FILLER_BYTES: Final = 48
 """A message of so many bytes or fewer is a filler of the transport."""

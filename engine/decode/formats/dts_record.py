@@ -12,9 +12,9 @@ from typing import Any, Final, cast
 import msgspec
 from fastavro import parse_schema, schemaless_reader
 
-from engine.decode.dts_schema import message_schema
-from engine.decode.event_batch import signed_hash
-from engine.decode.json_value import text_of
+from siltstone.engine.decode.dts_schema import message_schema
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.json_value import text_of
 
 _FIELDS: Final = "fields"
 _IMAGES: Final = ("beforeImages", "afterImages")

@@ -94,7 +94,7 @@ def _offset(zone: str, micros: int) -> int | None:
     fixed = _fixed_offset(zone)
     if fixed is not None:
         return fixed
-    from engine.decode.types.zones import offset_micros, zone_of
+    from siltstone.engine.decode.types.zones import offset_micros, zone_of
 
     known = zone_of(zone)
     if known is None or not _FIRST <= micros <= _LAST:

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.decode.dts_types import EITHER
-from engine.decode.formats.charsets import decoded
-from engine.decode.formats.dts_record import Columns
-from engine.decode.formats.dts_times import date_time, timestamp, zoned
-from engine.decode.json_value import text_of
-from engine.decode.types.text import BYTES_MARK
+from siltstone.engine.decode.dts_types import EITHER
+from siltstone.engine.decode.formats.charsets import decoded
+from siltstone.engine.decode.formats.dts_record import Columns
+from siltstone.engine.decode.formats.dts_times import date_time, timestamp, zoned
+from siltstone.engine.decode.json_value import text_of
+from siltstone.engine.decode.types.text import BYTES_MARK
 
 """No text of a source begins with it."""
 EMPTY: Final = "EmptyObject"

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
-from engine.decode.formats.debezium_envelope import Source, Transaction
-from engine.decode.formats.json_fields import whole_number
+from siltstone.engine.decode.formats.debezium_envelope import Source, Transaction
+from siltstone.engine.decode.formats.json_fields import whole_number
 
 Part = Literal["event", "source", "transaction"]
 _EVENT: Final = frozenset(("op", "deleted", "ts_ms", "ts_us", "ts_ns"))

@@ -37,20 +37,20 @@ from typing import Final
 
 import msgspec
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Event, Message, rejected
-from engine.decode.formats.canal_rows import NO_KEYS, keys_of
-from engine.decode.formats.coordinates import LogOrCoordinates
-from engine.decode.formats.coordinates import notation as by_coordinates
-from engine.decode.formats.json_fields import NOTHING, Fields, text_field
-from engine.decode.formats.shareplex_rows import changes_with_row_before
-from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
-from engine.decode.json_value import MISFIT, broken_reason, parse, raw_fields, text_of
-from engine.decode.position_text import hex_digits, is_second_epoch, joined, segments
-from engine.decode.types.time_texts import instant
-from engine.decode.types.zones import source_zone
-from engine.spec.model import SourceSpec
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Event, Message, rejected
+from siltstone.engine.decode.formats.canal_rows import NO_KEYS, keys_of
+from siltstone.engine.decode.formats.coordinates import LogOrCoordinates
+from siltstone.engine.decode.formats.coordinates import notation as by_coordinates
+from siltstone.engine.decode.formats.json_fields import NOTHING, Fields, text_field
+from siltstone.engine.decode.formats.shareplex_rows import changes_with_row_before
+from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
+from siltstone.engine.decode.json_value import MISFIT, broken_reason, parse, raw_fields, text_of
+from siltstone.engine.decode.position_text import hex_digits, is_second_epoch, joined, segments
+from siltstone.engine.decode.types.time_texts import instant
+from siltstone.engine.decode.types.zones import source_zone
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "goldengate"
 METADATA: Final = frozenset(

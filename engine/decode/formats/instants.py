@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import MISFIT, parse_object
 
 NANOS: Final = 1_000_000_000
 """Of a second."""

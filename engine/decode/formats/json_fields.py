@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from engine.decode.json_value import parse, plain_text
-from engine.decode.position_text import LONGEST_NUMBER
+from siltstone.engine.decode.json_value import parse, plain_text
+from siltstone.engine.decode.position_text import LONGEST_NUMBER
 
 NOTHING: Final = msgspec.Raw(b"null")
 Int = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]

@@ -38,20 +38,20 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, rejected
-from engine.decode.formats.canal_rows import NO_KEYS, Keys, changes_key, keys_of
-from engine.decode.formats.coordinates import LogOrCoordinates
-from engine.decode.formats.coordinates import notation as by_coordinates
-from engine.decode.formats.json_fields import NOTHING, Long
-from engine.decode.formats.row_images import halves, is_empty, joined
-from engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
-from engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
-from engine.decode.position_text import binlog_place, hex_digits, is_second_epoch, number_at_end, segments
-from engine.decode.position_text import joined as joined_segments
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Control, Event, Message, rejected
+from siltstone.engine.decode.formats.canal_rows import NO_KEYS, Keys, changes_key, keys_of
+from siltstone.engine.decode.formats.coordinates import LogOrCoordinates
+from siltstone.engine.decode.formats.coordinates import notation as by_coordinates
+from siltstone.engine.decode.formats.json_fields import NOTHING, Long
+from siltstone.engine.decode.formats.row_images import halves, is_empty, joined
+from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message, object_of, read_record
+from siltstone.engine.decode.json_value import MISFIT, broken_reason, raw_fields, text_of
+from siltstone.engine.decode.position_text import binlog_place, hex_digits, is_second_epoch, number_at_end, segments
+from siltstone.engine.decode.position_text import joined as joined_segments
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "maxwell"
 OPS: Final = {

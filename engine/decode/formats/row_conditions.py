@@ -12,9 +12,9 @@ from datetime import tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
-from engine.decode.formats.row_values import TIME, number_segment, plain_number, unix_nanos
-from engine.decode.types.numbers import flag
-from engine.spec.predicates import All, Compare, IsNull, Literal, Not, OneOf, Predicate
+from siltstone.engine.decode.formats.row_values import TIME, number_segment, plain_number, unix_nanos
+from siltstone.engine.decode.types.numbers import flag
+from siltstone.engine.spec.predicates import All, Compare, IsNull, Literal, Not, OneOf, Predicate
 
 _SIGNS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

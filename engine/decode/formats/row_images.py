@@ -6,10 +6,10 @@ from typing import Final
 
 import msgspec
 
-from engine import names
-from engine.decode.event import Event
-from engine.decode.formats.json_fields import content_of
-from engine.decode.json_value import MISFIT, is_sound, raw_fields
+from siltstone.engine import names
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.formats.json_fields import content_of
+from siltstone.engine.decode.json_value import MISFIT, is_sound, raw_fields
 
 _OBJECT: Final = b"{"
 

@@ -30,13 +30,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Change, Control, Event, Message, rejected
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats.coordinates import folder_of, name_below
-from engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
-from engine.decode.formats.row_values import (
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Change, Control, Event, Message, rejected
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats.coordinates import folder_of, name_below
+from siltstone.engine.decode.formats.row_conditions import ColumnTimes, Condition, Texts, condition
+from siltstone.engine.decode.formats.row_values import (
     bounded,
     bytes_segment,
     counted_micros,
@@ -48,7 +48,7 @@ from engine.decode.formats.row_values import (
     unix_nanos,
     written,
 )
-from engine.decode.json_value import (
+from siltstone.engine.decode.json_value import (
     BLANKS,
     MISFIT,
     NOT_JSON,
@@ -59,14 +59,14 @@ from engine.decode.json_value import (
     parse_object,
     plain_text,
 )
-from engine.decode.natural import binary_encoding
-from engine.decode.position_text import joined
-from engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
-from engine.decode.types.zones import source_zone
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
-from engine.spec.predicates import Predicate
-from engine.spec.rows import COORDINATES, FILE, LINE, SequenceKind
+from siltstone.engine.decode.natural import binary_encoding
+from siltstone.engine.decode.position_text import joined
+from siltstone.engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
+from siltstone.engine.decode.types.zones import source_zone
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.engine.spec.predicates import Predicate
+from siltstone.engine.spec.rows import COORDINATES, FILE, LINE, SequenceKind
 
 CONNECTOR: Final = "rows"
 UNTIMED: Final = "no sequence column tells a time or a number; name a column with the time under source.time_by"

@@ -28,26 +28,33 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, TypeGuard
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Announced, Change, Control, Event, Message, rejected
-from engine.decode.formats.coordinates import LogOrCoordinates
-from engine.decode.formats.coordinates import notation as by_coordinates
-from engine.decode.formats.instants import unix_nanos
-from engine.decode.formats.row_images import image_of, is_empty
-from engine.decode.formats.shareplex_operation import (
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Announced, Change, Control, Event, Message, rejected
+from siltstone.engine.decode.formats.coordinates import LogOrCoordinates
+from siltstone.engine.decode.formats.coordinates import notation as by_coordinates
+from siltstone.engine.decode.formats.instants import unix_nanos
+from siltstone.engine.decode.formats.row_images import image_of, is_empty
+from siltstone.engine.decode.formats.shareplex_operation import (
     BrokenOperationError,
     Meta,
     Operation,
     read_operation,
     value_of,
 )
-from engine.decode.formats.shareplex_rows import changes_with_row_before, key_of
-from engine.decode.formats.topic_record import TopicRecord, null_message
-from engine.decode.json_value import BLANKS, broken_reason
-from engine.decode.position_text import ANY_WIDTH, EPOCH, is_second_epoch, segments, text_of_segment, text_segment
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.formats.shareplex_rows import changes_with_row_before, key_of
+from siltstone.engine.decode.formats.topic_record import TopicRecord, null_message
+from siltstone.engine.decode.json_value import BLANKS, broken_reason
+from siltstone.engine.decode.position_text import (
+    ANY_WIDTH,
+    EPOCH,
+    is_second_epoch,
+    segments,
+    text_of_segment,
+    text_segment,
+)
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "shareplex"
 UPDATE_BEFORE: Final = control_kinds.UPDATE_BEFORE

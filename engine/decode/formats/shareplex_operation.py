@@ -11,10 +11,19 @@ from typing import Final
 
 import msgspec
 
-from engine.decode.formats.json_fields import NOTHING, Fields, Int, Long, content_of, int_field, long_field, text_field
-from engine.decode.formats.topic_record import TopicRecord
-from engine.decode.json_value import MISFIT, is_sound, raw_fields
-from engine.decode.position_text import LONGEST_NUMBER
+from siltstone.engine.decode.formats.json_fields import (
+    NOTHING,
+    Fields,
+    Int,
+    Long,
+    content_of,
+    int_field,
+    long_field,
+    text_field,
+)
+from siltstone.engine.decode.formats.topic_record import TopicRecord
+from siltstone.engine.decode.json_value import MISFIT, is_sound, raw_fields
+from siltstone.engine.decode.position_text import LONGEST_NUMBER
 
 _NULL: Final = b"null"
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.decode.event import Event
-from engine.decode.formats.json_fields import content_of
-from engine.decode.formats.row_images import halves
-from engine.decode.json_value import raw_fields, text_of
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.formats.json_fields import content_of
+from siltstone.engine.decode.formats.row_images import halves
+from siltstone.engine.decode.json_value import raw_fields, text_of
 
 
 def key_of(row: bytes, keys: Iterable[str]) -> bytes:

@@ -36,14 +36,14 @@ from typing import ClassVar, Final, NamedTuple
 
 import msgspec
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Announced, Change, Control, Event, Message, rejected
-from engine.decode.event_batch import signed_hash
-from engine.decode.formats.instants import NANOS, unix_nanos, written_seconds
-from engine.decode.formats.json_fields import content_of, whole_number
-from engine.decode.formats.row_images import is_empty, joined
-from engine.decode.formats.spanner_records import (
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Announced, Change, Control, Event, Message, rejected
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.formats.instants import NANOS, unix_nanos, written_seconds
+from siltstone.engine.decode.formats.json_fields import content_of, whole_number
+from siltstone.engine.decode.formats.row_images import is_empty, joined
+from siltstone.engine.decode.formats.spanner_records import (
     DATA_CHANGE,
     BrokenLineError,
     Found,
@@ -52,9 +52,9 @@ from engine.decode.formats.spanner_records import (
     SpannerLine,
     read_line,
 )
-from engine.decode.json_value import BLANKS, MISFIT, broken_reason, parse_object, raw_fields
-from engine.decode.position_text import ANY_WIDTH, EPOCH, LONGEST_NUMBER, segments, text_segment
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.json_value import BLANKS, MISFIT, broken_reason, parse_object, raw_fields
+from siltstone.engine.decode.position_text import ANY_WIDTH, EPOCH, LONGEST_NUMBER, segments, text_segment
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "spanner"
 IN_FILES: Final = "dataflow-spanner"

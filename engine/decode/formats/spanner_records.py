@@ -17,9 +17,18 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.decode.formats.json_fields import NOTHING, Fields, Int, Long, content_of, int_field, long_field, text_field
-from engine.decode.json_value import BLANKS, MISFIT, is_sound, raw_fields
-from engine.schema import control_kinds
+from siltstone.engine.decode.formats.json_fields import (
+    NOTHING,
+    Fields,
+    Int,
+    Long,
+    content_of,
+    int_field,
+    long_field,
+    text_field,
+)
+from siltstone.engine.decode.json_value import BLANKS, MISFIT, is_sound, raw_fields
+from siltstone.engine.schema import control_kinds
 
 DATA_CHANGE: Final = "data_change"
 KINDS: Final[dict[str, tuple[str, ...]]] = {

@@ -25,14 +25,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from engine import names
-from engine.decode.decoder import Declared
-from engine.decode.event import Announced, Event, Message, Reject, copied
-from engine.decode.formats.canal import CanalDecoder, of_broken
-from engine.decode.formats.canal_message import BrokenMessageError, CanalMessage, Tidb, millis_to_micros, read_message
-from engine.decode.formats.tso import millis_of, position_of
-from engine.schema import control_kinds
-from engine.spec.model import SourceSpec
+from siltstone.engine import names
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Announced, Event, Message, Reject, copied
+from siltstone.engine.decode.formats.canal import CanalDecoder, of_broken
+from siltstone.engine.decode.formats.canal_message import (
+    BrokenMessageError,
+    CanalMessage,
+    Tidb,
+    millis_to_micros,
+    read_message,
+)
+from siltstone.engine.decode.formats.tso import millis_of, position_of
+from siltstone.engine.schema import control_kinds
+from siltstone.engine.spec.model import SourceSpec
 
 CONNECTOR: Final = "ticdc"
 NO_EXTENSION: Final = "_tidb is missing: TiCDC writes it with enable-tidb-extension=true; without it, read canal-json"

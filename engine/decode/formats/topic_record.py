@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from engine.decode.event import Control, Message
-from engine.decode.formats.json_fields import content_of, int_field, long_field, text_field
-from engine.decode.json_value import BLANKS, NOT_TEXT, is_sound, raw_fields
-from engine.schema import control_kinds
+from siltstone.engine.decode.event import Control, Message
+from siltstone.engine.decode.formats.json_fields import content_of, int_field, long_field, text_field
+from siltstone.engine.decode.json_value import BLANKS, NOT_TEXT, is_sound, raw_fields
+from siltstone.engine.schema import control_kinds
 
 _NULL: Final = b"null"
 _VALUE: Final = b'"value'  # a name can also be written with escapes, which no writer of records does

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.decode.position_text import hex_digits, joined, segments
+from siltstone.engine.decode.position_text import hex_digits, joined, segments
 
 _COUNTER_BITS: Final = 18
 _OF_DELETE: Final = "0"

@@ -12,8 +12,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from engine.decode.json_value import MISFIT, parse
-from engine.decode.position_text import number_at_end
+from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.position_text import number_at_end
 
 _INTERVAL: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
 _MARIADB: Final = "MariaDB"

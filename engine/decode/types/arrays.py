@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.decode import json_value
-from engine.decode.types.converter import Converter, each
+from siltstone.engine.decode import json_value
+from siltstone.engine.decode.types.converter import Converter, each
 
 
 def array(items: Converter) -> Converter:

@@ -6,7 +6,7 @@ import binascii
 import re
 from typing import Any, Final
 
-from engine.decode.types.converter import each
+from siltstone.engine.decode.types.converter import each
 
 MOST_BITS: Final = 2**20
 """That a value is filled up to. PostgreSQL's `bit varying` without a length is said to have 2^31 - 1."""

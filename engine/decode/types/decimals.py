@@ -8,10 +8,10 @@ from collections.abc import Callable
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, DecimalException, Inexact, InvalidOperation, Rounded
 from typing import Any, Final
 
-from engine.decode import json_value
-from engine.decode.json_value import Number
-from engine.decode.types.binary import base64_bytes
-from engine.decode.types.converter import Convert, Converter, plain_texts
+from siltstone.engine.decode import json_value
+from siltstone.engine.decode.json_value import Number
+from siltstone.engine.decode.types.binary import base64_bytes
+from siltstone.engine.decode.types.converter import Convert, Converter, plain_texts
 
 BLANKS: Final = r"[\x00-\x20]*"
 """Around a number they say nothing."""

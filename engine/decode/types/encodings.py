@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import plain_text
-from engine.decode.shape import Encoding
-from engine.decode.types import binary, clocks, decimals, numbers, text, time_texts, times
-from engine.decode.types.arrays import array
-from engine.decode.types.converter import NOTHING, Converter, chained, each
-from engine.decode.types.times import Clock
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.types import binary, clocks, decimals, numbers, text, time_texts, times
+from siltstone.engine.decode.types.arrays import array
+from siltstone.engine.decode.types.converter import NOTHING, Converter, chained, each
+from siltstone.engine.decode.types.times import Clock
 
 MARKED: Final = frozenset({"marked", "unsure"})
 COUNTS: Final = {"millis": "millis", "micros": "micros", "nanos": "nanos"}

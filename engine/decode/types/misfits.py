@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import plain_text
-from engine.decode.shape import ColumnShape, Encoding
-from engine.decode.types import decimals
-from engine.decode.types.encodings import CALENDAR, COUNTS, DECIMALS
-from engine.decode.types.numbers import LONG, bigint
-from engine.decode.types.times import MICROS_DIGITS
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.shape import ColumnShape, Encoding
+from siltstone.engine.decode.types import decimals
+from siltstone.engine.decode.types.encodings import CALENDAR, COUNTS, DECIMALS
+from siltstone.engine.decode.types.numbers import LONG, bigint
+from siltstone.engine.decode.types.times import MICROS_DIGITS
 
 PLACEHOLDER: Final = "__debezium_unavailable_value"
 """What Debezium writes for a value that the source did not log because it did not change."""

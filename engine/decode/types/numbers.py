@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import Number, plain_text
-from engine.decode.types.converter import Converter, plain_texts
-from engine.decode.types.decimals import BLANKS, exact_number
+from siltstone.engine.decode.json_value import Number, plain_text
+from siltstone.engine.decode.types.converter import Converter, plain_texts
+from siltstone.engine.decode.types.decimals import BLANKS, exact_number
 
 INT: Final = (-(2**31), 2**31 - 1)
 LONG: Final = (-(2**63), 2**63 - 1)

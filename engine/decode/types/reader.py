@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal
 
-from engine.decode.json_value import plain_text
-from engine.decode.shape import ColumnShape, Encoding
-from engine.decode.types import encodings, misfits
-from engine.decode.types.converter import Convert, ConvertAll, Converter, each
-from engine.decode.types.times import Clock
-from engine.decode.types.zones import source_zone
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.shape import ColumnShape, Encoding
+from siltstone.engine.decode.types import encodings, misfits
+from siltstone.engine.decode.types.converter import Convert, ConvertAll, Converter, each
+from siltstone.engine.decode.types.times import Clock
+from siltstone.engine.decode.types.zones import source_zone
 
 Fate = Literal["unavailable", "unkept", "unfit"]
 UNAVAILABLE: Final = "unavailable"

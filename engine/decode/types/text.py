@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from engine.decode.json_value import plain_text
-from engine.decode.types.binary import base64_bytes
-from engine.decode.types.converter import Convert, Converter, each
-from engine.decode.types.decimals import variable_scale_digits
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.types.binary import base64_bytes
+from siltstone.engine.decode.types.converter import Convert, Converter, each
+from siltstone.engine.decode.types.decimals import variable_scale_digits
 
 BYTES_MARK: Final = "\x00bytes:"
 """Precedes the base64 of bytes where texts and bytes can be in one column: no text of a source begins with it."""

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as T
 
-from engine.decode.json_value import plain_text
-from engine.decode.types.converter import Converter
-from engine.decode.types.numbers import long_of
-from engine.decode.types.times import (
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.types.converter import Converter
+from siltstone.engine.decode.types.numbers import long_of
+from siltstone.engine.decode.types.times import (
     A_DAY,
     FIRST,
     LAST,
@@ -28,7 +28,7 @@ from engine.decode.types.times import (
     moment_of,
     unit_of,
 )
-from engine.decode.types.zones import offset_micros, zone_of
+from siltstone.engine.decode.types.zones import offset_micros, zone_of
 
 _BLANKS: Final = "".join(map(chr, range(0x21))) + "\x7f"
 _WRITTEN: Final = re.compile(

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import plain_text
-from engine.decode.types.converter import NOTHING, Converter, chained, each
-from engine.decode.types.numbers import bigint, count_of
-from engine.decode.types.zones import offset_micros
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.types.converter import NOTHING, Converter, chained, each
+from siltstone.engine.decode.types.numbers import bigint, count_of
+from siltstone.engine.decode.types.zones import offset_micros
 
 FIRST_DAY: Final = -719_162  # 0001-01-01
 LAST_DAY: Final = 2_932_896  # 9999-12-31

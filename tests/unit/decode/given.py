@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine.spec.model import (
+from siltstone.engine.spec.model import (
     ChecksSpec,
     ColumnSpec,
     HistorySpec,

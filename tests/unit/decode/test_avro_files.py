@@ -13,8 +13,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from engine.decode import avro_files
-from engine.decode.avro_files import AvroFileError, count_records, json_text, read_header, read_records
+from siltstone.engine.decode import avro_files
+from siltstone.engine.decode.avro_files import AvroFileError, count_records, json_text, read_header, read_records
 from tests.recordings import DATA
 
 SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}, {"name": "t", "type": "string"}]}

@@ -7,9 +7,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from engine.decode.avro_files import read_header, read_records, without_logical_types
-from engine.decode.avro_records import RecordTexts
-from engine.decode.carried import carried_columns
+from siltstone.engine.decode.avro_files import read_header, read_records, without_logical_types
+from siltstone.engine.decode.avro_records import RecordTexts
+from siltstone.engine.decode.carried import carried_columns
 
 MONEY = {
     "type": "fixed", "name": "Money", "namespace": "acme.types", "size": 4,

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.event import Change
-from engine.decode.event_batch import event_batch
-from engine.decode.json_kinds import kind_of, type_of_kinds
-from engine.decode.json_value import parse
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.event import Change
+from siltstone.engine.decode.event_batch import event_batch
+from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
+from siltstone.engine.decode.json_value import parse
 
 
 def change(after: Any = None, key: Any = None, line: int = 1, **more: Any) -> Change:

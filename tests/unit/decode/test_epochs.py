@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.epoch_rules import UNKNOWN
-from engine.errors import SpecError
-from engine.spec import table_spec
-from engine.spec.model import EpochSpec, ProjectSpec, SourceSpec
-from engine.steps.epochs import declared_epoch, is_second
+from siltstone.engine.decode.epoch_rules import UNKNOWN
+from siltstone.engine.errors import SpecError
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import EpochSpec, ProjectSpec, SourceSpec
+from siltstone.engine.steps.epochs import declared_epoch, is_second
 from tests.decoding import envelopes
 from tests.unit.decode.given import event, lines
 

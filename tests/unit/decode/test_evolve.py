@@ -3,9 +3,9 @@
 import pytest
 from pyspark.sql import types as T
 
-from engine.errors import SchemaEvolutionError
-from engine.schema.evolve import promotes, widened
-from engine.table.changes import refuse_rewrites
+from siltstone.engine.errors import SchemaEvolutionError
+from siltstone.engine.schema.evolve import promotes, widened
+from siltstone.engine.table.changes import refuse_rewrites
 
 INT, LONG, FLOAT, DOUBLE, TEXT = T.IntegerType(), T.LongType(), T.FloatType(), T.DoubleType(), T.StringType()
 

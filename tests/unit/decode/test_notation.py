@@ -8,22 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from engine.decode.event import CHANGE, Event, Message
-from engine.decode.formats.debezium_positions import CONNECTORS
-from engine.decode.formats.dms import log_segment
-from engine.decode.formats.row_values import (
+from siltstone.engine.decode.event import CHANGE, Event, Message
+from siltstone.engine.decode.formats.debezium_positions import CONNECTORS
+from siltstone.engine.decode.formats.dms import log_segment
+from siltstone.engine.decode.formats.row_values import (
     bytes_segment,
     number_segment,
     plain_number,
     text_segment,
     time_segment,
 )
-from engine.decode.notation import Notation
-from engine.decode.position_text import joined, three_part_lsn, two_part_lsn
-from engine.decode.source_decoder import decode_messages
-from engine.formats import SOURCES, kind_of
-from engine.spec import table_spec
-from engine.spec.model import ProjectSpec, SourceSpec
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.decode.position_text import joined, three_part_lsn, two_part_lsn
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.formats import SOURCES, kind_of
+from siltstone.engine.spec import table_spec
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec
 from tests.conformance.formats import BY_NAME
 from tests.conformance.story import a_story
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from engine import names
-from engine.decode.shape import TableShape
-from engine.decode.table_rows import TableDecoder
-from engine.spec.model import ColumnSpec, TableSpec
+from siltstone.engine import names
+from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.decode.table_rows import TableDecoder
+from siltstone.engine.spec.model import ColumnSpec, TableSpec
 from tests.unit.decode.given import field, spec
 from tests.unit.decode.test_table_rows import batch, event
 from tests.unit.decode.test_table_shape import change, look_at, shape_of

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.connect import decimal
-from engine.decode.mysql_types import typed
-from engine.decode.schemas import key_columns, row_columns
+from siltstone.engine.decode.connect import decimal
+from siltstone.engine.decode.mysql_types import typed
+from siltstone.engine.decode.schemas import key_columns, row_columns
 from tests.conformance.hostile import bent
 from tests.unit.decode.given import field
 

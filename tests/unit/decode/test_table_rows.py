@@ -16,13 +16,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
-from engine import names
-from engine.decode.event_batch import COLUMNS
-from engine.decode.row_reasons import BROKEN
-from engine.decode.shape import ColumnShape, Encoding, TableShape
-from engine.decode.table_rows import TableDecoder
-from engine.schema.change import change_fields
-from engine.spec.model import ChecksSpec, HistorySpec, SnapshotSpec, SourceSpec, TableSpec, TargetSpec
+from siltstone.engine import names
+from siltstone.engine.decode.event_batch import COLUMNS
+from siltstone.engine.decode.row_reasons import BROKEN
+from siltstone.engine.decode.shape import ColumnShape, Encoding, TableShape
+from siltstone.engine.decode.table_rows import TableDecoder
+from siltstone.engine.schema.change import change_fields
+from siltstone.engine.spec.model import ChecksSpec, HistorySpec, SnapshotSpec, SourceSpec, TableSpec, TargetSpec
 
 PLACEHOLDER = "__debezium_unavailable_value"
 INT, LONG, TEXT, BYTES = T.IntegerType(), T.LongType(), T.StringType(), T.BinaryType()

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.carried import carried_schema
-from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.event import Change
-from engine.decode.event_batch import signed_hash
-from engine.decode.shape import Encoding, TableShape
-from engine.decode.table_shape import shape_of
-from engine.errors import SchemaEvolutionError, SpecError
-from engine.spec.columns import parse_column_type
-from engine.spec.model import ColumnSpec, SourceSpec, TableSpec, TrackSpec
-from engine.spec.predicates import parse_predicate
-from engine.spec.rows import RowsSpec
+from siltstone.engine.decode.carried import carried_schema
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.event import Change
+from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.shape import Encoding, TableShape
+from siltstone.engine.decode.table_shape import shape_of
+from siltstone.engine.errors import SchemaEvolutionError, SpecError
+from siltstone.engine.spec.columns import parse_column_type
+from siltstone.engine.spec.model import ColumnSpec, SourceSpec, TableSpec, TrackSpec
+from siltstone.engine.spec.predicates import parse_predicate
+from siltstone.engine.spec.rows import RowsSpec
 from tests.unit.decode.given import field, spec
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Message
-from engine.decode.source_decoder import decode_messages
-from engine.decode.topic_records import around_of, texts, topic_pieces
-from engine.formats import format_of
-from engine.inputs.topics import partition
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.topic_records import around_of, texts, topic_pieces
+from siltstone.engine.formats import format_of
+from siltstone.engine.inputs.topics import partition
+from siltstone.engine.spec.model import SourceSpec
 from tests.e2e.streams import insert, row
 
 

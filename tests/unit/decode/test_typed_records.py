@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.decode.carried import carried_columns
-from engine.decode.record_files import ParquetToRead, parquet_groups
-from engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
-from engine.inputs.listing import list_files
+from siltstone.engine.decode.carried import carried_columns
+from siltstone.engine.decode.record_files import ParquetToRead, parquet_groups
+from siltstone.engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
+from siltstone.engine.inputs.listing import list_files
 
 AT = 1_704_067_200_123_456_789  # 2024-01-01T00:00:00.123456789Z
 DAY = date(2024, 1, 2)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.decode.json_value import Number
-from engine.init.column_samples import Values
+from siltstone.engine.decode.json_value import Number
+from siltstone.engine.init.column_samples import Values
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from engine.decode.json_value import Number
-from engine.errors import SourceError, SpecError
-from engine.init import find_tables, looks_like, other_than, project_root, write_specs, written_specs
-from engine.spec import load_project, load_specs
+from siltstone.engine.decode.json_value import Number
+from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.init import find_tables, looks_like, other_than, project_root, write_specs, written_specs
+from siltstone.engine.spec import load_project, load_specs
 from tests.unit.decode.formats.test_spanner_avro import SCHEMA as AVRO_OF_SPANNER
 from tests.unit.decode.formats.test_spanner_avro import record as spanner_record
 from tests.unit.decode.given import event, field, with_schema

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from engine.errors import SourceError
-from engine.init import find_tables, written_specs
-from engine.inputs.magic import SNAPPY_FRAME
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init import find_tables, written_specs
+from siltstone.engine.inputs.magic import SNAPPY_FRAME
 from tests import dts_records as dts
 from tests.unit.decode.given import event
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.init import find_tables, written_specs
+from siltstone.engine.init import find_tables, written_specs
 from tests import dts_records as dts
 
 TYPES = {"a": 3, "b": 253}

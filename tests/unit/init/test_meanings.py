@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from engine.init import find_tables, written_specs
-from engine.init.meanings import Evidence, Guess, names_date, names_time
+from siltstone.engine.init import find_tables, written_specs
+from siltstone.engine.init.meanings import Evidence, Guess, names_date, names_time
 from tests.recordings import DATA
 from tests.unit.decode.given import event
 

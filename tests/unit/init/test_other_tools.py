@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from engine.decode.formats.debezium_positions import CONNECTORS
-from engine.errors import SourceError
-from engine.init import find_tables, written_specs
-from engine.init.file_sample import read_sample
-from engine.init.other_tools import TOOLS, tool_of
-from engine.init.recognition import best_format
+from siltstone.engine.decode.formats.debezium_positions import CONNECTORS
+from siltstone.engine.errors import SourceError
+from siltstone.engine.init import find_tables, written_specs
+from siltstone.engine.init.file_sample import read_sample
+from siltstone.engine.init.other_tools import TOOLS, tool_of
+from siltstone.engine.init.recognition import best_format
 from tests.unit.decode.given import SOURCE, event
 
 DATA_CHANGE = {"after": {"id": 1}, "updated": "1534266219010690397.0000000000", "key": [1]}

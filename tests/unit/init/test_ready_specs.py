@@ -7,19 +7,19 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
-from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.event import CHANGE, REJECT, Change, Event
-from engine.decode.event_batch import event_batch
-from engine.decode.source_decoder import SourceDecoder
-from engine.decode.table_rows import TableDecoder
-from engine.decode.table_shape import shape_of
-from engine.formats import format_of
-from engine.init import SchemaPlace, find_tables, write_specs, written_specs
-from engine.init.file_sample import read_sample
-from engine.init.recognition import messages_of
-from engine.inputs.listing import list_files
-from engine.spec import load_project, load_specs
-from engine.spec.model import TableSpec
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.event import CHANGE, REJECT, Change, Event
+from siltstone.engine.decode.event_batch import event_batch
+from siltstone.engine.decode.source_decoder import SourceDecoder
+from siltstone.engine.decode.table_rows import TableDecoder
+from siltstone.engine.decode.table_shape import shape_of
+from siltstone.engine.formats import format_of
+from siltstone.engine.init import SchemaPlace, find_tables, write_specs, written_specs
+from siltstone.engine.init.file_sample import read_sample
+from siltstone.engine.init.recognition import messages_of
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.spec import load_project, load_specs
+from siltstone.engine.spec.model import TableSpec
 from tests.recordings import DATA
 from tests.unit.decode.given import event
 

@@ -14,11 +14,19 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from engine.cli import main
-from engine.errors import SourceError, SpecError
-from engine.init import FoundTable, SchemaPlace, find_tables, looks_like, project_root, write_specs, written_specs
-from engine.spec import load_project, load_specs
-from engine.spec.model import RegistrySpec
+from siltstone.engine.cli import main
+from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.init import (
+    FoundTable,
+    SchemaPlace,
+    find_tables,
+    looks_like,
+    project_root,
+    write_specs,
+    written_specs,
+)
+from siltstone.engine.spec import load_project, load_specs
+from siltstone.engine.spec.model import RegistrySpec
 from tests import dts_records as dts
 from tests.framed import decimal, envelope, frame, message, named, record, schemas_file
 from tests.recordings import DATA

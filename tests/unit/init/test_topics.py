@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from engine.cli import app
-from engine.doctor import sources
-from engine.errors import SiltstoneError
-from engine.spec import load_specs
-from engine.spec.load import load_project
-from engine.spec.model import TableSpec
+from siltstone.engine.cli import app
+from siltstone.engine.doctor import sources
+from siltstone.engine.errors import SiltstoneError
+from siltstone.engine.spec import load_specs
+from siltstone.engine.spec.load import load_project
+from siltstone.engine.spec.model import TableSpec
 from tests.brokers import WORDS, Broker, Record
 from tests.e2e.streams import insert, row, update
 from tests.e2e.topics import keyed

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.source_decoder import decode_messages
-from engine.decode.table_shape import shape_of
-from engine.init import FoundTable, SchemaPlace, find_tables
-from engine.init.file_sample import read_sample
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.table_shape import shape_of
+from siltstone.engine.init import FoundTable, SchemaPlace, find_tables
+from siltstone.engine.init.file_sample import read_sample
+from siltstone.engine.spec.model import SourceSpec
 from tests.recordings import DATA
 from tests.unit.decode.given import spec
 

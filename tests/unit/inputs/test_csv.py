@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Message
-from engine.decode.record_files import LinesToRead
-from engine.decode.source_decoder import decode_messages
-from engine.errors import SourceError
-from engine.inputs import line_files
-from engine.inputs.containers import csv_layout
-from engine.inputs.line_files import numbered, pieces_of
-from engine.inputs.listing import list_files
-from engine.spec.model import SourceSpec
-from engine.spec.rows import RowsSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.record_files import LinesToRead
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs import line_files
+from siltstone.engine.inputs.containers import csv_layout
+from siltstone.engine.inputs.line_files import numbered, pieces_of
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.engine.spec.rows import RowsSpec
 
 VALUES = [
     "plain",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.inputs.globs import exactly, is_pattern, plain, plain_start
+from siltstone.engine.inputs.globs import exactly, is_pattern, plain, plain_start
 
 
 @pytest.mark.parametrize(

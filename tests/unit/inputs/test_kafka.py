@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.errors import SiltstoneError, SourceError, SpecError
-from engine.inputs.kafka import Client, Cluster, Reader, cluster_of, starts_of
-from engine.inputs.topics import partition
-from engine.spec.interpolation import FromEnvironment
-from engine.spec.model import KafkaSpec, StartingSpec
+from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
+from siltstone.engine.inputs.kafka import Client, Cluster, Reader, cluster_of, starts_of
+from siltstone.engine.inputs.topics import partition
+from siltstone.engine.spec.interpolation import FromEnvironment
+from siltstone.engine.spec.model import KafkaSpec, StartingSpec
 from tests.brokers import Broker, Record
 
 
@@ -65,7 +65,7 @@ def test_a_task_that_works_long_on_records_is_not_taken_for_a_silent_broker(
 ) -> None:
     topic = broker.create("client.slow")
     broker.produce(topic, [Record(number, None) for number in range(3)])
-    monkeypatch.setattr("engine.inputs.kafka.PATIENCE_SECONDS", 1)
+    monkeypatch.setattr("siltstone.engine.inputs.kafka.PATIENCE_SECONDS", 1)
     reader, found = Reader(KafkaSpec(broker.bootstrap, (topic,)), topic), 0
     for records in reader.read(topic, 0, 0, 3, 1):
         found += len(records)

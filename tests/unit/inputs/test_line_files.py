@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SourceError
-from engine.inputs import line_files
-from engine.inputs.line_files import BLANKS, BYTE_ORDER_MARK, Piece, counted, lines_of, numbered, pieces_of
-from engine.inputs.listing import InputFile, listed
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs import line_files
+from siltstone.engine.inputs.line_files import BLANKS, BYTE_ORDER_MARK, Piece, counted, lines_of, numbered, pieces_of
+from siltstone.engine.inputs.listing import InputFile, listed
 from tests.unit.inputs.packed import PACKED
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import fastavro
 import pytest
 
-from engine.decode.formats.avro_values import BodyReader
-from engine.errors import SourceError, SpecError
-from engine.inputs.registry import Unusable, fetch, schemas_in_file, session_of
-from engine.spec.model import RegistrySpec, SourceSpec
+from siltstone.engine.decode.formats.avro_values import BodyReader
+from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.inputs.registry import Unusable, fetch, schemas_in_file, session_of
+from siltstone.engine.spec.model import RegistrySpec, SourceSpec
 
 SCHEMA = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
 BASIC = "Basic " + base64.b64encode("me:pässword".encode()).decode()

@@ -11,12 +11,12 @@ from typing import Any, BinaryIO
 import fastavro
 import pytest
 
-from engine.decode import avro_files
-from engine.errors import SourceError
-from engine.inputs.listing import list_files
-from engine.inputs.store import ObjectStore, read_pieces, refused, store_of
-from engine.spec.model import ProjectSpec
-from quality.report.copied import copy_pages
+from siltstone.engine.decode import avro_files
+from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.listing import list_files
+from siltstone.engine.inputs.store import ObjectStore, read_pieces, refused, store_of
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.quality.report.copied import copy_pages
 
 NAMES = ["a b.json", "ü.json", "50%20.json", "x#1.json", "y?.json", "z=1.json"]
 

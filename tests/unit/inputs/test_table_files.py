@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.inputs.listing import Look
-from engine.inputs.pending import Taken
-from engine.inputs.tables import data_files, rows_by_file, table_parts
-from engine.run.rejected import as_taken
-from engine.spec.model import ProjectSpec, SourceSpec
-from engine.table.catalog import create_namespace, load
+from siltstone.engine.inputs.listing import Look
+from siltstone.engine.inputs.pending import Taken
+from siltstone.engine.inputs.tables import data_files, rows_by_file, table_parts
+from siltstone.engine.run.rejected import as_taken
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec
+from siltstone.engine.table.catalog import create_namespace, load
 
 
 @pytest.fixture

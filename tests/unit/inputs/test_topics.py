@@ -4,8 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from engine.inputs.pending import PendingFile, Taken
-from engine.inputs.topics import Partition, bounded, cut, lost_error, partition, partition_of, pending_partitions
+from siltstone.engine.inputs.pending import PendingFile, Taken
+from siltstone.engine.inputs.topics import (
+    Partition,
+    bounded,
+    cut,
+    lost_error,
+    partition,
+    partition_of,
+    pending_partitions,
+)
 
 
 def of(start: int, end: int, number: int = 0, topic_id: str = "first") -> Partition:

@@ -8,8 +8,8 @@ from pyiceberg.expressions.literals import literal
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, LongType, NestedField, StringType, TimestampType, TimestamptzType
 
-from engine.errors import SpecError
-from engine.look.reading import key_value, matching
+from siltstone.engine.errors import SpecError
+from siltstone.engine.look.reading import key_value, matching
 
 
 def test_a_key_of_null_is_looked_up_as_a_null() -> None:

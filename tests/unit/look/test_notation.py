@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from engine.cli.gaps import told_of
-from engine.decode.notation import Notation
-from engine.look.embedded import EmbeddedCatalog
-from engine.look.notation import notations_of, shown_span, with_notation
-from engine.names import LAST_POSITION, POSITION
-from engine.schema.gap import OPEN, Gap
-from engine.spec import load_project
+from siltstone.engine.cli.gaps import told_of
+from siltstone.engine.decode.notation import Notation
+from siltstone.engine.look.embedded import EmbeddedCatalog
+from siltstone.engine.look.notation import notations_of, shown_span, with_notation
+from siltstone.engine.names import LAST_POSITION, POSITION
+from siltstone.engine.schema.gap import OPEN, Gap
+from siltstone.engine.spec import load_project
 
 FROM, TO = "0000-0000000017F3AE00-0000000017F3AF58", "0000-0000000017F3AF58-0000000017F3B000"
 SOURCES = Notation(("postgresql:pg",))

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from engine.cli import main
+from siltstone.engine.cli import main
 
 SPEC = """\
 table: shop.{name}

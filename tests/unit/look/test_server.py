@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from engine.errors import SpecError, StorageError
-from engine.look import open_catalog
-from engine.look.server import database_address
-from engine.spec.model import CatalogSpec
+from siltstone.engine.errors import SpecError, StorageError
+from siltstone.engine.look import open_catalog
+from siltstone.engine.look.server import database_address
+from siltstone.engine.spec.model import CatalogSpec
 from tests.servers.process import free_port
 
 

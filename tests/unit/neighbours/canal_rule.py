@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from engine.decode.event import Control, Event, Message
-from engine.decode.formats.canal_message import value_of
-from engine.decode.position_text import hex_digits, joined
-from engine.neighbours.canal_resent import Delivery, resent_of_lane
-from engine.neighbours.canal_step import LANE, ORDER, sent_batches
+from siltstone.engine.decode.event import Control, Event, Message
+from siltstone.engine.decode.formats.canal_message import value_of
+from siltstone.engine.decode.position_text import hex_digits, joined
+from siltstone.engine.neighbours.canal_resent import Delivery, resent_of_lane
+from siltstone.engine.neighbours.canal_step import LANE, ORDER, sent_batches
 
 Line = tuple[str, int]
 SAME = (

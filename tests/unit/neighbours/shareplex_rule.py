@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.decode.event import Event
-from engine.decode.formats.coordinates import Coordinates
-from engine.neighbours.shareplex_pairs import paired
-from engine.neighbours.shareplex_step import is_at_coordinates
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.formats.coordinates import Coordinates
+from siltstone.engine.neighbours.shareplex_pairs import paired
+from siltstone.engine.neighbours.shareplex_step import is_at_coordinates
+from siltstone.engine.spec.model import SourceSpec
 
 
 def resolve(events: Iterable[Event], source: SourceSpec) -> list[Event]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
+from siltstone.engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
 
 LANES = 60
 WHOLE = 40

@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from engine.decode.event import Message
-from engine.decode.event_batch import event_batch
-from engine.decode.source_decoder import decode_messages
-from engine.decode.spark import events_of, made_of_frame
-from engine.frames import local_frame
-from engine.neighbours import canal_step
-from engine.spec.model import EpochSpec, SourceSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.event_batch import event_batch
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.spark import events_of, made_of_frame
+from siltstone.engine.frames import local_frame
+from siltstone.engine.neighbours import canal_step
+from siltstone.engine.spec.model import EpochSpec, SourceSpec
 from tests.unit.neighbours.canal_rule import resolve
 from tests.unit.neighbours.test_canal_resent import drawn_lane
 

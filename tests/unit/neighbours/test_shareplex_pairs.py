@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.shareplex import UPDATE_AFTER
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import EpochSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.shareplex import UPDATE_AFTER
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import EpochSpec
 from tests.unit.decode.formats.test_shareplex import DECLARED, SOURCE, loaded, operation
 from tests.unit.neighbours.shareplex_rule import resolve
 

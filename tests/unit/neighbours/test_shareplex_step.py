@@ -10,14 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from engine.decode.event import Message
-from engine.decode.event_batch import SCHEMA, event_batch
-from engine.decode.formats.coordinates import Coordinates
-from engine.decode.source_decoder import decode_messages
-from engine.decode.spark import events_of, made_of_frame
-from engine.frames import local_frame
-from engine.neighbours.shareplex_step import SIGNS, by_coordinates, is_at_coordinates, resolved, signs_of
-from engine.spec.model import EpochSpec, SourceSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.event_batch import SCHEMA, event_batch
+from siltstone.engine.decode.formats.coordinates import Coordinates
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.spark import events_of, made_of_frame
+from siltstone.engine.frames import local_frame
+from siltstone.engine.neighbours.shareplex_step import SIGNS, by_coordinates, is_at_coordinates, resolved, signs_of
+from siltstone.engine.spec.model import EpochSpec, SourceSpec
 from tests.unit.decode.formats.test_shareplex import DECLARED, SOURCE, operation
 from tests.unit.neighbours.shareplex_rule import resolve
 

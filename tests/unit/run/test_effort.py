@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from engine.run.effort import LEAST_ROWS, MOST_ROWS, tasks_for_rows
+from siltstone.engine.run.effort import LEAST_ROWS, MOST_ROWS, tasks_for_rows
 
 
 @pytest.mark.parametrize(

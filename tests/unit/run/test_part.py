@@ -4,8 +4,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.errors import SpecError
-from engine.run.part import Part, key_value
+from siltstone.engine.errors import SpecError
+from siltstone.engine.run.part import Part, key_value
 
 KEY = T.StructType([T.StructField("at", T.TimestampType()), T.StructField("day", T.DateType())])
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.errors import SpecError, Violation
-from engine.spec import ProjectSpec, TableSpec, load_project, table_spec
+from siltstone.engine.errors import SpecError, Violation
+from siltstone.engine.spec import ProjectSpec, TableSpec, load_project, table_spec
 
 
 def project(root: Path = Path("/project")) -> ProjectSpec:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.spec.columns import ColumnTypeError, parse_column_type
+from siltstone.engine.spec.columns import ColumnTypeError, parse_column_type
 
 STORED = {
     "boolean": ("boolean", "boolean", None),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.spec.document import Document, read_document
+from siltstone.engine.spec.document import Document, read_document
 
 
 @pytest.fixture

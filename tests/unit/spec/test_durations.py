@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.spec.durations import DURATION_PATTERN, parse_duration
+from siltstone.engine.spec.durations import DURATION_PATTERN, parse_duration
 
 GOOD = {
     "15m": timedelta(minutes=15),

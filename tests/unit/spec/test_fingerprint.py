@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.spec import decode_fingerprints, fold_fingerprint
+from siltstone.engine.spec import decode_fingerprints, fold_fingerprint
 from tests.unit.spec.cases import source, spec
 
 BASE: dict[str, Any] = {"keys": ["id"], "columns": {"id": "int", "a": "timestamp"}}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.errors import SpecError
-from engine.spec import load_project
-from engine.spec.interpolation import FromEnvironment, Interpolation
+from siltstone.engine.errors import SpecError
+from siltstone.engine.spec import load_project
+from siltstone.engine.spec.interpolation import FromEnvironment, Interpolation
 from tests.unit.spec.cases import source, spec, violation
 
 SECRET = "hunter2"

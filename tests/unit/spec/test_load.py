@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import engine
-from engine.errors import SpecError
-from engine.spec import load_project, load_spec, load_specs, with_tables
+import siltstone
+from siltstone.engine.errors import SpecError
+from siltstone.engine.spec import load_project, load_spec, load_specs, with_tables
 
 ROOT = Path(__file__).parents[3]
 
@@ -147,10 +147,10 @@ def test_a_single_spec_brings_its_own_project(tmp_path: Path) -> None:
 
 
 def test_the_public_face_is_loaded_when_it_is_used() -> None:
-    assert engine.load_spec is load_spec
-    assert set(engine.__all__) <= set(dir(engine))
+    assert siltstone.load_spec is load_spec
+    assert set(siltstone.__all__) <= set(dir(siltstone))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = engine.nothing
+        _ = siltstone.nothing
 
 
 def test_a_project_knows_its_other_tables_as_far_as_they_can_be_read(tmp_path: Path) -> None:

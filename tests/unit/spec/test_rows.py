@@ -4,10 +4,20 @@ from typing import Any
 
 import pytest
 
-from engine.spec import decode_fingerprints, fold_fingerprint
-from engine.spec.model import TrackSpec
-from engine.spec.predicates import All, Compare, IsNull, Not, OneOf, PredicateError, Some, columns_of, parse_predicate
-from engine.spec.rows import YEAR_2000, time_warning
+from siltstone.engine.spec import decode_fingerprints, fold_fingerprint
+from siltstone.engine.spec.model import TrackSpec
+from siltstone.engine.spec.predicates import (
+    All,
+    Compare,
+    IsNull,
+    Not,
+    OneOf,
+    PredicateError,
+    Some,
+    columns_of,
+    parse_predicate,
+)
+from siltstone.engine.spec.rows import YEAR_2000, time_warning
 from tests.unit.spec.cases import source, spec, violations
 
 FEED = {"format": "rows", "path": "in/*.csv", "sequence_by": ["day", "n"]}

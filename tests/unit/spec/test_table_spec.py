@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.spec import (
+from siltstone.engine.spec import (
     CHECK_NAMES,
     ChecksSpec,
     ColumnSpec,
@@ -20,7 +20,7 @@ from engine.spec import (
     load_project,
     table_spec,
 )
-from engine.spec.model import QualitySpec, RegistrySpec
+from siltstone.engine.spec.model import QualitySpec, RegistrySpec
 from tests.unit.spec.cases import project, source, spec, values, violation
 
 

@@ -7,13 +7,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine import names
-from engine.frames import local_frame
-from engine.spec.model import ProjectSpec
-from engine.table.catalog import create, identifier
-from engine.table.claims import taken_inputs
-from engine.table.commit import Branch
-from engine.table.ledger import append_rows, ensure_ledger, ledger_name, ledger_schema
+from siltstone.engine import names
+from siltstone.engine.frames import local_frame
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.catalog import create, identifier
+from siltstone.engine.table.claims import taken_inputs
+from siltstone.engine.table.commit import Branch
+from siltstone.engine.table.ledger import append_rows, ensure_ledger, ledger_name, ledger_schema
 
 THINGS, ONE, TWO = "shop.things", "control:/one", "control:/two"
 

@@ -7,11 +7,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from engine.errors import CommitConflictError
-from engine.names import SUMMARY_BATCH
-from engine.spec.model import ProjectSpec
-from engine.table.catalog import create, load
-from engine.table.commit import Branch, drop_stale_branches, newest_summary
+from siltstone.engine.errors import CommitConflictError
+from siltstone.engine.names import SUMMARY_BATCH
+from siltstone.engine.spec.model import ProjectSpec
+from siltstone.engine.table.catalog import create, load
+from siltstone.engine.table.commit import Branch, drop_stale_branches, newest_summary
 
 STEPS: tuple[Callable[[Branch], object], ...] = (
     lambda branch: branch.append(branch.spark.range(1)),

@@ -2,9 +2,9 @@
 
 from datetime import UTC, datetime
 
-from engine import names
-from engine.table.layout import Layout
-from engine.table.merge import history_insert, latest_overwrite
+from siltstone.engine import names
+from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.merge import history_insert, latest_overwrite
 
 COLUMNS = ["id", names.VALID_TO]
 

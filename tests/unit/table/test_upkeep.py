@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.report import TableSize
-from engine.table.upkeep import is_scattered
+from siltstone.engine.report import TableSize
+from siltstone.engine.table.upkeep import is_scattered
 
 MB = 1 << 20
 

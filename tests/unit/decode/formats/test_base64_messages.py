@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Message
-from engine.decode.formats.base64_messages import (
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.formats.base64_messages import (
     NO_BASE64_KEY,
     NO_BASE64_VALUE,
     NO_BYTES,

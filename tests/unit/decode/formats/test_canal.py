@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.statements import truncated_table
-from engine.decode.mysql_types import typed
-from engine.decode.shape import Encoding
-from engine.decode.source_decoder import decode_messages
-from engine.neighbours.canal_step import sent_batches
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.statements import truncated_table
+from siltstone.engine.decode.mysql_types import typed
+from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.neighbours.canal_step import sent_batches
+from siltstone.engine.spec.model import SourceSpec
 from tests.unit.neighbours.canal_rule import resolve
 
 SOURCE = SourceSpec("canal-json", "/data/canal/*")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.decoder import Declared
-from engine.decode.event import Event
-from engine.decode.formats.debezium import DebeziumDecoder
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.decoder import Declared
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.formats.debezium import DebeziumDecoder
+from siltstone.engine.spec.model import SourceSpec
 from tests.unit.decode.formats.debezium_events import decoded, event, outcome, with_schema
 
 CLOUD = {

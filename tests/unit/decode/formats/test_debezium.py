@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Message
-from engine.decode.formats.debezium_positions import CONNECTORS
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.formats.debezium_positions import CONNECTORS
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 from tests.unit.decode.formats.debezium_events import SOURCE, decoded, event, outcome, with_schema, wrapped
 
 SIGNAL = {"schema": "debezium", "table": "signal"}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine.decode.columns_seen import ColumnsSeen, Seen
-from engine.decode.event import Event
-from engine.decode.event_batch import event_batch
-from engine.decode.formats.debezium_documents import plain_document, plain_key, updated_fields
-from engine.decode.table_rows import TableDecoder
-from engine.decode.table_shape import shape_of
-from engine.spec.model import ChecksSpec, HistorySpec, SnapshotSpec, SourceSpec, TableSpec, TargetSpec
+from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.event_batch import event_batch
+from siltstone.engine.decode.formats.debezium_documents import plain_document, plain_key, updated_fields
+from siltstone.engine.decode.table_rows import TableDecoder
+from siltstone.engine.decode.table_shape import shape_of
+from siltstone.engine.spec.model import ChecksSpec, HistorySpec, SnapshotSpec, SourceSpec, TableSpec, TargetSpec
 from tests.unit.decode.formats.debezium_events import decoded, outcome
 
 SOURCE = {

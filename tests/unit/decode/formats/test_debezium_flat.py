@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event
-from engine.decode.formats.debezium_flat import FlatDecoder
-from engine.decode.schemas import key_columns, row_columns
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.formats.debezium_flat import FlatDecoder
+from siltstone.engine.decode.schemas import key_columns, row_columns
+from siltstone.engine.spec.model import SourceSpec
 from tests.unit.decode.formats.debezium_events import decoded, event, outcome, wrapped
 
 FLAT = "debezium-flat-json"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event
+from siltstone.engine.decode.event import Event
 from tests.recordings import DATA
 from tests.unit.decode.formats.debezium_events import decoded, event
 

@@ -6,7 +6,7 @@ https://docs.pingcap.com/tidb/stable/ticdc-debezium/
 import json
 from typing import Any
 
-from engine.decode.event import Event
+from siltstone.engine.decode.event import Event
 from tests.unit.decode.formats.debezium_events import decoded, outcome
 
 TSO = 447_984_084_414_103_554

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.dms import log_segment
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.dms import log_segment
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 
 # As DMS wrote them for a table of PostgreSQL, with transaction details, control details and before images.
 CREATE = {

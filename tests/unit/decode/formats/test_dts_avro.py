@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.charsets import decoded as decoded_text
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.charsets import decoded as decoded_text
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 from tests.dts_records import (
     MYSQL,
     SECOND,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.goldengate import (
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.goldengate import (
     NO_OBJECT,
     NO_OP,
     NO_TABLE,
@@ -18,10 +18,10 @@ from engine.decode.formats.goldengate import (
     WRONG_TYPE,
     shows_no_key,
 )
-from engine.decode.source_decoder import decode_messages
-from engine.decode.types.time_texts import local_moment
-from engine.decode.types.times import iso_date
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.types.time_texts import local_moment
+from siltstone.engine.decode.types.times import iso_date
+from siltstone.engine.spec.model import SourceSpec
 
 SOURCE = SourceSpec("goldengate-json", "/data/ogg/*.jsonl")
 TABLE = "QASOURCE.TCUSTORD"

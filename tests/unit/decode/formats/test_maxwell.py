@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.maxwell import (
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.maxwell import (
     NO_DATA,
     NO_OBJECT,
     NO_TABLE,
@@ -19,8 +19,8 @@ from engine.decode.formats.maxwell import (
     WRONG_TYPE,
     shows_no_key,
 )
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 
 SOURCE = SourceSpec("maxwell-json", "/data/maxwell/*.jsonl")
 DECLARED = {"test.e": ("id",)}

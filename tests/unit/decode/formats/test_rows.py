@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.row_values import number_segment, plain_number
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
-from engine.spec.predicates import parse_predicate
-from engine.spec.rows import RowsSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.row_values import number_segment, plain_number
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
+from siltstone.engine.spec.predicates import parse_predicate
+from siltstone.engine.spec.rows import RowsSpec
 
 NUMBERS = [
     Decimal(text)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.shareplex import NO_PLACE, UPDATE_AFTER, WRONG_TYPE, SharePlexDecoder
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.shareplex import NO_PLACE, UPDATE_AFTER, WRONG_TYPE, SharePlexDecoder
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 from tests.recordings import DATA
 
 SOURCE = SourceSpec("shareplex-json", "/data/shareplex/*.jsonl")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event, Message
-from engine.decode.formats.spanner import (
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.formats.spanner import (
     NO_LINE,
     NO_MODS,
     NO_OBJECT,
@@ -22,8 +22,8 @@ from engine.decode.formats.spanner import (
     WRONG_TYPE,
     SpannerDecoder,
 )
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 from tests.recordings import DATA
 
 SOURCE = SourceSpec("spanner-json", "/data/spanner")

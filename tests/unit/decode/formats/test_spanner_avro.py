@@ -9,12 +9,12 @@ from typing import Any
 
 import fastavro
 
-from engine.decode.avro_files import read_header, read_records
-from engine.decode.avro_records import RecordTexts
-from engine.decode.event import Event, Message
-from engine.decode.schemas import key_columns, row_columns
-from engine.decode.source_decoder import decode_messages
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.avro_files import read_header, read_records
+from siltstone.engine.decode.avro_records import RecordTexts
+from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.schemas import key_columns, row_columns
+from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.spec.model import SourceSpec
 
 CODES = ["TYPE_CODE_UNSPECIFIED", "BOOL", "INT64", "FLOAT64", "TIMESTAMP", "DATE", "STRING", "BYTES", "ARRAY"]
 CODES += ["STRUCT", "NUMERIC", "JSON"]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from engine.decode.event import Event
-from engine.decode.formats.canal import OF_TICDC
-from engine.decode.formats.ticdc import IN_STORAGE, NO_COMMIT, NO_EXTENSION, NO_TSO, ONLY_KEY
-from engine.decode.formats.tso import position_of
-from engine.spec.model import SourceSpec
+from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.formats.canal import OF_TICDC
+from siltstone.engine.decode.formats.ticdc import IN_STORAGE, NO_COMMIT, NO_EXTENSION, NO_TSO, ONLY_KEY
+from siltstone.engine.decode.formats.tso import position_of
+from siltstone.engine.spec.model import SourceSpec
 from tests.unit.decode.formats.test_canal import MISFIT, framed, loaded, message
 from tests.unit.decode.formats.test_canal import read as read_as
 

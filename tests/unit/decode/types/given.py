@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import parse
-from engine.decode.shape import ColumnShape, Encoding
-from engine.decode.types import ColumnReader, column_reader
+from siltstone.engine.decode.json_value import parse
+from siltstone.engine.decode.shape import ColumnShape, Encoding
+from siltstone.engine.decode.types import ColumnReader, column_reader
 
 LOCAL, ZONED = T.TimestampNTZType(), T.TimestampType()
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -6,8 +6,8 @@ import random
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.shape import Encoding
-from engine.decode.types.text import BYTES_MARK
+from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.types.text import BYTES_MARK
 from tests.unit.decode.types.given import converted, json_values, reader
 
 RANDOM = random.Random(7)

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.json_value import Number, parse
-from engine.decode.shape import SINGLE, Encoding
-from engine.decode.types import ColumnReader
-from engine.decode.types.misfits import PLACEHOLDERS
+from siltstone.engine.decode.json_value import Number, parse
+from siltstone.engine.decode.shape import SINGLE, Encoding
+from siltstone.engine.decode.types import ColumnReader
+from siltstone.engine.decode.types.misfits import PLACEHOLDERS
 from tests.unit.decode.types.given import LOCAL, ZONED, days, decimals, micros, reader
 from tests.unit.decode.types.test_times import INSTANTS
 

@@ -7,9 +7,9 @@ from decimal import Context, Decimal
 
 from pyspark.sql import types as T
 
-from engine.decode.shape import Encoding
-from engine.decode.types import decimals
-from engine.decode.types.decimals import fixed_scale_digits, is_too_long, variable_scale_digits
+from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.types import decimals
+from siltstone.engine.decode.types.decimals import fixed_scale_digits, is_too_long, variable_scale_digits
 from tests.unit.decode.types.given import converted, json_values, reader
 from tests.unit.decode.types.given import decimals as digits
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.shape import SINGLE, Encoding
-from engine.decode.types.numbers import bigint
+from siltstone.engine.decode.shape import SINGLE, Encoding
+from siltstone.engine.decode.types.numbers import bigint
 from tests.unit.decode.types.given import converted, json_values, reader
 
 INT, LONG, DOUBLE, FLOAT, FLAG = T.IntegerType(), T.LongType(), T.DoubleType(), T.FloatType(), T.BooleanType()

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from engine.decode.json_value import Number
-from engine.decode.shape import ColumnShape, Encoding
-from engine.decode.types import column_reader
+from siltstone.engine.decode.json_value import Number
+from siltstone.engine.decode.shape import ColumnShape, Encoding
+from siltstone.engine.decode.types import column_reader
 from tests.unit.decode.types.given import LOCAL, ZONED, converted, decimals, micros, reader
 
 STRING, BINARY, DATE = T.StringType(), T.BinaryType(), T.DateType()

@@ -2,8 +2,8 @@
 
 from pyspark.sql import types as T
 
-from engine.decode.json_value import plain_text
-from engine.decode.shape import Encoding
+from siltstone.engine.decode.json_value import plain_text
+from siltstone.engine.decode.shape import Encoding
 from tests.unit.decode.types.given import converted, json_values, reader
 
 STRING = T.StringType()

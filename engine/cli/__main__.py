@@ -1,5 +1,0 @@
-"""`python -m engine.cli` is `siltstone`."""
-
-from engine.cli import main
-
-main()

@@ -1,0 +1,5 @@
+"""`python -m siltstone` is `siltstone`."""
+
+from siltstone.engine.cli import main
+
+main()
