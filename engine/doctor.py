@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import unquote, urlparse
 
 from siltstone.engine.errors import SiltstoneError, SpecError, StorageError
+from siltstone.engine.inputs.file_store import read_bytes, store_of
 from siltstone.engine.inputs.kafka import cluster_of
 from siltstone.engine.inputs.listing import list_files
-from siltstone.engine.inputs.store import read_bytes, store_of
 from siltstone.engine.jars import jar_paths
 from siltstone.engine.java import INSTALL_HINT, NEEDED_JAVA, java_program, java_version
 from siltstone.engine.names import LEASE
@@ -106,7 +106,7 @@ def catalog(spec: CatalogSpec) -> Finding:
     if database and not database.exists():
         hint = "Make its folder writable, or set catalog.uri to another place."
         return Finding(matter, _writable(database.parent), f"{database}, made by the first run", hint)
-    from siltstone.engine.look import NothingWrittenError, open_catalog
+    from siltstone.engine.reader import NothingWrittenError, open_catalog
 
     try:
         reader = open_catalog(spec)
@@ -131,7 +131,7 @@ def _make_namespace(catalog: "Catalog") -> None:
 def tables(project: ProjectSpec) -> Iterator[Finding]:
     """Whether tables are where the catalog says: all of a catalog of the project's own, of another those of the
     project's namespace. No finding where there are none, or where the catalog cannot be asked."""
-    from siltstone.engine.look import MOVED_HINT, missing_file, open_catalog
+    from siltstone.engine.reader import MOVED_HINT, missing_file, open_catalog
 
     database = sqlite_file(project.catalog)
     if database and not database.exists():
@@ -169,7 +169,7 @@ def warehouse(project: ProjectSpec) -> Finding:
 
 def _tried(project: ProjectSpec) -> str | None:
     """Try a small file where tables are, and give the place; None where the catalog chooses it and no run has been."""
-    from siltstone.engine.look import load_table, open_catalog
+    from siltstone.engine.reader import load_table, open_catalog
 
     spec = project.catalog
     if spec.warehouse and is_remote(spec.warehouse):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from siltstone.engine.atomic_file import whole_file
 from siltstone.engine.errors import SpecError
-from siltstone.engine.whole_file import whole_file
 
 if TYPE_CHECKING:
     import requests

@@ -10,9 +10,9 @@ from datetime import datetime
 
 from pyspark.sql import SparkSession
 
-from siltstone.engine.moments import moment_in
 from siltstone.engine.report import RunReport
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.timestamps import moment_in
 from siltstone.jobs.entry import job_parser, run_job
 from siltstone.quality.runs import catch_up
 

@@ -12,20 +12,12 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.frames import checkpointed
 from siltstone.engine.json_text import exact_json
-from siltstone.engine.ordering.windows import attach_windows, chunk_windows
+from siltstone.engine.ordering.snapshot_windows import attach_windows, chunk_windows
 from siltstone.engine.spec.model import TableSpec, TrackSpec
 from siltstone.quality import catalogue
-from siltstone.quality.channels import backward_positions
-from siltstone.quality.clocks import ONE_LOG
-from siltstone.quality.control import control_findings
-from siltstone.quality.digest import digest_of
-from siltstone.quality.keys import OF_CHANGES, key_findings
-from siltstone.quality.outcomes import NO_RUN, found_late
-from siltstone.quality.overtaken import overtaken
-from siltstone.quality.rejects import found_in_rejects
-from siltstone.quality.results import Finding, Found
-from siltstone.quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, beside_all, judged, scope_of, unavailable
-from siltstone.quality.timeline import (
+from siltstone.quality.backward_positions import backward_positions
+from siltstone.quality.change_digest import digest_of
+from siltstone.quality.check_timeline import (
     Columns,
     Look,
     change_rows,
@@ -37,6 +29,14 @@ from siltstone.quality.timeline import (
     version_rows,
     with_images,
 )
+from siltstone.quality.control_findings import control_findings
+from siltstone.quality.key_findings import OF_CHANGES, key_findings
+from siltstone.quality.outcome_counts import NO_RUN, found_late
+from siltstone.quality.reject_findings import found_in_rejects
+from siltstone.quality.results import Finding, Found
+from siltstone.quality.scope import BROADCAST_KEYS, SLACK, Scope, Tables, judged, next_to_all, scope_of, unavailable
+from siltstone.quality.source_clocks import ONE_LOG
+from siltstone.quality.superseded_findings import overtaken
 
 SAMPLE = 100
 TOLD = ("position_from", "position_to", "message", "tx_id", "columns")
@@ -86,7 +86,7 @@ def find(tables: Tables, spec: TableSpec, since: int, checks: Collection[str]) -
     again = overtaken(tables, scope, in_time) if OF_CHANGES & set(checks) else None
     digests = Digests(in_time, None if again is None else digest_of(again, columns))
     scope = scope if digests.again is None else scope.beside(digests.again)
-    scope = beside_all(scope, tables) if catalogue.CHAIN_BREAK in checks else scope
+    scope = next_to_all(scope, tables) if catalogue.CHAIN_BREAK in checks else scope
     missing = {check: Found(unavailable=why) for check, why in reversed([*unavailable(scope)]) if check in checks}
     missing = {check: NO_RUN for check in OF_RUN if check in checks} | missing
     if catalogue.REJECTS in checks:

@@ -6,7 +6,7 @@ against each other.
 
 from typing import Final
 
-from siltstone.quality.library import great_expectations
+from siltstone.quality.gx_library import great_expectations
 
 # They need another table or another data source beside the one they look at.
 LEFT_OUT: Final = ("expect_query_results_to_match_comparison", "expect_table_row_count_to_equal_other_table")

@@ -9,12 +9,12 @@ from datetime import datetime
 from pyspark.sql import SparkSession
 
 from siltstone.engine import run
+from siltstone.engine.fold.key_ranges import Part
 from siltstone.engine.report import RunReport
-from siltstone.engine.run.checking import Checks
-from siltstone.engine.run.part import Part
-from siltstone.engine.run.reports import Progress
+from siltstone.engine.run.checked_publish import Checks
+from siltstone.engine.run.run_reports import Progress
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
-from siltstone.quality.report.write import report_after
+from siltstone.quality.report.write_report import report_after
 from siltstone.quality.validate import checks_of_run
 
 

@@ -9,13 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
-from siltstone.engine.moments import collectable
 from siltstone.engine.names import EVERY_BATCH
+from siltstone.engine.timestamps import collectable
 from siltstone.quality import catalogue
 from siltstone.quality.capabilities import not_carried
-from siltstone.quality.clocks import Moments, known_at
-from siltstone.quality.evidence import NO_EVIDENCE, Evidence, evidence_of
-from siltstone.quality.timeline import Columns, has_before, is_streamed
+from siltstone.quality.check_timeline import Columns, has_before, is_streamed
+from siltstone.quality.source_clocks import Moments, known_at
+from siltstone.quality.source_evidence import NO_EVIDENCE, Evidence, evidence_of
 
 # A change that changed nothing can lie a little beyond the end of the version it confirmed.
 SLACK = timedelta(hours=1)
@@ -152,7 +152,7 @@ def scope_of(tables: Tables, since: int, digest: DataFrame) -> Scope:
     )
 
 
-def beside_all(scope: Scope, tables: Tables) -> Scope:
+def next_to_all(scope: Scope, tables: Tables) -> Scope:
     """The same where only deletes carry before images here, and elsewhere in the table updates carry none.
 
     What a source writes into them does not depend on which changes come together, nor on which keys are looked at.

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from siltstone.engine.decode.notation import Notation
+from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.errors import InvariantViolation
 from siltstone.engine.spec.model import Severity, TableSpec
 from siltstone.quality.catalogue import CHECKS
-from siltstone.quality.library import great_expectations
+from siltstone.quality.gx_library import great_expectations
 from siltstone.quality.results import UNKNOWN, Finding, Found, Known
 
 GX_SEVERITY: Final[Mapping[Severity, str]] = {"info": "info", "warn": "warning", "error": "critical"}

@@ -11,38 +11,38 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
-from siltstone.engine.decode.notation import Notation
+from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.errors import QualityError
+from siltstone.engine.fold.context import check_settings, open_folded
+from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
+from siltstone.engine.fold.markers import marker_of
+from siltstone.engine.fold.shown_positions import notation_of
 from siltstone.engine.formats import format_of
-from siltstone.engine.history.rules import Folded
-from siltstone.engine.moments import moment_of
+from siltstone.engine.history.fold_settings import Folded
+from siltstone.engine.ingest.completeness import record_completeness
 from siltstone.engine.names import EVERY_BATCH
 from siltstone.engine.report import CheckReport
-from siltstone.engine.run.folding import check_settings, open_folded
-from siltstone.engine.run.foreign import refuse_foreign_writes
-from siltstone.engine.run.marker import marker_of
-from siltstone.engine.run.notations import notation_of
-from siltstone.engine.run.reports import failed
-from siltstone.engine.run.trust import tell_trust
-from siltstone.engine.schema.gap import Gap
+from siltstone.engine.run.run_reports import failed
+from siltstone.engine.schema.gap_record import Gap
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
-from siltstone.engine.spec.renames import new_names
+from siltstone.engine.spec.renamed_names import new_names
 from siltstone.engine.table.catalog import MAIN, exists, read
-from siltstone.engine.table.changes import column_dates, read_changes, with_unknown
+from siltstone.engine.table.changes_table import column_dates, read_changes, with_unknown
 from siltstone.engine.table.commit import marker_on, summary_of_batch
-from siltstone.engine.table.gaps import read_gaps, update_gaps
-from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.gap_table import read_gaps, update_gaps
+from siltstone.engine.table.history_layout import Layout
 from siltstone.engine.table.ledger import append_rows, open_rejects, read_ledger
-from siltstone.engine.table.withdrawn import withdrawn_places, without_withdrawn
+from siltstone.engine.table.retracted import retracted_places, without_retracted
+from siltstone.engine.timestamps import moment_of
 from siltstone.quality import catalogue
-from siltstone.quality.again import dated, look_again
 from siltstone.quality.catalogue import CHECKS, SUMMARIES
-from siltstone.quality.docs import build_pages, judge, open_context
-from siltstone.quality.expected import run_expectations
+from siltstone.quality.data_docs import build_pages, judge, open_context
 from siltstone.quality.findings import find
-from siltstone.quality.gaps import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
-from siltstone.quality.library import import_early
-from siltstone.quality.outcomes import NO_RUN, found_in_outcomes
+from siltstone.quality.gap_lifecycle import Looked, Visit, covered, found_in_all, gaps_of, known_of, updated
+from siltstone.quality.gx_library import import_early
+from siltstone.quality.outcome_counts import NO_RUN, found_in_outcomes
+from siltstone.quality.own_expectations import run_expectations
+from siltstone.quality.recheck import dated, recheck
 from siltstone.quality.results import (
     ACKNOWLEDGED,
     FAILED,
@@ -70,11 +70,11 @@ def check_table(spark: SparkSession, project: ProjectSpec, spec: TableSpec, run_
     results: tuple[CheckResult, ...] = ()
     try:
         check_settings(spark, project, spec)
-        work = open_folded(spark, project, spec)
+        context = open_folded(spark, project, spec)
         results = run_checks(spark, project, spec, run_id, EVERY_BATCH)
-        if work is not None:
-            work.folded = Folded()  # every control event was looked at, too
-            tell_trust(work, reported(results))
+        if context is not None:
+            context.folded = Folded()  # every control event was looked at, too
+            record_completeness(context, reported(results))
         refuse_foreign_writes(spark, project, spec)
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
         report = failed(spec, error, seconds=0.0)
@@ -208,13 +208,13 @@ def read_tables(
     layout = Layout(spec.history.renamed, spec.history.recorded)
     history = read(spark, catalog, target.history, history_ref or MAIN, layout)
     control = read_ledger(spark, project, names.CONTROL)
-    withdrawn = withdrawn_places(control) if format_of(spec.source.format).resends else None
+    withdrawn = retracted_places(control) if format_of(spec.source.format).resends else None
     changes = read_changes(spark, catalog, target.changes, new_names(spec))
     folded = marker_on(spark, catalog, target.history, history_ref).get(names.SUMMARY_BATCH)
     if folded is not None:  # a batch that is held back is none of theirs yet
         changes = changes.where(F.col("batch") <= int(folded))
     return Tables(
-        changes=without_withdrawn(changes, withdrawn),
+        changes=without_retracted(changes, withdrawn),
         history=with_unknown(history, column_dates(spark, catalog, target.changes)),
         latest=read(spark, catalog, target.latest, latest_ref or MAIN),
         control=control,
@@ -264,7 +264,7 @@ def look(spark: SparkSession, project: ProjectSpec, spec: TableSpec, tables: Tab
     """
     book, checks = read_gaps(spark, project, spec.table), spec.quality.checks
     with ThreadPoolExecutor(1, thread_name_prefix="again") as pool:
-        again = pool.submit(look_again, tables, spec, book, since, checks)
+        again = pool.submit(recheck, tables, spec, book, since, checks)
         first = Looked(find(tables, spec, since, checks), since, covered(book, since))
         return [first, *again.result()]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame
 
-from siltstone.engine.decode.shape import TableShape
-from siltstone.engine.run.events import decode_rows, discover
-from siltstone.engine.run.records import Records
+from siltstone.engine.decode.row_shape import TableShape
+from siltstone.engine.ingest.event_frames import decode_rows, discover
+from siltstone.engine.ingest.source_records import Records
 from siltstone.engine.spec.model import SourceSpec
-from siltstone.engine.steps.control import control_rows
-from siltstone.engine.steps.ledgers import transaction_rows, watermark_rows
+from siltstone.engine.steps.batch_ledgers import transaction_rows, watermark_rows
+from siltstone.engine.steps.control_events import control_rows
 
 
 def envelopes(

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import typer
 
 from siltstone.engine.cli import (
-    drop,
-    folds,
-    gaps,
-    machine,
-    rejects,
-    report,
-    run,
-    specs,
+    drop_command,
+    fold_commands,
+    gap_commands,
+    init_command,
+    maintain_command,
+    reject_commands,
+    report_command,
+    run_commands,
+    setup_commands,
+    spec_commands,
     standard_output,
-    start,
-    tables,
-    upkeep,
+    table_commands,
 )
 from siltstone.engine.cli.output import print_error
 from siltstone.engine.errors import SiltstoneError, SpecError, gist
@@ -36,7 +36,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for part in (start, specs, run, folds, tables, gaps, rejects, report, upkeep, drop, machine):
+for part in (
+    init_command,
+    spec_commands,
+    run_commands,
+    fold_commands,
+    table_commands,
+    gap_commands,
+    reject_commands,
+    report_command,
+    maintain_command,
+    drop_command,
+    setup_commands,
+):
     part.add_commands(app)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siltstone.engine.moments import moment_in
 from siltstone.engine.storage import lacks_slash, with_slashes
+from siltstone.engine.timestamps import moment_in
 
 if TYPE_CHECKING:
     from siltstone.engine.spec.model import ProjectSpec

@@ -133,7 +133,7 @@ def _print_records(out: "Console", names: Sequence[str], lines: list[list[str]],
 
 
 def _cell(value: Any) -> str:
-    from siltstone.engine.render import text
+    from siltstone.engine.plain_values import text
 
     if value is None:
         return NULL

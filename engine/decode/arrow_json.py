@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from siltstone.engine.decode.json_value import text_of
 from siltstone.engine.decode.types.clocks import clock_of
-from siltstone.engine.decode.types.times import A_DAY, FIRST, FIRST_DAY, LAST, LAST_DAY
+from siltstone.engine.decode.types.dates_and_times import A_DAY, FIRST, FIRST_DAY, LAST, LAST_DAY
 
 Make = Callable[[pa.Array], pa.Array]
 """A function that gives a JSON value, as bytes, for each value of an array; null stays null."""

@@ -31,7 +31,7 @@ from fastavro import parse_schema, schemaless_reader
 from fastavro.schema import SchemaParseException, UnknownType
 
 from siltstone.engine.decode.json_value import text_of
-from siltstone.engine.inputs import magic
+from siltstone.engine.inputs import file_signatures
 
 MARKER_BYTES: Final = 16
 _HEAD_BYTES: Final = 1 << 16
@@ -83,7 +83,7 @@ def read_header(file: BinaryIO) -> Header:
     while True:
         file.seek(0)
         data = file.read(size)
-        if not data.startswith(magic.AVRO):
+        if not data.startswith(file_signatures.AVRO):
             raise AvroFileError("it is no Avro file")
         try:
             return _header(data)
@@ -141,7 +141,7 @@ def without_logical_types(schema: Any) -> Any:
 
 def _header(data: bytes) -> Header:
     """Raises: EOFError: it goes on after the data; AvroFileError: it is damaged."""
-    stream = io.BytesIO(data[len(magic.AVRO) :])
+    stream = io.BytesIO(data[len(file_signatures.AVRO) :])
     found: dict[bytes, bytes] = {}
     while items := _long(stream):
         if items < 0:
@@ -159,7 +159,7 @@ def _header(data: bytes) -> Header:
         if isinstance(error, AvroFileError):
             raise
         raise AvroFileError(f"its header is damaged, or has no schema that Avro takes ({_reason(error)})") from error
-    return Header(schema, codec, marker, len(magic.AVRO) + stream.tell())
+    return Header(schema, codec, marker, len(file_signatures.AVRO) + stream.tell())
 
 
 def _reason(error: Exception) -> str:

@@ -26,10 +26,10 @@ from siltstone.engine.decode.avro_types import (
     stands_for,
     type_of,
 )
-from siltstone.engine.decode.carried import carried_schema
 from siltstone.engine.decode.connect import Typed
+from siltstone.engine.decode.file_schema import file_schema
 from siltstone.engine.decode.json_value import Number
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 
 Make = Callable[[Any], Any]
 Column = tuple[Make, T.DataType, Encoding]
@@ -52,7 +52,7 @@ class RecordTexts:
             self._make, columns = _event(written, named)
         else:
             self._make, columns = _row(written, named, reads_off=True)
-        self.row_schema = carried_schema(columns)
+        self.row_schema = file_schema(columns)
 
     def text(self, record: Mapping[str, Any]) -> bytes:
         """The JSON text of a record as `avro_files` reads it."""

@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.decode.avro_names import Named
 from siltstone.engine.decode.connect import Typed, decimal
-from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 
 _PLAIN: Final[dict[str, tuple[T.DataType, EncodingKind]]] = {
     "boolean": (T.BooleanType(), "boolean"),

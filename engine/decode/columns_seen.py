@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 from siltstone.engine.decode import dts_types
 from siltstone.engine.decode.connect import Typed
 from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, key_columns, row_columns
 from siltstone.engine.decode.json_kinds import kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import MISFIT, parse_object, raw_fields
-from siltstone.engine.decode.schemas import TOLD_BY_VALUES, key_columns, row_columns
-from siltstone.engine.spec.renames import NewNames, renamed
+from siltstone.engine.spec.renamed_names import NewNames, renamed
 
 NEEDED: Final = (
     "file", "line", "schema_hash", "row_schema_json", "key_schema_json", "key_json", "before_json", "after_json",
@@ -225,7 +225,7 @@ class ColumnsSeen:
     def _add_row_schema(self, number: int, schema: str) -> None:
         """Add a schema. What values say of it differs between changes, and all of it counts."""
         known = self._state.schemas.setdefault(number, schema)
-        if known != schema and schema.startswith(TOLD_BY_VALUES):
+        if known != schema and schema.startswith(KNOWN_FROM_VALUES):
             self._state.schemas[number] = dts_types.merged(known, schema)
 
     def _add_key(self, key: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 
 Field = Mapping[str, Any]
 Typed = tuple[T.DataType, Encoding]

@@ -7,10 +7,10 @@ from typing import Final
 import msgspec
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.carried import carried_schema
 from siltstone.engine.decode.event import Message
+from siltstone.engine.decode.file_schema import file_schema
 from siltstone.engine.decode.json_value import NOT_TEXT
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from siltstone.engine.inputs.csv_records import CsvLayout, values_of
 
 WRONG_WIDTH: Final = "not as many values as the file has columns"
@@ -44,4 +44,4 @@ class CsvTexts:
 
 def csv_schema(columns: tuple[str, ...]) -> str:
     """The description of the columns of a CSV file."""
-    return carried_schema({name: (T.StringType(), Encoding("text")) for name in columns})
+    return file_schema({name: (T.StringType(), Encoding("text")) for name in columns})

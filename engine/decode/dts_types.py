@@ -14,7 +14,7 @@ from typing import Any, Final
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.connect import MAX_DIGITS, Typed
-from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 
 PRIMARY: Final = "primary"
 """What the primary key is called among the keys of a table, in lower case."""

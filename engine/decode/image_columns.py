@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from siltstone.engine.decode.json_value import MISFIT, parse_object
-from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.decode.types import ColumnReader
 
 Readers = Mapping[str, ColumnReader]

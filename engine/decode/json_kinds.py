@@ -18,7 +18,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.decode.connect import MAX_DIGITS, Typed
 from siltstone.engine.decode.json_value import Number
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 
 VOID: Final = "VOID"
 WHOLE: Final = "BIGINT"

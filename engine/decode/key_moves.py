@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from siltstone.engine import names
-from siltstone.engine.decode.shape import TableShape
+from siltstone.engine.decode.row_shape import TableShape
 
 
 def split_updates(

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.connect import MAX_DIGITS, Typed
-from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 
 _TYPE: Final = re.compile(r"\s*([a-z]+)\s*(?:\((.*)\))?(.*)", re.DOTALL | re.IGNORECASE)
 _LABEL: Final = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)

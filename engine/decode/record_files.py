@@ -27,8 +27,8 @@ from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
 from siltstone.engine.errors import SourceError
 from siltstone.engine.inputs import line_files
+from siltstone.engine.inputs.file_store import changed, store_of, unreadable
 from siltstone.engine.inputs.listing import NO_FILE, InputFile
-from siltstone.engine.inputs.store import changed, store_of, unreadable
 
 RECORDS: Final = 2_000
 AVRO_PIECE_BYTES: Final = 32 << 20

@@ -21,8 +21,8 @@ from siltstone.engine.decode.image_columns import (
 )
 from siltstone.engine.decode.row_details import Fates, RowDetails
 from siltstone.engine.decode.row_reasons import BROKEN, RowReasons
-from siltstone.engine.decode.shape import TableShape
-from siltstone.engine.decode.types.reader import UNAVAILABLE
+from siltstone.engine.decode.row_shape import TableShape
+from siltstone.engine.decode.types.column_reader import UNAVAILABLE
 
 _NO_FATES: Final[Fates] = {}
 

@@ -9,8 +9,8 @@ from typing import Any
 from siltstone.engine import names
 from siltstone.engine.decode.image_columns import Object
 from siltstone.engine.decode.json_value import plain_text, text_of
-from siltstone.engine.decode.shape import ColumnShape, TableShape
-from siltstone.engine.decode.types.reader import UNAVAILABLE, UNKEPT, Fate
+from siltstone.engine.decode.row_shape import ColumnShape, TableShape
+from siltstone.engine.decode.types.column_reader import UNAVAILABLE, UNKEPT, Fate
 
 Fates = Mapping[str, Fate]
 """Why the value of a column is not stored, by the name of each such column."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from siltstone.engine.decode.image_columns import Object, Readers
 from siltstone.engine.decode.row_details import Fates
-from siltstone.engine.decode.shape import ColumnShape, TableShape
-from siltstone.engine.decode.types.reader import UNFIT, ColumnReader
+from siltstone.engine.decode.row_shape import ColumnShape, TableShape
+from siltstone.engine.decode.types.column_reader import UNFIT, ColumnReader
 
 BROKEN: Final = "the row is not a JSON object"
 TOO_FINE_HINT: Final = " (of a key no digit may be lost: columns of the spec can declare it as string)"

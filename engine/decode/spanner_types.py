@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.connect import Typed
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 
 _TEXT: Final[Typed] = (T.StringType(), Encoding("written_text"))
 _CODES: Final[dict[str, Typed]] = {

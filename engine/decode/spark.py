@@ -16,15 +16,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from siltstone.engine.decode import event_batch
+from siltstone.engine.decode.change_rows import TableDecoder
 from siltstone.engine.decode.columns_seen import NEEDED, ColumnsSeen, Seen
 from siltstone.engine.decode.event import Event, Message
 from siltstone.engine.decode.record_files import Reading
 from siltstone.engine.decode.source_decoder import SourceDecoder
-from siltstone.engine.decode.table_rows import TableDecoder
 
 if TYPE_CHECKING:
     from siltstone.engine.decode.decoder import Declared
-    from siltstone.engine.decode.shape import TableShape
+    from siltstone.engine.decode.row_shape import TableShape
     from siltstone.engine.spec.model import SourceSpec, TableSpec
 
 Make = Callable[[Iterable[list[Message]]], Iterator[pa.RecordBatch]]

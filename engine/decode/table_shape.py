@@ -14,15 +14,15 @@ from pyspark.sql import types as T
 
 from siltstone.engine.decode.columns_seen import Seen
 from siltstone.engine.decode.connect import Typed
-from siltstone.engine.decode.declared import corrected_encoding, schemaless_encoding, stored_type
-from siltstone.engine.decode.shape import ColumnShape, Encoding, TableShape
+from siltstone.engine.decode.declared_types import corrected_encoding, schemaless_encoding, stored_type
+from siltstone.engine.decode.row_shape import ColumnShape, Encoding, TableShape
 from siltstone.engine.errors import SchemaEvolutionError, SpecError
 from siltstone.engine.names import TAKEN_NAMES
 from siltstone.engine.schema.evolve import widest
 from siltstone.engine.spec.columns import ColumnType, parse_column_type
 from siltstone.engine.spec.model import ColumnSpec, TableSpec
-from siltstone.engine.spec.renames import first_name, new_names, renamed
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.renamed_names import first_name, new_names, renamed
+from siltstone.engine.spec.rows_format import RowsSpec
 from siltstone.engine.spec.wording import nearest
 
 Look = Callable[[bool, bool], Seen]

@@ -22,7 +22,7 @@ from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.json_value import MISFIT
 from siltstone.engine.formats.base import Format
 from siltstone.engine.inputs.kafka import Reader
-from siltstone.engine.inputs.topics import Partition
+from siltstone.engine.inputs.topic_partitions import Partition
 from siltstone.engine.spec.model import KafkaSpec
 
 RECORDS: Final = 2_000

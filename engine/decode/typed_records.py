@@ -38,9 +38,9 @@ from siltstone.engine.decode.arrow_json import (
     quoted,
     short_moments,
 )
-from siltstone.engine.decode.carried import carried_schema
 from siltstone.engine.decode.connect import Typed
-from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.file_schema import file_schema
+from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 
 _STORED: Final[dict[pa.DataType, tuple[T.DataType, EncodingKind]]] = {
     pa.bool_(): (T.BooleanType(), "boolean"),
@@ -71,7 +71,7 @@ class ArrowTexts:
 
     def __init__(self, columns: Mapping[str, pa.DataType]) -> None:
         known = {name: _column(kind) for name, kind in columns.items()}
-        self.row_schema = carried_schema({name: (column.stored, column.encoding) for name, column in known.items()})
+        self.row_schema = file_schema({name: (column.stored, column.encoding) for name, column in known.items()})
         self._makers = {name: column.make for name, column in known.items()}
 
     def array(self, arrays: Sequence[pa.Array]) -> pa.Array:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from siltstone.engine.decode.json_value import text_of
 from siltstone.engine.decode.types.clocks import clock_of
-from siltstone.engine.decode.types.times import INFINITIES
+from siltstone.engine.decode.types.dates_and_times import INFINITIES
 
 DAYS: Final = range(-719_162, 2_932_897)
 """Days since 1970-01-01 of the years 1 to 9999."""

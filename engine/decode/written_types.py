@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from siltstone.engine.decode.natural import binary_encoding
-from siltstone.engine.decode.shape import Encoding, EncodingKind
+from siltstone.engine.decode.json_encoding import binary_encoding
+from siltstone.engine.decode.row_shape import Encoding, EncodingKind
 from siltstone.engine.formats import format_of
 from siltstone.engine.spec.columns import ColumnType, Kind, SourceEncoding
 from siltstone.engine.spec.model import SourceSpec

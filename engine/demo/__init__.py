@@ -45,14 +45,14 @@ def run(folder: Path) -> int:
     Failed checks of the runs before the last are part of the story.
     Raises: SpecError: the folder holds something that no demo made, or this machine is not ready.
     """
-    from siltstone.engine.cli.work import progress_line
+    from siltstone.engine.cli.spark_command import progress_line
     from siltstone.engine.demo import story
     from siltstone.engine.demo.folder import make_folder
     from siltstone.engine.session import spark_session
     from siltstone.engine.spec import load_project
-    from siltstone.quality.docs import docs_folder
-    from siltstone.quality.library import import_early
-    from siltstone.quality.report.write import report_after
+    from siltstone.quality.data_docs import docs_folder
+    from siltstone.quality.gx_library import import_early
+    from siltstone.quality.report.write_report import report_after
 
     root, again = make_folder(folder)
     story.say(f"An earlier demo in {root} was removed; this one starts afresh." if again else f"Made {root}.")
@@ -67,23 +67,23 @@ def run(folder: Path) -> int:
         story.say(arrival.words)
         # Of the first file the checks of the next one speak, too: here they would only take time.
         reports.append(catch_up(project, spark, arrival, checked=number > 1))
-        story.tell_run(reports[-1])
+        story.print_run(reports[-1])
         if failed := [table.exit_code for table in reports[-1].tables if table.status == FAILED]:
             return failed[0]
         if number > 1:
-            story.tell_timeline(project)
+            story.print_timeline(project)
     story.title(f"The table as of {story.MOMENT:%Y-%m-%d %H:%M:%S}")
-    story.tell_moment(project)
+    story.print_moment(project)
     story.title("The checks of the last run")
-    story.tell_checks(reports[-1])
+    story.print_run_checks(reports[-1])
     story.title("Where everything is")
-    story.tell_ways_on(root, report_after(project, checked=True), docs_folder(root) / "index.html")
+    story.print_next_steps(root, report_after(project, checked=True), docs_folder(root) / "index.html")
     return reports[-1].exit_code
 
 
 def catch_up(project: "ProjectSpec", spark: "SparkSession", arrival: Arrival, checked: bool) -> "RunReport":
     """Let a file arrive, and do what `siltstone catch-up` does."""
-    from siltstone.engine.cli.work import progress_line
+    from siltstone.engine.cli.spark_command import progress_line
     from siltstone.engine.demo.folder import deliver
     from siltstone.engine.run import catch_up as run_catch_up
     from siltstone.engine.spec import load_specs

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from siltstone.engine.cli.checked import print_checks
+from siltstone.engine.cli.check_output import print_checks
 from siltstone.engine.cli.output import console, grid, print_rows, write_line
-from siltstone.engine.cli.run import print_report
-from siltstone.engine.look import as_of, load_table, matching, open_catalog, timeline
+from siltstone.engine.cli.run_commands import print_report
 from siltstone.engine.names import OP, VALID_FROM, VALID_TO
-from siltstone.engine.render import rows
+from siltstone.engine.plain_values import rows
+from siltstone.engine.reader import as_of, load_table, matching, open_catalog, timeline
 from siltstone.engine.report import RunReport
 from siltstone.engine.spec.model import ProjectSpec
 
@@ -42,7 +42,7 @@ def say(words: str) -> None:
     console().print(Text(words))
 
 
-def tell_run(report: RunReport) -> None:
+def print_run(report: RunReport) -> None:
     """A run's report, and what became of its changes: every one has exactly one outcome."""
     print_report(report)
     columns = ("table", "changes", *OUTCOMES, "came late")
@@ -58,13 +58,13 @@ def tell_run(report: RunReport) -> None:
     console().print(grid(columns, lines))
 
 
-def tell_timeline(project: ProjectSpec) -> None:
+def print_timeline(project: ProjectSpec) -> None:
     """The versions of one customer."""
     history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
     print_rows((VALID_FROM, VALID_TO, OP, *SEEN), listed(timeline(history, matching(history, KEY))))
 
 
-def tell_moment(project: ProjectSpec) -> None:
+def print_moment(project: ProjectSpec) -> None:
     """The first customers as they were at a moment."""
     history = load_table(open_catalog(project.catalog), f"{CUSTOMERS}_history")
     found = as_of(history, MOMENT, matching(history, {}), ("id",))
@@ -72,12 +72,12 @@ def tell_moment(project: ProjectSpec) -> None:
     say(f"{found.num_rows} customers were there at that moment; the first {ROWS_SHOWN} are shown.")
 
 
-def tell_checks(report: RunReport) -> None:
+def print_run_checks(report: RunReport) -> None:
     """The results of a run's checks."""
     print_checks((table.table, result) for table in report.tables for result in table.checks or ())
 
 
-def tell_ways_on(root: Path, report: str | None, pages: Path) -> None:
+def print_next_steps(root: Path, report: str | None, pages: Path) -> None:
     """Where everything is, and what to try."""
     project = f"--project {shlex.quote(str(root))}"
     places = {"tables": root / "lake", "specs": root / "specs", "report": report, "checks' pages": pages}

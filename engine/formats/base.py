@@ -64,7 +64,7 @@ class SourceKind:
     own in the log.
     `omits_server`: its changes need not name the server or the GTID.
     `has_mysql_values`: values without a schema are written as Debezium's connectors of MySQL write them.
-    `stamps_halves`: positions hold a time that can differ between the two halves of a key change.
+    `stamps_pairs`: positions hold a time that can differ between the two halves of a key change.
     `notation`: the function that shows a position as the source writes it, as `module:function`.
     """
 
@@ -86,7 +86,7 @@ class SourceKind:
     separates_key_changes: bool = False
     omits_server: bool = False
     has_mysql_values: bool = False
-    stamps_halves: bool = False
+    stamps_pairs: bool = False
     notation: str = ""
 
     @property
@@ -123,7 +123,7 @@ class Format:
     was sent again. `joins_lines`: two lines can be one change. `is_complete`: `module:function` that says of a record's
     text that it is no such half and has a position in the log. `can_turn_to_coordinates`: from one change without a
     position on, the place of delivery orders the whole source. `can_turn_to_scns`: a record can show that SCNs alone
-    order its source. `halves_key_changes`: one record becomes both halves of a key change. `pairs_key_changes`: a key
+    order its source. `splits_key_changes`: one record becomes both halves of a key change. `pairs_key_changes`: a key
     change is two events at one place. `splits_declared_keys`: an update that changes a key which only the spec names
     becomes two changes. `omits_columns`: what an image lacks is not known, so that it is no whole row. `is_unordered`:
     what stands at one position need not stand together, nor in one file. `has_null_keys`: a null is a value of a key
@@ -162,7 +162,7 @@ class Format:
     is_complete: str | None = None
     can_turn_to_coordinates: bool = False
     can_turn_to_scns: bool = False
-    halves_key_changes: bool = False
+    splits_key_changes: bool = False
     pairs_key_changes: bool = False
     splits_declared_keys: bool = False
     omits_columns: bool = False

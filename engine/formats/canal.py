@@ -32,6 +32,6 @@ FORMATS: Final = (
         fans_out=True,
         reads_whole=True,
         resends=True,
-        halves_key_changes=True,
+        splits_key_changes=True,
     ),
 )

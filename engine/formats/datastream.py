@@ -37,7 +37,7 @@ SOURCES: Final = (
         has_numbered_log=True,
         commit_time_is_transaction=True,
         omits_server=True,
-        stamps_halves=True,
+        stamps_pairs=True,
         notation=f"{_POSITIONS}:mysql_notation",
     ),
     SourceKind(

@@ -28,6 +28,6 @@ FORMATS: Final = (
         values="written",
         marks_values=True,
         fans_out=True,
-        halves_key_changes=True,
+        splits_key_changes=True,
     ),
 )

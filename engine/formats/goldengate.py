@@ -46,7 +46,7 @@ FORMATS: Final = (
         values="written",
         fans_out=True,
         can_turn_to_coordinates=True,
-        halves_key_changes=True,
+        splits_key_changes=True,
         omits_columns=True,
     ),
 )

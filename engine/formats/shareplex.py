@@ -32,6 +32,6 @@ FORMATS: Final = (
         joins_lines=True,
         is_complete="siltstone.engine.decode.formats.shareplex:is_complete",
         can_turn_to_coordinates=True,
-        halves_key_changes=True,
+        splits_key_changes=True,
     ),
 )

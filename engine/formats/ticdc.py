@@ -57,6 +57,6 @@ FORMATS: Final = (
         values="written",
         bytes_are_text=True,
         fans_out=True,
-        halves_key_changes=True,
+        splits_key_changes=True,
     ),
 )

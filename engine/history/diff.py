@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from siltstone.engine import names
-from siltstone.engine.history.tile import KEEP, OPEN
+from siltstone.engine.history.intervals import KEEP, OPEN
 from siltstone.engine.names import quoted
 
 INSERT = "insert"

@@ -10,7 +10,7 @@ A table's history is a fold of its changes, key by key, in the order of the sour
 4. `supersede_reads`   a streamed change supersedes every snapshot READ of its key in whose window it falls
 5. `carry_state`       what is known of the row after each change; partial rows take the rest from before
 6. `judge`             does the change open a version, update the open one in place, or change nothing?
-7. `tile`              versions as half-open intervals that follow each other without gap or overlap
+7. `build_versions`              versions as half-open intervals that follow each other without gap or overlap
 
 Of a table without a key, `number_copies` tells equal rows apart first; the number is part of the key from then on.
 
@@ -21,14 +21,14 @@ gives the same rows as `reconcile` over nothing and all changes ever, as long as
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from siltstone.engine.history.copies import number_copies
-from siltstone.engine.history.judge import judge
-from siltstone.engine.history.rules import Folded, FoldRules
-from siltstone.engine.history.state import carry_state, row_before, supersede_reads
-from siltstone.engine.history.tile import tile
-from siltstone.engine.history.timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
+from siltstone.engine.history.classify import judge
+from siltstone.engine.history.duplicate_rows import number_copies
+from siltstone.engine.history.fold_settings import Folded, FoldRules
+from siltstone.engine.history.intervals import build_versions
+from siltstone.engine.history.key_timeline import first_row, interleave, mark_late, place_reads, undo_key_swaps
+from siltstone.engine.history.row_states import carry_state, row_before, supersede_reads
 from siltstone.engine.ordering.chronology import TIED, look_back, mark_redeliveries
-from siltstone.engine.ordering.settled import with_copies_settled
+from siltstone.engine.ordering.redeliveries import with_common_values
 
 
 def reconcile(
@@ -38,7 +38,7 @@ def reconcile(
 
     Needs: existing: open history rows, one a key, or None; changes: as `change_rows` gives them; folded: the marker
         of `existing`, None when there is no `existing`.
-    Gives: what `tile` gives: one row a change with its outcome, and at the last row of each version the version.
+    Gives: what `build_versions` gives: one row a change with its outcome, and at the last row of each version the version.
     Rows: existing and changes, 1:1.
     """
     if rules.keyless:
@@ -46,7 +46,7 @@ def reconcile(
     rows = undo_key_swaps(changes, rules) if rules.swaps and not rules.keyless else changes
     timeline = interleave(existing, rows, rules)
     if folded is None and not rules.keyless:  # or keys with ties are folded again so; `number_copies` has done it
-        timeline = with_copies_settled(timeline)
+        timeline = with_common_values(timeline)
     if rules.guarded and not rules.keyless:  # `number_copies` has placed them, among all equal rows
         timeline = place_reads(timeline, rules)
     first, tied = ((), ()) if folded is None else (first_row(rules), TIED)
@@ -57,5 +57,5 @@ def reconcile(
         .transform(supersede_reads, rules)
         .transform(carry_state, rules)
         .transform(judge, rules)
-        .transform(tile, rules)
+        .transform(build_versions, rules)
     )

@@ -13,8 +13,8 @@ from siltstone.engine.init.recognition import looks_like, other_than
 from siltstone.engine.init.schema_place import SchemaPlace
 from siltstone.engine.init.spec_text import WrittenSpec, project_root, write_specs, written_specs
 from siltstone.engine.init.stored_paths import event_place
-from siltstone.engine.init.tables import find_tables
-from siltstone.engine.init.topics import FoundTopics, find_in_topics, topics_at
+from siltstone.engine.init.table_search import find_tables
+from siltstone.engine.init.topic_samples import FoundTopics, find_in_topics, topics_at
 
 __all__ = [
     "FoundTable",

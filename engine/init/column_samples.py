@@ -11,11 +11,11 @@ from pyspark.sql import types as T
 
 from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
 from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, row_columns
 from siltstone.engine.decode.json_kinds import LONG, VOID, WHOLE, kind_of, type_of_kinds
 from siltstone.engine.decode.json_value import MISFIT, parse_object
-from siltstone.engine.decode.schemas import TOLD_BY_VALUES, row_columns
 from siltstone.engine.decode.table_shape import distinct
-from siltstone.engine.init.meanings import Evidence, Guess
+from siltstone.engine.init.guessed_types import Evidence, Guess
 from siltstone.engine.names import OP_INSERT, OP_READ, TAKEN_NAMES
 from siltstone.engine.schema.evolve import promotes, widest
 
@@ -187,7 +187,7 @@ class Columns:
         if schema is None or schema in self._schemas:
             return
         self._schemas.add(schema)
-        self._is_roomy = self._is_roomy or schema.startswith(TOLD_BY_VALUES)
+        self._is_roomy = self._is_roomy or schema.startswith(KNOWN_FROM_VALUES)
         for name, (kind, _) in row_columns(schema).items():
             if not isinstance(kind, T.NullType):
                 self._kinds.setdefault(name, set()).add(kind)

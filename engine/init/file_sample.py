@@ -13,13 +13,13 @@ from siltstone.engine.decode.json_value import MISFIT, parse
 from siltstone.engine.errors import SourceError
 from siltstone.engine.init.dms_files import names_of_values
 from siltstone.engine.init.stored_paths import opened
-from siltstone.engine.init.typed_records import TypedRecords, typed_records
+from siltstone.engine.init.typed_files import TypedRecords, typed_records
 from siltstone.engine.inputs.compression import DAMAGED as DAMAGED_STREAM
 from siltstone.engine.inputs.compression import plain_stream
 from siltstone.engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, columns_of, split_records, values_of
+from siltstone.engine.inputs.file_signatures import AVRO, COMPRESSIONS, LONGEST, PARQUET
 from siltstone.engine.inputs.line_files import BLANKS, CHUNK_BYTES
 from siltstone.engine.inputs.listing import is_compressed
-from siltstone.engine.inputs.magic import AVRO, COMPRESSIONS, LONGEST, PARQUET
 from siltstone.engine.storage import problem_in
 
 Container = Literal["json", "csv", "avro", "parquet", "document", "text", "empty"]

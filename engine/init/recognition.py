@@ -14,7 +14,7 @@ from siltstone.engine.decode.source_decoder import SourceDecoder
 from siltstone.engine.formats import FORMATS, Format, format_of
 from siltstone.engine.init.file_sample import Container, Sample, csv_layout_of
 from siltstone.engine.init.schema_place import are_frames
-from siltstone.engine.inputs.magic import CALLED
+from siltstone.engine.inputs.file_signatures import CALLED
 from siltstone.engine.schema.control_kinds import FILLER, NULL_MESSAGE
 from siltstone.engine.spec.model import SourceSpec
 

@@ -12,7 +12,7 @@ from siltstone.engine.formats.rows import ROWS
 from siltstone.engine.init.dms_files import is_load, is_new, is_of_dms, table_folder
 from siltstone.engine.init.file_sample import Sample
 from siltstone.engine.init.found_table import FoundTable
-from siltstone.engine.init.paths import NUMBERED
+from siltstone.engine.init.path_patterns import NUMBERED
 from siltstone.engine.names import OP_INSERT
 
 _SUFFIXES: Final = (

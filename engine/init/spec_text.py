@@ -20,8 +20,8 @@ from siltstone.engine.formats.rows import ROWS
 from siltstone.engine.init.column_samples import Values
 from siltstone.engine.init.dms_files import LOADS, OP, READS, commit_column, is_of_dms
 from siltstone.engine.init.found_table import FoundTable
-from siltstone.engine.init.meanings import Guess
-from siltstone.engine.init.paths import NamedFolder, Surroundings, common_path, inside, named_folders
+from siltstone.engine.init.guessed_types import Guess
+from siltstone.engine.init.path_patterns import NamedFolder, Surroundings, common_path, inside, named_folders
 from siltstone.engine.init.schema_place import SchemaPlace
 from siltstone.engine.init.targets import OtherName, other_names
 from siltstone.engine.inputs.containers import kind_by_name
@@ -143,7 +143,7 @@ def _spec(
 ) -> WrittenSpec:
     lines = [
         f"# Written by `siltstone init` from {_counted(table, place)}.",
-        f"# Changes are in the order of {'delivery' if is_written_by_dms(table) else table.order}.",
+        f"# Changes are in the order of {'source_batch' if is_written_by_dms(table) else table.order}.",
     ]
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")

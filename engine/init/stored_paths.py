@@ -12,7 +12,7 @@ from pathlib import Path, PosixPath
 from typing import Any, BinaryIO, ClassVar, Final
 
 from siltstone.engine.errors import SpecError
-from siltstone.engine.inputs.store import Entry, store_of
+from siltstone.engine.inputs.file_store import Entry, store_of
 from siltstone.engine.storage import StoreSettings, is_remote, lacks_slash, with_slashes
 
 _BEGIN: Final = re.compile(r"^/([A-Za-z][A-Za-z0-9+.-]+):/")

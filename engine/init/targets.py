@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from siltstone.engine.spec.collisions import own_tables
-from siltstone.engine.spec.document import read_document
-from siltstone.engine.spec.face import TargetFace
+from siltstone.engine.spec.config_models import TargetConfig
 from siltstone.engine.spec.interpolation import as_written
 from siltstone.engine.spec.resolve import target_values
+from siltstone.engine.spec.yaml_document import read_document
 
 PLACES: Final = ("latest", "history", "changes")
 
@@ -49,7 +49,7 @@ def other_names(tables: Sequence[str], namespace: str, present: Iterable[Path] =
 
 def _names(chosen: dict[str, Any], table: str, namespace: str) -> dict[str, str]:
     """The names of a spec's tables. They are not checked here: `validate` reports a name that is none."""
-    target = target_values(TargetFace.model_construct(**chosen), table, namespace)
+    target = target_values(TargetConfig.model_construct(**chosen), table, namespace)
     return {place: getattr(target, place) for place in PLACES}
 
 

@@ -15,7 +15,7 @@ from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 
-from siltstone.engine.inputs.magic import LZ4_FRAME, SNAPPY_FRAME
+from siltstone.engine.inputs.file_signatures import LZ4_FRAME, SNAPPY_FRAME
 
 CHUNK: Final = 1 << 20
 DAMAGED: Final = (EOFError, zlib.error, gzip.BadGzipFile, OSError, ValueError, pa.ArrowException)

@@ -6,11 +6,11 @@ from siltstone.engine.errors import SourceError
 from siltstone.engine.formats import format_of
 from siltstone.engine.inputs.compression import DAMAGED, plain_stream
 from siltstone.engine.inputs.csv_records import CsvLayout, columns_of
+from siltstone.engine.inputs.file_store import read_bytes, store_of
 from siltstone.engine.inputs.globs import name_pattern
 from siltstone.engine.inputs.listing import NO_FILE, InputFile, is_compressed
-from siltstone.engine.inputs.store import read_bytes, store_of
 from siltstone.engine.spec.model import SourceSpec
-from siltstone.engine.spec.rows import Headers
+from siltstone.engine.spec.rows_format import Headers
 
 Kind = Literal["json", "csv", "parquet", "avro", "table", "topic"]
 

@@ -14,8 +14,8 @@ from siltstone.engine.inputs import line_files
 from siltstone.engine.inputs.csv_records import CsvLayout
 from siltstone.engine.inputs.line_files import Piece, pieces_of
 from siltstone.engine.inputs.listing import is_compressed
-from siltstone.engine.inputs.pending import PendingFile
-from siltstone.engine.inputs.tasks import task_errors
+from siltstone.engine.inputs.pending_files import PendingFile
+from siltstone.engine.inputs.task_errors import task_errors
 
 ON_DRIVER_BYTES: Final = 32 << 20
 """Up to so much the driver counts itself: a job of Spark takes longer to start."""

@@ -14,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
-from siltstone.engine.inputs.topics import Partition, Starts, partition, partition_of
+from siltstone.engine.inputs.topic_partitions import Partition, Starts, partition, partition_of
 from siltstone.engine.names import REDACTED
 
 if TYPE_CHECKING:

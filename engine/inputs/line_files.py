@@ -18,8 +18,8 @@ import xxhash
 from siltstone.engine.errors import SourceError
 from siltstone.engine.inputs.compression import DAMAGED, plain_stream
 from siltstone.engine.inputs.csv_records import BYTE_ORDER_MARK, CsvLayout, split_records
+from siltstone.engine.inputs.file_store import changed, shorter, store_of, unreadable
 from siltstone.engine.inputs.listing import InputFile, is_compressed
-from siltstone.engine.inputs.store import changed, shorter, store_of, unreadable
 from siltstone.engine.storage import StoreSettings
 
 PIECE_BYTES: Final = 16 << 20

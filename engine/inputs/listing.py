@@ -5,8 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.file_store import (
+    MISSING,
+    Entry,
+    Store,
+    files_below,
+    read_bytes,
+    read_pieces,
+    refused,
+    store_of,
+)
 from siltstone.engine.inputs.globs import alternatives, is_pattern, name_pattern, plain
-from siltstone.engine.inputs.store import MISSING, Entry, Store, files_below, read_bytes, read_pieces, refused, store_of
 from siltstone.engine.storage import StoreSettings
 
 SAMPLE_BYTES = 65_536

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 FOLLOWS: Final = 0
 CUT: Final = 1
 """What is before the message is not known."""
-APART: Final = 2
+SEPARATE: Final = 2
 """The message begins a whole batch, which was compared with the one before it."""
 _AT_AN_END: Final = 2
 """So many batches at each end of a piece are its border."""
@@ -32,7 +32,7 @@ Lane = tuple[str, int, str]
 Place = tuple[int, str, int]
 
 
-class Delivery(NamedTuple):
+class SourceBatch(NamedTuple):
     """A message that was delivered. `place`: where it is in its lane: an offset, or a file and a line, which have the
     offset -1. `start`: what a border knows of its beginning."""
 
@@ -49,7 +49,7 @@ class _Batch(NamedTuple):
     """Each of the messages is the deliveries at one place; the least of them counts."""
 
     start: int
-    messages: list[list[Delivery]]
+    messages: list[list[SourceBatch]]
 
     def contents(self) -> list[int]:
         return [deliveries[0].content for deliveries in self.messages]
@@ -67,28 +67,28 @@ def place_of(file: str, line: int, partition: int | None, offset: int | None) ->
     return (-1, file, line) if partition is None or offset is None else (offset, "", 0)
 
 
-def resent_of_lane(deliveries: Iterable[Delivery]) -> list[Delivery]:
+def resent_of_lane(deliveries: Iterable[SourceBatch]) -> list[SourceBatch]:
     """The deliveries of a lane, or of the borders of all its pieces, that were sent before."""
     batches = _batches(deliveries)
-    return [delivery for pair in pairwise(batches) for delivery in _repeated(*pair)]
+    return [source_batch for pair in pairwise(batches) for source_batch in _repeated(*pair)]
 
 
-def resent_of_piece(deliveries: Iterable[Delivery]) -> tuple[list[Delivery], list[Delivery]]:
+def resent_of_piece(deliveries: Iterable[SourceBatch]) -> tuple[list[SourceBatch], list[SourceBatch]]:
     """Those that were sent before for certain, by this piece of a lane alone; and its border."""
     batches = _batches(deliveries)
     inner = batches[_AT_AN_END - 1 : -1]
-    resent = [delivery for pair in pairwise(inner) for delivery in _repeated(*pair)]
+    resent = [source_batch for pair in pairwise(inner) for source_batch in _repeated(*pair)]
     if len(batches) <= 2 * _AT_AN_END:
         return resent, list(_border(batches))
     first, last = batches[:_AT_AN_END], batches[-_AT_AN_END:]
-    begin = last[0]._replace(start=APART if last[0].start == FOLLOWS else last[0].start)
+    begin = last[0]._replace(start=SEPARATE if last[0].start == FOLLOWS else last[0].start)
     return resent, [*_border(first), *_border([begin, *last[1:]], is_first=False)]
 
 
-def _batches(deliveries: Iterable[Delivery]) -> list[_Batch]:
+def _batches(deliveries: Iterable[SourceBatch]) -> list[_Batch]:
     messages = [list(found) for _, found in groupby(sorted(deliveries, key=_weight), key=lambda one: one.place)]
     batches: list[_Batch] = []
-    before: Delivery | None = None
+    before: SourceBatch | None = None
     for message in messages:
         first = message[0]
         start = _start(first, before)
@@ -99,17 +99,17 @@ def _batches(deliveries: Iterable[Delivery]) -> list[_Batch]:
     return batches
 
 
-def _weight(delivery: Delivery) -> tuple[Place, bool, str, str, int]:
-    return delivery.place, delivery.after_gap, delivery.file, delivery.id, delivery.content
+def _weight(source_batch: SourceBatch) -> tuple[Place, bool, str, str, int]:
+    return source_batch.place, source_batch.after_gap, source_batch.file, source_batch.id, source_batch.content
 
 
-def _start(first: Delivery, before: Delivery | None) -> int:
+def _start(first: SourceBatch, before: SourceBatch | None) -> int:
     if first.start is not None:
         return first.start
     return CUT if first.after_gap and (before is None or before.file != first.file) else FOLLOWS
 
 
-def _repeated(before: _Batch, batch: _Batch) -> Iterator[Delivery]:
+def _repeated(before: _Batch, batch: _Batch) -> Iterator[SourceBatch]:
     """What a batch has sent again of the one before: all of that, or nothing."""
     number = len(before.messages)
     if batch.start == FOLLOWS and before.start != CUT and batch.contents()[:number] == before.contents():
@@ -117,11 +117,11 @@ def _repeated(before: _Batch, batch: _Batch) -> Iterator[Delivery]:
             yield from message
 
 
-def _border(batches: Sequence[_Batch], is_first: bool = True) -> Iterator[Delivery]:
+def _border(batches: Sequence[_Batch], is_first: bool = True) -> Iterator[SourceBatch]:
     """The messages with what is known of their start. What is before the first one of a piece, its lane knows."""
     for batch in batches:
         start: int | None = None if is_first and batch is batches[0] else batch.start
         for message in batch.messages:
-            for delivery in message:
-                yield delivery._replace(start=start)
+            for source_batch in message:
+                yield source_batch._replace(start=start)
             start = FOLLOWS

@@ -26,7 +26,7 @@ from siltstone.engine.decode.formats.canal_message import (
 from siltstone.engine.decode.position_text import EPOCH
 from siltstone.engine.frames import checkpointed
 from siltstone.engine.names import PLACE
-from siltstone.engine.neighbours.canal_resent import Delivery, lane_of, place_of, resent_of_lane, resent_of_piece
+from siltstone.engine.neighbours.canal_resent import SourceBatch, lane_of, place_of, resent_of_lane, resent_of_piece
 from siltstone.engine.schema.control_kinds import REDELIVERY
 
 PIECE: Final = 16
@@ -205,12 +205,12 @@ def _judged_lane(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist([{"file": one.file, "line": one.line} for one in resent], _LINES)
 
 
-def _deliveries(table: pa.Table, names: Sequence[str]) -> Iterator[Delivery]:
-    """The rows of a table. `names`: the columns of the fields of `Delivery` after its place."""
+def _deliveries(table: pa.Table, names: Sequence[str]) -> Iterator[SourceBatch]:
+    """The rows of a table. `names`: the columns of the fields of `SourceBatch` after its place."""
     places = zip(*[table.column(name).to_pylist() for name in ORDER], strict=True)
-    return map(Delivery, places, *[table.column(name).to_pylist() for name in names])
+    return map(SourceBatch, places, *[table.column(name).to_pylist() for name in names])
 
 
-def _row(delivery: Delivery) -> dict[str, Any]:
-    row = delivery._asdict()
+def _row(source_batch: SourceBatch) -> dict[str, Any]:
+    row = source_batch._asdict()
     return dict(zip(ORDER, row.pop("place"), strict=True)) | row

@@ -139,9 +139,9 @@ def _signs(source: SourceSpec, declared: Declared, lists: Iterable[list[Message]
     is_complete = None if place is None else loaded(place)
     for messages in lists:
         events = decoder.decode([each for each in messages if is_complete is None or not is_complete(each.text)])
-        has_halves = any(event.control_kind in (UPDATE_BEFORE, UPDATE_AFTER) for event in events)
+        has_key_change_pairs = any(event.control_kind in (UPDATE_BEFORE, UPDATE_AFTER) for event in events)
         lacks_scn = any(is_at_coordinates(event) for event in events)
-        yield pa.RecordBatch.from_arrays([pa.array([has_halves]), pa.array([lacks_scn])], schema=SIGNS)
+        yield pa.RecordBatch.from_arrays([pa.array([has_key_change_pairs]), pa.array([lacks_scn])], schema=SIGNS)
 
 
 def is_at_coordinates(event: Event) -> bool:

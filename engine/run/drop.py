@@ -8,18 +8,18 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from siltstone.engine.errors import SpecError
-from siltstone.engine.look import find_spec
+from siltstone.engine.reader import find_spec
 from siltstone.engine.report import DropReport
-from siltstone.engine.run.begun import settle_note
-from siltstone.engine.run.lock import one_run
-from siltstone.engine.run.reports import Progress, silent
+from siltstone.engine.run.exclusive_run import one_run
+from siltstone.engine.run.run_context import settle_note
+from siltstone.engine.run.run_reports import Progress, silent
 from siltstone.engine.spec import with_tables
-from siltstone.engine.spec.face import TargetFace
+from siltstone.engine.spec.config_models import TargetConfig
 from siltstone.engine.spec.model import ProjectSpec, TargetSpec
 from siltstone.engine.spec.resolve import target_values
 from siltstone.engine.table.catalog import exists, load
 from siltstone.engine.table.commit import own_marker
-from siltstone.engine.table.removal import remove_rows, remove_table
+from siltstone.engine.table.drop_tables import remove_rows, remove_table
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def table_to_drop(word: str, project: ProjectSpec) -> Unwanted:
             f"Cannot drop {word}: no spec is of this name.",
             "without its spec, name the table as the source does, such as inventory.customers",
         )
-    return Unwanted(word, target_values(TargetFace(), word, project.namespace))
+    return Unwanted(word, target_values(TargetConfig(), word, project.namespace))
 
 
 def drop(

@@ -9,25 +9,25 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from siltstone.engine import names
-from siltstone.engine.decode.notation import Notation
+from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.base_states import versions_since_bases
+from siltstone.engine.fold.batch_profile import fold_rules, known_windows
+from siltstone.engine.fold.context import FoldContext, check_settings, open_folded
+from siltstone.engine.fold.key_change_links import linked
+from siltstone.engine.fold.key_ranges import Part
+from siltstone.engine.fold.planning import light_planning
+from siltstone.engine.fold.recompute_keys import all_rows_of, fold_with_links, for_anything, keys_to_refold
+from siltstone.engine.fold.shown_positions import log_files
 from siltstone.engine.frames import checkpointed
-from siltstone.engine.history import judge
-from siltstone.engine.history.rules import FoldRules
-from siltstone.engine.history.timeline import interval, key_of, order_ties
+from siltstone.engine.history import classify
+from siltstone.engine.history.fold_settings import FoldRules
+from siltstone.engine.history.key_timeline import interval, key_of, order_ties
 from siltstone.engine.json_text import KEEP_NULLS, exact_json
 from siltstone.engine.names import PLACE, quoted
 from siltstone.engine.ordering.chronology import chronology, sortable
-from siltstone.engine.render import iso_timestamp
+from siltstone.engine.plain_values import iso_timestamp
 from siltstone.engine.report import ExplainedChange, ExplainedVersion, Explanation
-from siltstone.engine.run.bases import versions_since_bases
-from siltstone.engine.run.effort import light_planning
-from siltstone.engine.run.folding import Folding, check_settings, open_folded
-from siltstone.engine.run.links import linked
-from siltstone.engine.run.notations import log_files
-from siltstone.engine.run.part import Part
-from siltstone.engine.run.refold import all_rows_of, fold_with_links, for_anything, keys_to_refold
-from siltstone.engine.run.survey import fold_rules, known_windows
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 
@@ -53,33 +53,33 @@ def explain(project: ProjectSpec, spec: TableSpec, spark: SparkSession, key: Map
     """
     set_fold_conf(spark)
     check_settings(spark, project, spec)
-    work = open_folded(spark, project, spec)
-    if work is None:
+    context = open_folded(spark, project, spec)
+    if context is None:
         raise SpecError(
             f"Cannot explain a key of {spec.table}: nothing is folded yet.", "run `siltstone catch-up` first"
         )
     part = Part(key)
-    part.whole_key(work.keys, spec.table)
-    with light_planning(spark, work.is_small(), project.spark.conf):
-        return explain_key(work, part)
+    part.whole_key(context.keys, spec.table)
+    with light_planning(spark, context.is_small(), project.spark.conf):
+        return explain_key(context, part)
 
 
-def explain_key(work: Folding, part: Part) -> Explanation:
+def explain_key(context: FoldContext, part: Part) -> Explanation:
     """Fold one key, and the keys linked with it, change by change."""
-    key_type = work.rows.changes.schema["key"].dataType
+    key_type = context.rows.changes.schema["key"].dataType
     assert isinstance(key_type, T.StructType)
-    test = part.condition(work.spark, key_type)
+    test = part.condition(context.spark, key_type)
     is_mine, is_truncate = test(lambda name: F.col("key")[name]), F.col("op") == names.OP_TRUNCATE
-    table = work.rows.history.where(test(lambda name: F.col(quoted(name))))
-    rules, everything = for_anything(work, fold_rules(work)), linked(work, work.changes_up_to_target())
-    explicable = versions_since_bases(work, table, rules)
+    table = context.rows.history.where(test(lambda name: F.col(quoted(name))))
+    rules, everything = for_anything(context, fold_rules(context)), linked(context, context.changes_up_to_target())
+    explicable = versions_since_bases(context, table, rules)
     stored = {tuple(row) for row in explicable.select(*identity_of(lambda name: F.col(name))).collect()}
     asked = everything.where(is_mine).select("key").unionByName(table.select(key_of(rules).alias("key")))
     keys = keys_to_refold(asked.distinct().transform(checkpointed), everything, rules)
-    numbered = numbered_changes(with_withdrawals(work.rows.changes, work.withdrawn_places), keys)
+    numbered = numbered_changes(with_retractions(context.rows.changes, context.retracted_places), keys)
     counts = ~F.col("too_late") & F.col("withdrawn_by").isNull()
-    folded = numbered.where((F.col("real_batch") <= work.folded.batch) & counts).drop("withdrawn_by")
-    rows = all_rows_of(work, linked(work, folded), keys, known_windows(work), rules)
+    folded = numbered.where((F.col("real_batch") <= context.folded.batch) & counts).drop("withdrawn_by")
+    rows = all_rows_of(context, linked(context, folded), keys, known_windows(context), rules)
     rows = order_ties(rows, rules).transform(checkpointed)
     judged = (
         fold_with_links(rows, rules).where(is_mine).drop("key", "is_base", "is_copy", "is_read", "op", "content_hash")
@@ -87,10 +87,10 @@ def explain_key(work: Folding, part: Part) -> Explanation:
     placed = rows.where(is_mine).select("key", "is_base", "is_read", "op", "content_hash", *ORDERED_BY, "batch")
     found = in_order(judged.join(placed, on="batch", how="inner"), rules).collect()  # a number is one change of the key
     sources = {row["id"]: row for row in numbered.where(is_mine | is_truncate).select(*source_columns()).collect()}
-    return explanation(work, part, found, sources, stored, notations(work, sources.values()))
+    return explanation(context, part, found, sources, stored, notations(context, sources.values()))
 
 
-def with_withdrawals(changes: DataFrame, places: DataFrame | None) -> DataFrame:
+def with_retractions(changes: DataFrame, places: DataFrame | None) -> DataFrame:
     """The changes with the batch of control events that withdrew them, as `withdrawn_by`; null where they count.
 
     Rows: 1:1.
@@ -167,7 +167,7 @@ def in_order(judged: DataFrame, rules: FoldRules) -> DataFrame:
 
 
 def explanation(
-    work: Folding,
+    context: FoldContext,
     part: Part,
     found: Sequence[Row],
     sources: Mapping[int, Row],
@@ -177,14 +177,14 @@ def explanation(
     """Put together what the fold found and what the events tell."""
     changes, versions, number, maker = [], [], 0, ""
     for place, row in enumerate(found):
-        if row["outcome"] in (judge.OPENED, judge.HEALED):
+        if row["outcome"] in (classify.OPENED, classify.HEALED):
             number += 1
         outcome, why = reason(row, place, found, sources, shown)
-        applied = row["outcome"] in (judge.OPENED, judge.HEALED, judge.UPDATED)
+        applied = row["outcome"] in (classify.OPENED, classify.HEALED, classify.UPDATED)
         change = explained(
             sources[row["id"]], outcome, why, number if applied else None, is_late(place, found, sources), shown
         )
-        maker = change.place if row["outcome"] in (judge.OPENED, judge.HEALED) else maker
+        maker = change.place if row["outcome"] in (classify.OPENED, classify.HEALED) else maker
         changes.append(change)
         if row["version"] is not None:
             versions.append(
@@ -195,21 +195,21 @@ def explanation(
                     op=row["identity"][names.OP],
                     made_by=maker,
                     in_table=tuple(row["identity"]) in stored,
-                    row={name: json.loads(row["version"], parse_float=str)[name] for name in work.row.names},
+                    row={name: json.loads(row["version"], parse_float=str)[name] for name in context.row.names},
                 )
             )
     folded = {row["id"] for row in found}
     for number_of, source in sorted(sources.items()):
         if number_of not in folded and source["too_late"]:
-            changes.append(explained(source, judge.TOO_LATE, LATE, None, True, shown))
+            changes.append(explained(source, classify.TOO_LATE, LATE, None, True, shown))
         elif number_of not in folded and source["withdrawn_by"] is not None:
-            changes.append(explained(source, judge.REDELIVERED, "the source only sent it again", None, False, shown))
-        elif number_of not in folded and source["batch"] > work.folded.batch:
+            changes.append(explained(source, classify.REDELIVERED, "the source only sent it again", None, False, shown))
+        elif number_of not in folded and source["batch"] > context.folded.batch:
             changes.append(explained(source, NOT_FOLDED, "the next catch-up folds its batch", None, False, shown))
-        elif number_of not in folded and work.is_trimmed and source["op"] != names.OP_TRUNCATE:
-            changes.append(explained(source, judge.TOO_LATE, BEFORE_BASE, None, True, shown))
+        elif number_of not in folded and context.is_trimmed and source["op"] != names.OP_TRUNCATE:
+            changes.append(explained(source, classify.TOO_LATE, BEFORE_BASE, None, True, shown))
     return Explanation(
-        work.spec.table, dict(part.values), work.folded.batch, tuple(versions), tuple(changes), len(stored)
+        context.spec.table, dict(part.values), context.folded.batch, tuple(versions), tuple(changes), len(stored)
     )
 
 
@@ -227,10 +227,10 @@ def explained(source: Row, outcome: str, why: str, version: int | None, late: bo
     )
 
 
-def notations(work: Folding, sources: Iterable[Row]) -> Shown:
+def notations(context: FoldContext, sources: Iterable[Row]) -> Shown:
     """What shows a position as the source of a change writes it."""
     named = {row["source"] or "" for row in sources}
-    files = log_files(work.rows.control, named)
+    files = log_files(context.rows.control, named)
     known = {source: Notation.of([source], files) for source in named}
     return lambda source, position: known[source["source"] or ""].shown(position)
 
@@ -238,28 +238,28 @@ def notations(work: Folding, sources: Iterable[Row]) -> Shown:
 def is_late(place: int, found: Sequence[Row], sources: Mapping[int, Row]) -> bool:
     """Whether a change that stands after this one had come before it."""
     batch = sources[found[place]["id"]]["batch"]
-    if found[place]["outcome"] == judge.REDELIVERED:
+    if found[place]["outcome"] == classify.REDELIVERED:
         return False
-    after = (row for row in found[place + 1 :] if row["outcome"] != judge.REDELIVERED)
+    after = (row for row in found[place + 1 :] if row["outcome"] != classify.REDELIVERED)
     return any(sources[row["id"]]["batch"] < batch for row in after)
 
 
 def reason(row: Row, place: int, found: Sequence[Row], sources: Mapping[int, Row], shown: Shown) -> tuple[str, str]:
     """The outcome of one change, and why it is that."""
     outcome, is_read = row["outcome"], row["is_read"]
-    if outcome == judge.SUPERSEDED:
+    if outcome == classify.SUPERSEDED:
         return superseded(row, place, found, sources, shown)
-    if outcome == judge.OPENED:
+    if outcome == classify.OPENED:
         gone = row["op"] in (names.OP_DELETE, names.OP_TRUNCATE)
         return outcome, "the row is gone" if gone else "it opens a version"
-    if outcome == judge.ABSORBED:
+    if outcome == classify.ABSORBED:
         return outcome, absorbed_because(row["op"])
     reasons = {
-        judge.HEALED: "the READ differs from what the stream told before it: a change was missed",
-        judge.UPDATED: "the READ tells what was unknown"
+        classify.HEALED: "the READ differs from what the stream told before it: a change was missed",
+        classify.UPDATED: "the READ tells what was unknown"
         if is_read
         else "what differs is not tracked, or was unknown and shown as it is now",
-        judge.REDELIVERED: "the same change stands directly before it",
+        classify.REDELIVERED: "the same change stands directly before it",
     }
     return outcome, reasons[outcome]
 
@@ -277,16 +277,16 @@ def superseded(row: Row, place: int, found: Sequence[Row], sources: Mapping[int,
     """Which streamed change inside its window a READ yields to; withdrawn when that came in a later batch."""
     others = found if row["position"] is None else found[:place]  # by time alone, a window holds any position
     yields_to = [other for other in others if not other["is_read"] and inside(other, row)]
-    streamed = [sources[other["id"]] for other in yields_to if other["outcome"] != judge.REDELIVERED]
+    streamed = [sources[other["id"]] for other in yields_to if other["outcome"] != classify.REDELIVERED]
     if not streamed:
-        return judge.SUPERSEDED, "a streamed change lies inside its window"
+        return classify.SUPERSEDED, "a streamed change lies inside its window"
     first = min(streamed, key=lambda source: source["batch"])
     end = f"position {shown(first, row['position'])}" if row["position"] else iso(row["high_ts"])
     window = f"from {iso(row['low_ts'])} to {end}" if row["low_ts"] is not None else "unknown"
     why = f"the streamed {first['op']} at {shown(first, first['position'])} lies inside its window ({window})"
     if first["batch"] > sources[row["id"]]["batch"]:
         return WITHDRAWN, f"{why}; it came in batch {first['batch']}"
-    return judge.SUPERSEDED, why
+    return classify.SUPERSEDED, why
 
 
 def inside(streamed: Row, read: Row) -> bool:

@@ -21,9 +21,9 @@ from datetime import UTC, datetime, timedelta
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Final, Self, cast
 
-from siltstone.engine.at_work import is_gone
 from siltstone.engine.errors import LockedError
-from siltstone.engine.look import (
+from siltstone.engine.names import LEASE
+from siltstone.engine.reader import (
     PYICEBERG_TYPES,
     NothingWrittenError,
     is_of_server,
@@ -31,7 +31,7 @@ from siltstone.engine.look import (
     open_catalog,
     server_catalog,
 )
-from siltstone.engine.names import LEASE
+from siltstone.engine.run_lock import is_gone
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 
 if TYPE_CHECKING:

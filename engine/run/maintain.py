@@ -9,17 +9,17 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from siltstone.engine import names
+from siltstone.engine.fold.foreign_writes import foreign_error, writes_to
 from siltstone.engine.report import MaintainedTable, MaintenanceReport, TableSize
-from siltstone.engine.run.foreign import foreign_error, writes_to
-from siltstone.engine.run.lock import one_run
-from siltstone.engine.run.reports import LOG, Progress, failure, silent
-from siltstone.engine.run.trim import trim_changes
-from siltstone.engine.schema.gap import HEALED
+from siltstone.engine.run.exclusive_run import one_run
+from siltstone.engine.run.run_reports import LOG, Progress, failure, silent
+from siltstone.engine.run.trim_changes import trim_changes
+from siltstone.engine.schema.gap_record import HEALED
 from siltstone.engine.spec.model import MaintenanceSpec, ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import exists, identifier
 from siltstone.engine.table.commit import own_marker
 from siltstone.engine.table.ledger import delete_rows, ledger_name
-from siltstone.engine.table.upkeep import (
+from siltstone.engine.table.maintenance import (
     MOST_MANIFESTS,
     compact,
     expirable,

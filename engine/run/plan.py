@@ -11,26 +11,20 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from siltstone.engine import names
+from siltstone.engine.fold.context import FoldContext, check_settings, is_trimmed, refuse_unfit_columns
+from siltstone.engine.fold.fold_inputs import Rows, layout_of
+from siltstone.engine.fold.foreign_writes import refuse_foreign_writes
+from siltstone.engine.fold.markers import marker_of, newest_batch
+from siltstone.engine.fold.planning import are_small, light_planning
+from siltstone.engine.fold.publish import Difference, fold_difference, has_followed, latest_reached
+from siltstone.engine.fold.recompute_keys import versions_of
+from siltstone.engine.fold.renamed_columns import planned_renames
+from siltstone.engine.fold.target_layout import planned_settings
 from siltstone.engine.frames import checkpointed, local_frame
+from siltstone.engine.history.classify import REDELIVERED
 from siltstone.engine.history.diff import DELETE, INSERT, same_version
-from siltstone.engine.history.judge import REDELIVERED
-from siltstone.engine.history.rules import Folded
-from siltstone.engine.names import quoted
-from siltstone.engine.report import NOTHING_NEW, PLANNED, TablePlan
-from siltstone.engine.run.delivery import Delivery, control_consumer, list_delivery, new_to, read_delivery
-from siltstone.engine.run.effort import are_small, light_planning
-from siltstone.engine.run.fold import Difference, fold_difference, has_followed, latest_reached
-from siltstone.engine.run.folding import Folding, check_settings, is_trimmed, refuse_unfit_columns
-from siltstone.engine.run.foreign import refuse_foreign_writes
-from siltstone.engine.run.lock import no_run
-from siltstone.engine.run.marker import marker_of, newest_batch
-from siltstone.engine.run.refold import versions_of
-from siltstone.engine.run.refusals import check_unowned
-from siltstone.engine.run.renames import planned_renames
-from siltstone.engine.run.reports import Progress, failed, silent
-from siltstone.engine.run.rows import Rows, layout_of
-from siltstone.engine.run.sequence import by_source
-from siltstone.engine.run.take import (
+from siltstone.engine.history.fold_settings import Folded
+from siltstone.engine.ingest.append_changes import (
     Decoded,
     accepted_rejects,
     change_columns,
@@ -39,24 +33,37 @@ from siltstone.engine.run.take import (
     newest_commit_us,
     reject_rows,
 )
-from siltstone.engine.run.target_settings import planned_settings
-from siltstone.engine.run.withdrawals import withdrawals
-from siltstone.engine.schema.change import change_schema, key_schema
-from siltstone.engine.schema.history import history_schema, latest_schema, numbered
+from siltstone.engine.ingest.preconditions import check_unowned
+from siltstone.engine.ingest.retractions import retractions
+from siltstone.engine.ingest.source_batch import (
+    SourceBatch,
+    control_consumer,
+    list_source_batch,
+    new_to,
+    read_source_batch,
+)
+from siltstone.engine.names import quoted
+from siltstone.engine.report import NOTHING_NEW, PLANNED, TablePlan
+from siltstone.engine.run.catch_up import by_source
+from siltstone.engine.run.exclusive_run import no_run
+from siltstone.engine.run.run_reports import Progress, failed, silent
+from siltstone.engine.schema.change_row import change_schema, key_schema
+from siltstone.engine.schema.history_row import history_schema, latest_schema, numbered
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec import with_tables
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from siltstone.engine.spec.renames import new_names
-from siltstone.engine.steps.control import control_rows
+from siltstone.engine.spec.renamed_names import new_names
+from siltstone.engine.steps.control_events import control_rows
 from siltstone.engine.table.catalog import exists, identifier, read
-from siltstone.engine.table.changes import (
+from siltstone.engine.table.changes_table import (
     column_changes,
     column_dates,
     known_keys,
     known_row,
     refuse_rewrites,
-    tell_added,
+    report_added,
 )
+from siltstone.engine.table.column_renames import with_new_names
 from siltstone.engine.table.ledger import ledger_name, ledger_schema, read_ledger
 from siltstone.engine.table.merge import (
     CLOSED_ROWS,
@@ -66,7 +73,6 @@ from siltstone.engine.table.merge import (
     latest_merge,
     latest_overwrite,
 )
-from siltstone.engine.table.renames import with_new_names
 
 
 @dataclass(frozen=True)
@@ -113,18 +119,18 @@ def plan_source(
     began = time.monotonic()
     progress(source.path, "reading")
     try:
-        delivery = list_delivery(spark, project, source, specs, until_ms, run_id=None)
-        with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
-            read_delivery(spark, delivery, project.catalog.name)
-        if delivery.consumers[control_consumer(source)].pending:  # what it has taken, it has accepted
-            check_unowned(delivery, specs)
+        source_batch = list_source_batch(spark, project, source, specs, until_ms, run_id=None)
+        with light_planning(spark, are_small(source_batch.pending_files()), project.spark.conf):
+            read_source_batch(spark, source_batch, project.catalog.name)
+        if source_batch.consumers[control_consumer(source)].pending:  # what it has taken, it has accepted
+            check_unowned(source_batch, specs)
     except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
         return [refused(spec, error, time.monotonic() - began) for spec in specs]
-    return [plan_table(project, spec, delivery, spark, progress) for spec in specs]
+    return [plan_table(project, spec, source_batch, spark, progress) for spec in specs]
 
 
 def plan_table(
-    project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession, progress: Progress
+    project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch, spark: SparkSession, progress: Progress
 ) -> TablePlan:
     """Plan one table. What would stop it stops no other."""
     began = time.monotonic()
@@ -132,17 +138,17 @@ def plan_table(
         progress(spec.table, "planning")
         check_settings(spark, project, spec, looks_ahead=True)
         refuse_foreign_writes(spark, project, spec)
-        with light_planning(spark, are_small(delivery.pending_files()), project.spark.conf):
-            new = new_changes(project, spec, delivery, spark)
-            work = folding_with(project, spec, delivery, spark, new)
-        if work is None:
+        with light_planning(spark, are_small(source_batch.pending_files()), project.spark.conf):
+            new = new_changes(project, spec, source_batch, spark)
+            context = folding_with(project, spec, source_batch, spark, new)
+        if context is None:
             return TablePlan(spec.table, NOTHING_NEW, seconds=time.monotonic() - began)
-        with light_planning(spark, work.is_small(), project.spark.conf):
-            difference = fold_difference(work)
-            found = table_plan(work, difference, new)
+        with light_planning(spark, context.is_small(), project.spark.conf):
+            difference = fold_difference(context)
+            found = table_plan(context, difference, new)
     except Exception as error:  # noqa: BLE001  # it is what the run would end with
         return refused(spec, error, time.monotonic() - began)
-    files = len(delivery.consumers[spec.table].pending)
+    files = len(source_batch.consumers[spec.table].pending)
     return replace(found, files=files, seconds=time.monotonic() - began)
 
 
@@ -152,16 +158,16 @@ def refused(spec: TableSpec, error: Exception, seconds: float) -> TablePlan:
     return TablePlan(spec.table, report.status, seconds=seconds, error=report.error, exit_code=report.exit_code)
 
 
-def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession) -> New | None:
+def new_changes(project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch, spark: SparkSession) -> New | None:
     """What the run would take; None when there is nothing.
 
-    Raises: what `take_table` raises.
+    Raises: what `append_changes` raises.
     """
-    taker = delivery.consumers[spec.table]
-    if not taker.pending or is_waiting(spark, project, delivery, spec):
+    consumer = source_batch.consumers[spec.table]
+    if not consumer.pending or is_waiting(spark, project, source_batch, spec):
         return None
-    catalog, name, batch = project.catalog.name, spec.target.changes, taker.newest_batch + 1
-    found = decode_table(spark, project, delivery, spec)
+    catalog, name, batch = project.catalog.name, spec.target.changes, consumer.newest_batch + 1
+    found = decode_table(spark, project, source_batch, spec)
     found = replace(found, rows=found.rows.transform(checkpointed))
     known = known_row(spark, catalog, name, new_names(spec))
     if known is not None:
@@ -170,14 +176,14 @@ def new_changes(project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark
     good = found.rows.where(F.col("reason").isNull())
     rejected = found.rejected(found.records.count(), good.count())
     if rejected:
-        bad = reject_rows(found.rejects(with_texts=False), taker, batch)
+        bad = reject_rows(found.rejects(with_texts=False), consumer, batch)
         accepted_rejects(spec, bad, found.records.count(), rejected).unpersist()
     return New(found, good.select(*change_columns(found.rows, spec, batch, before_us)), rejected)
 
 
 def folding_with(
-    project: ProjectSpec, spec: TableSpec, delivery: Delivery, spark: SparkSession, new: New | None
-) -> Folding | None:
+    project: ProjectSpec, spec: TableSpec, source_batch: SourceBatch, spark: SparkSession, new: New | None
+) -> FoldContext | None:
     """The fold that a run would make after it took what is new. None when there is nothing to fold, old or new.
 
     Raises: SpecError: history cannot have the columns.
@@ -191,7 +197,7 @@ def folding_with(
     assert row is not None
     refuse_unfit_columns(spec, row)
     stored = numbered(row) if spec.keys == () else row
-    newest = delivery.consumers[spec.table].newest_batch
+    newest = source_batch.consumers[spec.table].newest_batch
     since: dict[str, int] = {}
     parts = [] if new is None else [new.changes]
     schema = change_schema(key_schema(keys, row), row)
@@ -205,21 +211,24 @@ def folding_with(
         present = with_new_names(read(spark, catalog, target.history, layout=layout_of(spec)), by_old)
         history = fitted(present, history_schema(stored))
         folded, generation = marker_of(spark, catalog, target.history)
-    control, control_batch = control_with(project, delivery, spark)
+    control, control_batch = control_with(project, source_batch, spark)
     aim = replace(folded, batch=newest + (new is not None), control_batch=control_batch)
-    rows = Rows(tell_added(changes, since), history, control, since)
+    rows = Rows(report_added(changes, since), history, control, since)
     trimmed = known is not None and is_trimmed(spark, catalog, target.changes)
-    return Folding(spark, project, spec, keys, row, rows, folded, aim, generation, is_trimmed=trimmed)
+    return FoldContext(spark, project, spec, keys, row, rows, folded, aim, generation, is_trimmed=trimmed)
 
 
-def control_with(project: ProjectSpec, delivery: Delivery, spark: SparkSession) -> tuple[DataFrame | None, int]:
+def control_with(project: ProjectSpec, source_batch: SourceBatch, spark: SparkSession) -> tuple[DataFrame | None, int]:
     """The control events after a run, and the newest batch of them."""
     stored = read_ledger(spark, project, names.CONTROL)
     batch = newest_batch(spark, project, ledger_name(project, names.CONTROL))
-    taker = delivery.consumers[control_consumer(delivery.source)]
-    if not taker.pending:
+    consumer = source_batch.consumers[control_consumer(source_batch.source)]
+    if not consumer.pending:
         return stored, batch
-    events, withdrawn = control_rows(new_to(delivery, taker)), withdrawals(spark, project, delivery, taker)
+    events, withdrawn = (
+        control_rows(new_to(source_batch, consumer)),
+        retractions(spark, project, source_batch, consumer),
+    )
     events = events if withdrawn is None else events.unionByName(withdrawn)
     new = fitted(events.withColumn("batch", F.lit(batch + 1)), ledger_schema(names.CONTROL))
     return (new if stored is None else stored.unionByName(new)), batch + 1
@@ -251,39 +260,39 @@ def fitted_column(column: Callable[[str], Column], has: T.StructType, field: T.S
     return own.cast(field.dataType)
 
 
-def table_plan(work: Folding, difference: Difference | None, new: New | None) -> TablePlan:
+def table_plan(context: FoldContext, difference: Difference | None, new: New | None) -> TablePlan:
     """What was found, counted."""
     rejected = 0 if new is None else new.rejected
-    follows = difference is not None or not has_followed(work)
+    follows = difference is not None or not has_followed(context)
     settings = (
-        *planned_renames(work.spark, work.catalog, work.spec),
-        *planned_settings(work.spark, work.catalog, work.spec),
+        *planned_renames(context.spark, context.catalog, context.spec),
+        *planned_settings(context.spark, context.catalog, context.spec),
     )
     if not follows and not rejected:
-        return TablePlan(work.spec.table, NOTHING_NEW, batch=work.target.batch, settings=settings)
-    sql = () if difference is None else history_statements(work)
+        return TablePlan(context.spec.table, NOTHING_NEW, batch=context.target.batch, settings=settings)
+    sql = () if difference is None else history_statements(context)
     too_late = 0 if new is None else new.changes.where("too_late").count()
-    known = known_row(work.spark, work.catalog, work.spec.target.changes, new_names(work.spec))
-    added, widened = ([], []) if known is None else column_changes(known, work.row)
+    known = known_row(context.spark, context.catalog, context.spec.target.changes, new_names(context.spec))
+    added, widened = ([], []) if known is None else column_changes(known, context.row)
     return TablePlan(
-        table=work.spec.table,
+        table=context.spec.table,
         status=PLANNED,
-        batch=work.target.batch,
-        changes=work.changes,
-        in_order=work.changes - work.late - work.outcomes.get(REDELIVERED, 0),
-        late=work.late,
+        batch=context.target.batch,
+        changes=context.changes,
+        in_order=context.changes - context.late - context.outcomes.get(REDELIVERED, 0),
+        late=context.late,
         too_late=too_late,
         rejected=rejected,
-        outcomes=dict(work.outcomes),
-        versions={} if difference is None else version_counts(work, difference),
+        outcomes=dict(context.outcomes),
+        versions={} if difference is None else version_counts(context, difference),
         added_columns={field.name: field.dataType.simpleString() for field in added},
         widened_columns={field.name: field.dataType.simpleString() for field in widened},
-        sql=(*sql, latest_statement(work)) if follows else (),
+        sql=(*sql, latest_statement(context)) if follows else (),
         settings=settings,
     )
 
 
-def version_counts(work: Folding, difference: Difference) -> Mapping[str, int]:
+def version_counts(context: FoldContext, difference: Difference) -> Mapping[str, int]:
     """How many versions the run would open, close, change in place, splice, withdraw and remove."""
     is_gone, is_new = F.col(names.CHANGE) == DELETE, F.col(names.CHANGE) == INSERT
     closes = F.col(names.WAS_OPEN) & F.col(names.VALID_TO).isNotNull()
@@ -296,38 +305,40 @@ def version_counts(work: Folding, difference: Difference) -> Mapping[str, int]:
     )
     counted = {row["what"]: row["count"] for row in difference.rows.groupBy(what.alias("what")).count().collect()}
     counts = {name: counted.get(name, 0) for name in ("opened", "closed", "updated", "withdrawn", "removed")}
-    spliced = count_spliced(work, difference.refolded)
+    spliced = count_spliced(context, difference.refolded)
     return counts | {"opened": counts["opened"] - spliced, "spliced": spliced}
 
 
-def count_spliced(work: Folding, refolded: DataFrame | None) -> int:
+def count_spliced(context: FoldContext, refolded: DataFrame | None) -> int:
     """How many of the new versions come before one that the table has already, and keeps."""
     if refolded is None:
         return 0
     is_new = F.col(names.CHANGE) == INSERT
-    keys = refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in work.keys]).alias("key")).distinct()
-    there = versions_of(work, work.rows.history, keys).alias("h")
+    keys = (
+        refolded.where(is_new).select(F.struct(*[F.col(quoted(name)) for name in context.keys]).alias("key")).distinct()
+    )
+    there = versions_of(context, context.rows.history, keys).alias("h")
     gone = refolded.where(F.col(names.CHANGE) == DELETE).alias("g")
-    kept = there.join(gone, on=same_version(work.identity, "h", "g", work.has_null_keys), how="left_anti")
-    newest = kept.groupBy(*[quoted(name) for name in work.identity]).agg(F.max(names.POSITION).alias(names.NEWEST))
-    opened = refolded.where(is_new).join(newest, on=list(work.identity), how="inner")  # newest: one row a key
+    kept = there.join(gone, on=same_version(context.identity, "h", "g", context.has_null_keys), how="left_anti")
+    newest = kept.groupBy(*[quoted(name) for name in context.identity]).agg(F.max(names.POSITION).alias(names.NEWEST))
+    opened = refolded.where(is_new).join(newest, on=list(context.identity), how="inner")  # newest: one row a key
     return opened.where(F.col(names.POSITION) < F.col(names.NEWEST)).count()
 
 
-def history_statements(work: Folding) -> tuple[str, ...]:
+def history_statements(context: FoldContext) -> tuple[str, ...]:
     """The statements that would write `history`; `versions` stands for what the fold found."""
-    history, layout = identifier(work.catalog, work.spec.target.history), work.layout
-    columns = history_schema(work.stored).names
+    history, layout = identifier(context.catalog, context.spec.target.history), context.layout
+    columns = history_schema(context.stored).names
     return (
-        history_merge(history, "versions", work.identity, columns, OPEN_ROWS, work.has_null_keys, layout),
-        history_merge(history, "versions", work.identity, columns, CLOSED_ROWS, work.has_null_keys, layout),
+        history_merge(history, "versions", context.identity, columns, OPEN_ROWS, context.has_null_keys, layout),
+        history_merge(history, "versions", context.identity, columns, CLOSED_ROWS, context.has_null_keys, layout),
         history_insert(history, "versions", columns, layout),
     )
 
 
-def latest_statement(work: Folding) -> str:
+def latest_statement(context: FoldContext) -> str:
     """The statement by which `latest` would follow; one that missed a rebuild is replaced."""
-    latest, columns = identifier(work.catalog, work.spec.target.latest), latest_schema(work.stored).names
-    if latest_reached(work)[1] != work.generation:
+    latest, columns = identifier(context.catalog, context.spec.target.latest), latest_schema(context.stored).names
+    if latest_reached(context)[1] != context.generation:
         return latest_overwrite(latest, "open_versions", columns)
-    return latest_merge(latest, "open_versions", work.identity, columns, work.has_null_keys)
+    return latest_merge(latest, "open_versions", context.identity, columns, context.has_null_keys)

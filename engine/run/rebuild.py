@@ -11,36 +11,19 @@ from pyspark.sql import types as T
 
 from siltstone.engine import names
 from siltstone.engine.errors import SpecError
-from siltstone.engine.frames import checkpointed, temporary_view
-from siltstone.engine.history.diff import version_rows
-from siltstone.engine.history.rules import Folded
-from siltstone.engine.history.timeline import key_of, truncate_rows
-from siltstone.engine.iceberg import JAVA_ERRORS
-from siltstone.engine.names import quoted
-from siltstone.engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
-from siltstone.engine.run.bases import changes_since_bases, versions_before_bases
-from siltstone.engine.run.begun import begun_run
-from siltstone.engine.run.checking import Branches, Checking, Checks, blocked, nothing_read, run_sums, with_results
-from siltstone.engine.run.decoding import decoded_otherwise
-from siltstone.engine.run.effort import light_planning
-from siltstone.engine.run.fold import (
-    Found,
-    continued,
-    follow_latest,
-    history_branch,
-    history_marker,
-    latest_marker,
-    latest_rows,
-)
-from siltstone.engine.run.folding import (
-    Folding,
+from siltstone.engine.fold.base_states import changes_since_bases, versions_before_bases
+from siltstone.engine.fold.batch_profile import fold_rules, known_windows, profile_batch
+from siltstone.engine.fold.context import (
+    FoldContext,
     check_settings,
-    is_left_behind,
-    open_anew,
-    open_folding,
+    is_outdated,
+    open_empty_fold,
+    open_fold,
     refuse_other_axis,
 )
-from siltstone.engine.run.foreign import (
+from siltstone.engine.fold.decode_settings import decoded_otherwise
+from siltstone.engine.fold.fold_inputs import layout_of
+from siltstone.engine.fold.foreign_writes import (
     accept_changes,
     accepted_notes,
     foreign_writes,
@@ -50,33 +33,58 @@ from siltstone.engine.run.foreign import (
     replaced_notes,
     settle_tags,
 )
-from siltstone.engine.run.links import linked
-from siltstone.engine.run.marker import marker_of, refuse_other_changes
-from siltstone.engine.run.part import Part
-from siltstone.engine.run.refold import (
+from siltstone.engine.fold.key_change_links import linked
+from siltstone.engine.fold.key_ranges import Part
+from siltstone.engine.fold.markers import marker_of, refuse_other_changes
+from siltstone.engine.fold.planning import light_planning
+from siltstone.engine.fold.publish import (
+    Found,
+    continued,
+    follow_latest,
+    history_branch,
+    history_marker,
+    latest_marker,
+    latest_rows,
+)
+from siltstone.engine.fold.recompute_keys import (
     all_rows_of,
+    count_retracted,
     fold_with_links,
     for_anything,
     keys_to_refold,
     tally_truncates,
-    tally_withdrawn,
     versions_of,
 )
-from siltstone.engine.run.renames import apply_renames
-from siltstone.engine.run.reports import Progress, failed, silent, written_down
-from siltstone.engine.run.rows import layout_of
-from siltstone.engine.run.sources import refuse_shared_keys
-from siltstone.engine.run.survey import fold_rules, known_windows, survey
-from siltstone.engine.run.take import Taking
-from siltstone.engine.run.target_settings import settings_of
-from siltstone.engine.schema.history import history_schema, latest_schema
+from siltstone.engine.fold.renamed_columns import apply_renames
+from siltstone.engine.fold.source_keys import refuse_shared_keys
+from siltstone.engine.fold.target_layout import settings_of
+from siltstone.engine.frames import checkpointed, temporary_view
+from siltstone.engine.history.diff import version_rows
+from siltstone.engine.history.fold_settings import Folded
+from siltstone.engine.history.key_timeline import key_of, truncate_rows
+from siltstone.engine.iceberg import JAVA_ERRORS
+from siltstone.engine.ingest.append_changes import IngestResult
+from siltstone.engine.names import quoted
+from siltstone.engine.report import NOTHING_NEW, REBUILT, RunReport, TableReport
+from siltstone.engine.run.checked_publish import (
+    Branches,
+    Checking,
+    Checks,
+    blocked,
+    nothing_read,
+    run_sums,
+    with_results,
+)
+from siltstone.engine.run.run_context import start_run
+from siltstone.engine.run.run_reports import Progress, failed, silent, written_down
+from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import exists, read
 from siltstone.engine.table.commit import Branch, drop_stale_branches
 from siltstone.engine.table.merge import keys_delete
-from siltstone.engine.table.remake import remake
-from siltstone.engine.table.settings import NOTHING_SAID
+from siltstone.engine.table.replace_table import remake
+from siltstone.engine.table.table_settings import NOTHING_SAID
 
 
 def rebuild(
@@ -103,10 +111,10 @@ def rebuild(
         what = "accept changes for a part of the keys" if accept else f"rebuild a part of {len(specs)} tables"
         raise SpecError(f"Cannot {what}: a key belongs to one table.", "name one spec, and rebuild the whole table")
     set_fold_conf(spark)
-    with begun_run(spark, project, specs, wait) as begun:
-        checking = Checking(begun.run_id, progress or silent, checks)
+    with start_run(spark, project, specs, wait) as started_run:
+        checking = Checking(started_run.run_id, progress or silent, checks)
         tables = tuple(rebuild_table(project, spec, spark, checking, part, accept) for spec in specs)
-        return written_down(spark, project, begun, (), tables)
+        return written_down(spark, project, started_run, (), tables)
 
 
 def rebuild_table(
@@ -147,34 +155,34 @@ def rebuilt(
     apply_renames(spark, project.catalog.name, spec)
     notes = (*accepted_notes(spec, accepted), *(replaced_notes(found) if part is None else kept_notes(found)))
     branches: Branches = (None, None)
-    is_left = part is None and is_left_behind(spark, project.catalog.name, spec)
+    is_left = part is None and is_outdated(spark, project.catalog.name, spec)
     if is_left and not keeps_rows(spark, project, spec):
-        work = made_anew(project, spec, spark)
+        context = made_anew(project, spec, spark)
     else:
-        opened = open_folding(spark, project, spec)
+        opened = open_fold(spark, project, spec)
         if opened is None or (opened.folded == Folded() and (part is not None or spec.quality.blocks)):
             refuse_foreign_rows(found, spec, "or drop history and latest: the next run folds and checks them")
             return TableReport(spec.table, NOTHING_NEW)
-        work = opened
-        work.keeps_foreign = part is not None and bool(found)  # which keys another program changed, no commit says
-        branches = folded_aside(work, part)
+        context = opened
+        context.keeps_foreign = part is not None and bool(found)  # which keys another program changed, no commit says
+        branches = folded_aside(context, part)
     checking.progress(spec.table, "replacing")
-    sums = run_sums(work, Taking(0, 0, 0), nothing_read(spec.source.path))
+    sums = run_sums(context, IngestResult(0, 0, 0), nothing_read(spec.source.path))
     is_blocking = spec.quality.blocks and branches != (None, None)
-    results, broken = checking.publish(work, branches, names.EVERY_BATCH, sums, is_blocking)
-    report = with_results(rebuild_report(work, notes), results)
+    results, broken = checking.publish(context, branches, names.EVERY_BATCH, sums, is_blocking)
+    report = with_results(rebuild_report(context, notes), results)
     return blocked(report, broken) if broken else report
 
 
-def folded_aside(work: Folding, part: Part | None) -> tuple[Branch, Branch]:
+def folded_aside(context: FoldContext, part: Part | None) -> tuple[Branch, Branch]:
     """Fold a table again onto branches that replace its rows, all or a part of them."""
-    work.target = to_publish(work.spec, work.folded, work.target)
-    before = versions_before(work.rows.history)
-    work.generation = uuid.uuid4().hex[:12]
-    drop_stale_branches(work.spark, work.catalog, work.spec.target.history)
-    with light_planning(work.spark, work.is_small(), work.project.spark.conf):
-        branches = fold_again(work) if part is None else fold_part_again(work, part)
-    work.versions |= before
+    context.target = to_publish(context.spec, context.folded, context.target)
+    before = versions_before(context.rows.history)
+    context.generation = uuid.uuid4().hex[:12]
+    drop_stale_branches(context.spark, context.catalog, context.spec.target.history)
+    with light_planning(context.spark, context.is_small(), context.project.spark.conf):
+        branches = recompute(context) if part is None else recompute_part(context, part)
+    context.versions |= before
     return branches
 
 
@@ -183,16 +191,16 @@ def to_publish(spec: TableSpec, folded: Folded, target: Folded) -> Folded:
     return replace(target, batch=folded.batch, control_batch=folded.control_batch) if spec.quality.blocks else target
 
 
-def rebuild_report(work: Folding, notes: tuple[str, ...]) -> TableReport:
+def rebuild_report(context: FoldContext, notes: tuple[str, ...]) -> TableReport:
     """The report of a table that was folded again."""
     return TableReport(
-        table=work.spec.table,
+        table=context.spec.table,
         status=REBUILT,
-        batch=work.target.batch,
-        changes=work.changes,
-        outcomes=dict(work.outcomes),
-        versions=dict(work.versions),
-        phases=dict(work.seconds),
+        batch=context.target.batch,
+        changes=context.changes,
+        outcomes=dict(context.outcomes),
+        versions=dict(context.versions),
+        phases=dict(context.seconds),
         notes=notes,
     )
 
@@ -205,18 +213,18 @@ def keeps_rows(spark: SparkSession, project: ProjectSpec, spec: TableSpec) -> bo
     return spec.history.recorded and exists(spark, project.catalog.name, spec.target.history)
 
 
-def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> Folding:
+def made_anew(project: ProjectSpec, spec: TableSpec, spark: SparkSession) -> FoldContext:
     """Fold a table whose inputs were read again, whatever columns it had before."""
     catalog, history = project.catalog.name, spec.target.history
     is_there = exists(spark, catalog, history)
     before = versions_before(read(spark, catalog, history, layout=layout_of(spec))) if is_there else {"before": 0}
-    work = open_anew(spark, project, spec)
-    work.target = to_publish(spec, marker_of(spark, catalog, history)[0] if is_there else Folded(), work.target)
-    work.generation = uuid.uuid4().hex[:12]
-    with light_planning(spark, work.is_small(), project.spark.conf):
-        fold_anew(work)
-    work.versions |= before
-    return work
+    context = open_empty_fold(spark, project, spec)
+    context.target = to_publish(spec, marker_of(spark, catalog, history)[0] if is_there else Folded(), context.target)
+    context.generation = uuid.uuid4().hex[:12]
+    with light_planning(spark, context.is_small(), project.spark.conf):
+        fold_from_start(context)
+    context.versions |= before
+    return context
 
 
 def versions_before(history: DataFrame) -> dict[str, int]:
@@ -245,129 +253,132 @@ def check_decoded(spark: SparkSession, project: ProjectSpec, spec: TableSpec) ->
         )
 
 
-def fold_all(work: Folding) -> DataFrame:
+def fold_all(context: FoldContext) -> DataFrame:
     """All that `changes` holds, folded from nothing.
 
     Gives: what `reconcile` gives. Computed.
     """
-    work.folded = Folded()
-    target = work.target
-    work.target = Folded(batch=target.batch, control_batch=target.control_batch, changes=target.changes)
-    with work.phase("survey"):
-        placed, rules = survey(work, work.changes_up_to_target(), known_windows(work))
-        tally_withdrawn(work)
-        refuse_shared_keys(work, placed, placed)
-    with work.phase("refold"):
+    context.folded = Folded()
+    target = context.target
+    context.target = Folded(batch=target.batch, control_batch=target.control_batch, changes=target.changes)
+    with context.phase("survey"):
+        placed, rules = profile_batch(context, context.changes_up_to_target(), known_windows(context))
+        count_retracted(context)
+        refuse_shared_keys(context, placed, placed)
+    with context.phase("refold"):
         rows = placed.where(F.col("op") != names.OP_TRUNCATE)
         if rules.truncates:
             truncates = placed.where(F.col("op") == names.OP_TRUNCATE)
-            of = rows.select("key", "source") if work.has_sources_apart else rows.select("key")
+            of = rows.select("key", "source") if context.has_disjoint_sources else rows.select("key")
             rows = rows.unionByName(truncate_rows(truncates, of.distinct()))
-        rows = changes_since_bases(work, rows, rules)
+        rows = changes_since_bases(context, rows, rules)
         if rules.followed:  # they may be folded several times
             rows = rows.transform(checkpointed)
         judged = fold_with_links(rows, rules)
-        tally_truncates(work, placed, judged, rules.truncates)
+        tally_truncates(context, placed, judged, rules.truncates)
     for outcome, number in Found.of(judged).outcomes.items():
-        work.count(outcome, number)
-    work.check_sum()
+        context.count(outcome, number)
+    context.check_sum()
     return judged
 
 
-def fold_again(work: Folding) -> tuple[Branch, Branch]:
+def recompute(context: FoldContext) -> tuple[Branch, Branch]:
     """All changes folded onto branches that replace `history` and `latest`."""
-    judged = fold_all(work)
-    history = history_branch(work)
-    with work.phase("history"):
-        history.replace(with_older(work, folded_rows(work, judged), work.rows.history))
-    work.versions = {"written": history.newest_count("added-records")}
-    with work.phase("latest"):
-        latest = follow_latest(work, history)
+    judged = fold_all(context)
+    history = history_branch(context)
+    with context.phase("history"):
+        history.replace(with_older(context, folded_rows(context, judged), context.rows.history))
+    context.versions = {"written": history.newest_count("added-records")}
+    with context.phase("latest"):
+        latest = follow_latest(context, history)
     assert latest is not None  # it is of another generation
     return history, latest
 
 
-def fold_anew(work: Folding) -> None:
+def fold_from_start(context: FoldContext) -> None:
     """All changes folded into tables with the columns of these changes, which take the place of `history` and `latest`:
     one commit each. The checks look at all of it again.
     """
-    judged = fold_all(work)
-    spark, catalog, target, layout = work.spark, work.catalog, work.spec.target, work.layout
-    version, settings = str(target.format_version), settings_of(work.spec)
+    judged = fold_all(context)
+    spark, catalog, target, layout = context.spark, context.catalog, context.spec.target, context.layout
+    version, settings = str(target.format_version), settings_of(context.spec)
     properties = {"format-version": version, names.CHECKED_BATCH: "0", names.PROPERTY_SETTINGS: NOTHING_SAID}
-    with work.phase("history"):
-        rows, schema = layout.stored(folded_rows(work, judged)), layout.schema(history_schema(work.stored))
+    with context.phase("history"):
+        rows, schema = layout.stored(folded_rows(context, judged)), layout.schema(history_schema(context.stored))
         all_properties, wanted = properties | layout.properties(), settings[target.history]
-        remake(spark, catalog, target.history, rows, schema, history_marker(work), all_properties, wanted)
+        remake(spark, catalog, target.history, rows, schema, history_marker(context), all_properties, wanted)
     history = read(spark, catalog, target.history, layout=layout)
-    work.versions = {"written": history.count()}
-    with work.phase("latest"):
-        rows, schema, wanted = latest_rows(work, history), latest_schema(work.stored), settings[target.latest]
-        remake(spark, catalog, target.latest, rows, schema, latest_marker(work, work.target), properties, wanted)
+    context.versions = {"written": history.count()}
+    with context.phase("latest"):
+        rows, schema, wanted = latest_rows(context, history), latest_schema(context.stored), settings[target.latest]
+        remake(spark, catalog, target.latest, rows, schema, latest_marker(context, context.target), properties, wanted)
 
 
-def fold_part_again(work: Folding, part: Part) -> tuple[Branch, Branch]:
+def recompute_part(context: FoldContext, part: Part) -> tuple[Branch, Branch]:
     """Some keys folded from nothing, as far as the tables are folded, onto branches that replace their rows."""
-    work.target = work.folded
-    rules = for_anything(work, fold_rules(work))
-    everything = linked(work, work.changes_up_to_target())
-    found, generation = marker_of(work.spark, work.catalog, work.spec.target.latest)
-    latest_table = read(work.spark, work.catalog, work.spec.target.latest)
-    with work.phase("refold"):
-        keys = keys_to_refold(keys_in(work, part, everything, latest_table), everything, rules)
-        judged = fold_with_links(all_rows_of(work, everything, keys, known_windows(work), rules), rules)
+    context.target = context.folded
+    rules = for_anything(context, fold_rules(context))
+    everything = linked(context, context.changes_up_to_target())
+    found, generation = marker_of(context.spark, context.catalog, context.spec.target.latest)
+    latest_table = read(context.spark, context.catalog, context.spec.target.latest)
+    with context.phase("refold"):
+        keys = keys_to_refold(keys_in(context, part, everything, latest_table), everything, rules)
+        judged = fold_with_links(all_rows_of(context, everything, keys, known_windows(context), rules), rules)
     for outcome, number in Found.of(judged).outcomes.items():
-        work.count(outcome, number)
-    work.changes = sum(work.outcomes.values())
-    rows = with_older(work, folded_rows(work, judged), versions_of(work, work.rows.history, keys))
-    history = continued(work)
-    with work.phase("history"):
-        replace_keys(work, history, keys, rows)
-    work.versions = {"written": history.newest_count("added-records")}
-    with work.phase("latest"):
-        if found != work.folded or generation != marker_of(work.spark, work.catalog, work.spec.target.history)[1]:
-            latest = follow_latest(work, history)  # it missed something before, and is replaced
+        context.count(outcome, number)
+    context.changes = sum(context.outcomes.values())
+    rows = with_older(context, folded_rows(context, judged), versions_of(context, context.rows.history, keys))
+    history = continued(context)
+    with context.phase("history"):
+        replace_keys(context, history, keys, rows)
+    context.versions = {"written": history.newest_count("added-records")}
+    with context.phase("latest"):
+        if (
+            found != context.folded
+            or generation != marker_of(context.spark, context.catalog, context.spec.target.history)[1]
+        ):
+            latest = follow_latest(context, history)  # it missed something before, and is replaced
             assert latest is not None
             return history, latest
-        drop_stale_branches(work.spark, work.catalog, work.spec.target.latest)
-        name, marker = work.spec.target.latest, latest_marker(work, work.target)
-        latest = Branch.start(work.spark, work.catalog, name, marker, sole_writer=not work.keeps_foreign)
-        replace_keys(work, latest, keys, latest_rows(work, rows))
+        drop_stale_branches(context.spark, context.catalog, context.spec.target.latest)
+        name, marker = context.spec.target.latest, latest_marker(context, context.target)
+        latest = Branch.start(context.spark, context.catalog, name, marker, sole_writer=not context.keeps_foreign)
+        replace_keys(context, latest, keys, latest_rows(context, rows))
     return history, latest
 
 
-def keys_in(work: Folding, part: Part, everything: DataFrame, latest: DataFrame) -> DataFrame:
+def keys_in(context: FoldContext, part: Part, everything: DataFrame, latest: DataFrame) -> DataFrame:
     """The keys of a part, wherever they are: what stands in a table without a change must go.
 
     Gives: key. Computed. Rows: one a key.
     """
-    rules = fold_rules(work)
+    rules = fold_rules(context)
     key = everything.schema["key"].dataType
     assert isinstance(key, T.StructType)
-    test = part.condition(work.spark, key)
+    test = part.condition(context.spark, key)
     changed = everything.where(F.col("key").isNotNull() & test(lambda name: F.col("key")[name])).select("key")
     tables = [
         table.where(test(lambda name: F.col(quoted(name)))).select(key_of(rules).alias("key"))
-        for table in (work.rows.history, latest)
+        for table in (context.rows.history, latest)
     ]
     return changed.unionByName(tables[0]).unionByName(tables[1]).distinct().transform(checkpointed)
 
 
-def folded_rows(work: Folding, judged: DataFrame) -> DataFrame:
+def folded_rows(context: FoldContext, judged: DataFrame) -> DataFrame:
     """History rows out of what `reconcile` gives."""
-    columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
-    return version_rows(judged, work.target.batch).select(*columns)
+    columns = [F.col(quoted(name)) for name in history_schema(context.stored).names]
+    return version_rows(judged, context.target.batch).select(*columns)
 
 
-def with_older(work: Folding, rows: DataFrame, versions: DataFrame) -> DataFrame:
+def with_older(context: FoldContext, rows: DataFrame, versions: DataFrame) -> DataFrame:
     """History rows, and those of the versions whose changes were removed: nothing can be folded to these any more."""
-    older = versions_before_bases(work, versions, fold_rules(work))
+    older = versions_before_bases(context, versions, fold_rules(context))
     return rows if older is None else rows.unionByName(older.select(*rows.columns))
 
 
-def replace_keys(work: Folding, branch: Branch, keys: DataFrame, rows: DataFrame) -> None:
+def replace_keys(context: FoldContext, branch: Branch, keys: DataFrame, rows: DataFrame) -> None:
     """Put these rows in the place of all that the branch has of the keys."""
-    view = temporary_view(keys.select(*[F.col("key")[name].alias(name) for name in work.keys]))
-    branch.execute(keys_delete(branch.identifier, view, work.keys, work.has_null_keys, branch.layout))
-    work.spark.catalog.dropTempView(view)
+    view = temporary_view(keys.select(*[F.col("key")[name].alias(name) for name in context.keys]))
+    branch.execute(keys_delete(branch.identifier, view, context.keys, context.has_null_keys, branch.layout))
+    context.spark.catalog.dropTempView(view)
     branch.append(rows)

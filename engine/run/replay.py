@@ -14,43 +14,43 @@ from pyspark.sql import functions as F
 
 from siltstone.engine import names
 from siltstone.engine.errors import InvariantViolation
-from siltstone.engine.frames import checkpointed
-from siltstone.engine.names import PLACE
-from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from siltstone.engine.run.arrival import arrivals, reached_before, told_before
-from siltstone.engine.run.begun import begun_run
-from siltstone.engine.run.checking import Checks, nothing_read
-from siltstone.engine.run.delivery import Consumer, Delivery, control_consumer, of_table, source_report
-from siltstone.engine.run.evidence import evidence
-from siltstone.engine.run.folding import (
+from siltstone.engine.fold.context import (
     begin,
     check_reading,
-    is_left_behind,
+    is_outdated,
     other_settings,
     refuse_other_axis,
 )
-from siltstone.engine.run.marker import newest_batch
-from siltstone.engine.run.order import refuse_commit_scns, refuse_mixed
-from siltstone.engine.run.rebuild import rebuild_table
-from siltstone.engine.run.rejected import Rejected, known_tables, moved_lines, newly_told, rejected_delivery
-from siltstone.engine.run.renames import apply_renames
-from siltstone.engine.run.reports import Progress, failed, silent
-from siltstone.engine.run.sequence import Run
-from siltstone.engine.run.spans import spans_frame, taken_spans, with_batch
-from siltstone.engine.run.take import (
+from siltstone.engine.fold.lateness_bounds import arrivals, reached_before, recorded_before
+from siltstone.engine.fold.markers import newest_batch
+from siltstone.engine.fold.renamed_columns import apply_renames
+from siltstone.engine.frames import checkpointed
+from siltstone.engine.ingest.append_changes import (
     Decoded,
-    Taking,
+    IngestResult,
     change_columns,
     change_summary,
     decode_records,
     reject_rows,
 )
+from siltstone.engine.ingest.control_evidence import evidence
+from siltstone.engine.ingest.open_rejects import Rejected, known_tables, moved_lines, newly_decoded, rejected_delivery
+from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, control_consumer, of_table, source_report
+from siltstone.engine.ingest.source_order import refuse_commit_scns, refuse_mixed
+from siltstone.engine.ingest.taken_lines import spans_frame, taken_spans, with_batch
+from siltstone.engine.names import PLACE
+from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from siltstone.engine.run.catch_up import Run
+from siltstone.engine.run.checked_publish import Checks, nothing_read
+from siltstone.engine.run.rebuild import rebuild_table
+from siltstone.engine.run.run_context import start_run
+from siltstone.engine.run.run_reports import Progress, failed, silent
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec import with_tables
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from siltstone.engine.spec.renames import first_names
+from siltstone.engine.spec.renamed_names import first_names
 from siltstone.engine.table.catalog import exists, read
-from siltstone.engine.table.changes import ensure_changes, known_row
+from siltstone.engine.table.changes_table import ensure_changes, known_row
 from siltstone.engine.table.commit import drop_stale_branches, newest_summary
 from siltstone.engine.table.ledger import append_frame, append_rows, ensure_ledger, read_ledger
 
@@ -73,8 +73,10 @@ def replay(
     Raises: LockedError: another run is at work.
     """
     set_fold_conf(spark)
-    with begun_run(spark, project, specs, wait) as begun:
-        return Replay(begun, with_tables(project, specs), specs, spark, progress or silent, None, checks).execute()
+    with start_run(spark, project, specs, wait) as started_run:
+        return Replay(
+            started_run, with_tables(project, specs), specs, spark, progress or silent, None, checks
+        ).execute()
 
 
 class Replay(Run):
@@ -91,20 +93,22 @@ class Replay(Run):
                 return
             report = replace(source_report(found, specs), out_of_reach=found.out_of_reach)
             self.sources.append(report)
-            replay_control(self.spark, self.project, found, self.begun.run_id)
+            replay_control(self.spark, self.project, found, self.started_run.run_id)
             sessions = self.sessions(len(specs))
             self.tables += self.run_tables(sessions, found, specs, report, time.monotonic() - began)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other sources go on
             self.tables += [failed(spec, error, time.monotonic() - began) for spec in specs]
 
-    def brought_up(self, spark: SparkSession, delivery: Delivery, spec: TableSpec, source: SourceReport) -> TableReport:
+    def brought_up(
+        self, spark: SparkSession, source_batch: SourceBatch, spec: TableSpec, source: SourceReport
+    ) -> TableReport:
         """Take one table's rejects, fold and publish. The mended spec may need all changes to be folded again."""
-        assert isinstance(delivery, Rejected)
+        assert isinstance(source_batch, Rejected)
         self.progress(spec.table, "replaying")
         apply_renames(spark, self.project.catalog.name, spec)
-        taking = replay_table(spark, self.project, delivery, spec, self.begun.run_id)
-        report = self.folded(spark, spec, taking, source)
-        return replace(report, rejected=taking.rejected)
+        ingested = replay_table(spark, self.project, source_batch, spec, self.started_run.run_id)
+        report = self.folded(spark, spec, ingested, source)
+        return replace(report, rejected=ingested.rejected)
 
     def completed(self, spec: TableSpec) -> TableReport:
         """Fold and publish what a replay that died took for a table, where no rejects wait. Its failure is its own."""
@@ -112,16 +116,16 @@ class Replay(Run):
         try:
             if not owes_fold(self.spark, self.project, spec):
                 return TableReport(spec.table, NOTHING_NEW)
-            report = self.folded(self.spark, spec, Taking(0, 0, 0), nothing_read(spec.source.path))
+            report = self.folded(self.spark, spec, IngestResult(0, 0, 0), nothing_read(spec.source.path))
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         return replace(report, seconds=time.monotonic() - began, source=spec.source.path)
 
-    def folded(self, spark: SparkSession, spec: TableSpec, taking: Taking, source: SourceReport) -> TableReport:
+    def folded(self, spark: SparkSession, spec: TableSpec, ingested: IngestResult, source: SourceReport) -> TableReport:
         """Fold what a table took. Where the mended spec needs all changes folded again: if a replay took some of them,
         this one or one that died. Settings that were changed for another reason are not the replay's to apply."""
-        if is_left_behind(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
-            return super().folded(spark, spec, taking, source)
+        if is_outdated(spark, self.project.catalog.name, spec) or not other_settings(spark, self.project, spec):
+            return super().folded(spark, spec, ingested, source)
         if owes_fold(spark, self.project, spec):
             return rebuild_table(self.project, spec, spark, self.checking)
         return TableReport(spec.table, NOTHING_NEW)
@@ -151,7 +155,9 @@ class Outcome:
     moved: DataFrame
 
 
-def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, run_id: str) -> Taking:
+def replay_table(
+    spark: SparkSession, project: ProjectSpec, source_batch: Rejected, spec: TableSpec, run_id: str
+) -> IngestResult:
     """Append to a table's changes what came good of its rejects, in one batch; close what changed.
 
     Raises: SchemaEvolutionError: the mended spec does not fit the table. SpecError: by the mended spec the changes that
@@ -159,42 +165,42 @@ def replay_table(spark: SparkSession, project: ProjectSpec, delivery: Rejected, 
         SourceError: what came good is in no order with what is there.
         InvariantViolation: not all that came good was appended.
     """
-    assert delivery.records is not None
-    assert delivery.waiting is not None
-    newest, catalog, name = delivery.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
-    mine = of_table(delivery.records, spec.table)
-    decoded = decoded_again(spark, project, mine, spec)
+    assert source_batch.records is not None
+    assert source_batch.waiting is not None
+    newest, catalog, name = source_batch.consumers[spec.table].newest_batch, project.catalog.name, spec.target.changes
+    mine = of_table(source_batch.records, spec.table)
+    decoded = decoded_once_more(spark, project, mine, spec)
     if decoded is None:
-        return Taking(newest, 0, mine.count())
+        return IngestResult(newest, 0, mine.count())
     bad, good = decoded.rejects(), decoded.rows.where(F.col("reason").isNull())
     if exists(spark, catalog, name):
-        good = without(good, read(spark, catalog, name), delivery.waiting)
+        good = without(good, read(spark, catalog, name), source_batch.waiting)
     good = good.transform(checkpointed)
     refuse_mixed(spark, catalog, spec, good)
-    refuse_commit_scns(spark, catalog, spec, delivery.source, delivery.consumers[spec.table].by_scn)
-    moved = moved_lines(delivery.waiting, good, bad)
+    refuse_commit_scns(spark, catalog, spec, source_batch.source, source_batch.consumers[spec.table].by_scn)
+    moved = moved_lines(source_batch.waiting, good, bad)
     if moved.isEmpty():
-        return Taking(newest, 0, bad.count())
+        return IngestResult(newest, 0, bad.count())
     refuse_other_axis(spark, catalog, spec)
     if exists(spark, catalog, name) and not read(spark, catalog, name).isEmpty():
         check_reading(spark, catalog, spec)
-    appended = append_replayed(spark, project, delivery, spec, Outcome(decoded, good, bad, moved), run_id)
-    return Taking(newest + 1, appended, bad.count())
+    appended = append_replayed(spark, project, source_batch, spec, Outcome(decoded, good, bad, moved), run_id)
+    return IngestResult(newest + 1, appended, bad.count())
 
 
 def append_replayed(
-    spark: SparkSession, project: ProjectSpec, delivery: Rejected, spec: TableSpec, found: Outcome, run_id: str
+    spark: SparkSession, project: ProjectSpec, source_batch: Rejected, spec: TableSpec, found: Outcome, run_id: str
 ) -> int:
     """Commit what came good to a table's changes, and what says so beside it. Gives: how many changes."""
-    taker, catalog, name = delivery.consumers[spec.table], project.catalog.name, spec.target.changes
-    batch = taker.newest_batch + 1
+    consumer, catalog, name = source_batch.consumers[spec.table], project.catalog.name, spec.target.changes
+    batch = consumer.newest_batch + 1
     keys, row = found.decoded.key_type.names, found.decoded.row_type
     ensure_changes(spark, catalog, name, keys, row, batch, spec.target.format_version, first_names(spec, row.names))
     drop_stale_branches(spark, catalog, name)
     before = newest_summary(spark, catalog, name)
-    branch = begin(spark, catalog, name, change_summary(delivery, spec, batch, before), taker.newest_batch, True)
+    branch = begin(spark, catalog, name, change_summary(source_batch, spec, batch, before), consumer.newest_batch, True)
     try:
-        dated = with_arrival(spark, project, found.good, spec, taker.newest_batch)
+        dated = with_arrival(spark, project, found.good, spec, consumer.newest_batch)
         branch.append(dated.select(*change_columns(found.good, spec, batch, F.col("before_us"))))
         expected, appended = found.good.count(), branch.newest_count("added-records")
         if expected != appended:
@@ -203,8 +209,8 @@ def append_replayed(
                 " was taken.",
                 "report this with the rejects; running again will not help",
             )
-        close_rejects(spark, project, delivery, taker, with_outcome(found.moved, APPLIED), run_id, branch.name)
-        rejected = reject_rows(of_lines(found.bad, found.moved), taker, batch, branch.name)
+        close_rejects(spark, project, source_batch, consumer, with_outcome(found.moved, APPLIED), run_id, branch.name)
+        rejected = reject_rows(of_lines(found.bad, found.moved), consumer, batch, branch.name)
         append_frame(spark, project, names.REJECTS, rejected)
         branch.publish()
     finally:
@@ -228,13 +234,13 @@ def with_arrival(
     placed = with_batch(rows, spans_frame(spark, spans))
     batches = {row["batch"] for row in placed.select("batch").distinct().collect()} - {None}
     catalog, name = project.catalog.name, spec.target.changes
-    before: dict[int, int | None] = {**told_before(spark, catalog, name, batches)}
+    before: dict[int, int | None] = {**recorded_before(spark, catalog, name, batches)}
     if untold := batches - before.keys():
         before = reached_before(read(spark, catalog, name), untold)[1] | before
     return placed.join(F.broadcast(arrivals(spark, before)), on="batch", how="left").drop("batch")  # one row a batch
 
 
-def decoded_again(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
+def decoded_once_more(spark: SparkSession, project: ProjectSpec, records: DataFrame, spec: TableSpec) -> Decoded | None:
     """A table's rejected records decoded as its spec says now. None where there are none, or none says what it is."""
     known = known_row(spark, project.catalog.name, spec.target.changes)
     if (records if known is not None else records.where(F.col("kind") == "change")).isEmpty():
@@ -256,35 +262,35 @@ def without(rows: DataFrame, changes: DataFrame, waiting: DataFrame) -> DataFram
     return rows.select("*", key).alias("new").join(F.broadcast(there), on=same, how="left_anti").drop("_key")
 
 
-def replay_control(spark: SparkSession, project: ProjectSpec, delivery: Rejected, run_id: str) -> None:
+def replay_control(spark: SparkSession, project: ProjectSpec, source_batch: Rejected, run_id: str) -> None:
     """Rejects that turned out to be control events, or changes of a table that nobody takes; and what all of them tell
     of transactions. What turned out to be of another spec's table waits for a replay of that one."""
-    assert delivery.records is not None
-    assert delivery.waiting is not None
-    taker = delivery.consumers[control_consumer(delivery.source)]
+    assert source_batch.records is not None
+    assert source_batch.waiting is not None
+    consumer = source_batch.consumers[control_consumer(source_batch.source)]
     is_control = F.col("kind") == "control"
-    at_work = F.coalesce(F.col("table").isin(list(delivery.consumers)), F.lit(False))
-    known = F.coalesce(F.col("table").isin(known_tables(spark, project, delivery.declared)), F.lit(False))
-    mine = delivery.records.where(is_control | ~known)
+    at_work = F.coalesce(F.col("table").isin(list(source_batch.consumers)), F.lit(False))
+    known = F.coalesce(F.col("table").isin(known_tables(spark, project, source_batch.declared)), F.lit(False))
+    mine = source_batch.records.where(is_control | ~known)
     good, bad = mine.where(F.col("kind") != "reject"), mine.where(F.col("kind") == "reject")
-    moved = moved_lines(delivery.waiting, good, bad)
-    fresh = newly_told(delivery.waiting, delivery.records.where(at_work & (F.col("kind") == "change")))
+    moved = moved_lines(source_batch.waiting, good, bad)
+    fresh = newly_decoded(source_batch.waiting, source_batch.records.where(at_work & (F.col("kind") == "change")))
     if moved.isEmpty() and fresh.isEmpty():
         return
-    catalog, batch = project.catalog.name, taker.newest_batch + 1
+    catalog, batch = project.catalog.name, consumer.newest_batch + 1
     ensure_ledger(spark, project, names.CONTROL)
-    drop_stale_branches(spark, catalog, taker.target)
-    branch = begin(spark, catalog, taker.target, {names.SUMMARY_BATCH: str(batch)}, taker.newest_batch)
+    drop_stale_branches(spark, catalog, consumer.target)
+    branch = begin(spark, catalog, consumer.target, {names.SUMMARY_BATCH: str(batch)}, consumer.newest_batch)
     try:
-        events = evidence(spark, good.unionByName(fresh), delivery.classes)
+        events = evidence(spark, good.unionByName(fresh), source_batch.classes)
         branch.append(events.select(F.lit(batch).cast("bigint").alias("batch"), "*").coalesce(1))
         kinds = good.groupBy(*PLACE).agg(F.bool_or(is_control).alias("is_control"))
         told = F.when(F.col("is_control"), CONTROL).otherwise(OTHER_TABLE)
         outcome = F.when(F.col("applied") > 0, told).otherwise(REJECTED)
         closed = moved.join(kinds, on=PLACE, how="left").select(*PLACE, outcome.alias("outcome"))  # one row a line
-        mark_batch(spark, project, taker, run_id, branch.name)
-        close_rejects(spark, project, delivery, taker, closed, run_id, branch.name)
-        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), taker, batch, branch.name))
+        mark_batch(spark, project, consumer, run_id, branch.name)
+        close_rejects(spark, project, source_batch, consumer, closed, run_id, branch.name)
+        append_frame(spark, project, names.REJECTS, reject_rows(of_lines(bad, moved), consumer, batch, branch.name))
         branch.publish()
     finally:
         branch.drop()
@@ -300,12 +306,12 @@ def with_outcome(moved: DataFrame, applied: str) -> DataFrame:
     return moved.select(*PLACE, F.when(F.col("applied") > 0, applied).otherwise(REJECTED).alias("outcome"))
 
 
-def mark_batch(spark: SparkSession, project: ProjectSpec, taker: Consumer, run_id: str, attempt: str) -> None:
+def mark_batch(spark: SparkSession, project: ProjectSpec, consumer: Consumer, run_id: str, attempt: str) -> None:
     """Write a batch's mark of no line, where it may close no reject.
 
     Written before the batch's other rows: by it the next run knows what a batch that never became real has left.
     """
-    mark = {"batch": taker.newest_batch + 1, "consumer": taker.name, "of_consumer": taker.name, "of_batch": 0}
+    mark = {"batch": consumer.newest_batch + 1, "consumer": consumer.name, "of_consumer": consumer.name, "of_batch": 0}
     told = {"outcome": READ_AGAIN, "run_id": run_id, "replayed_at": datetime.now(UTC), "attempt": attempt}
     append_rows(spark, project, names.REPLAYS, [mark | told])
 
@@ -313,8 +319,8 @@ def mark_batch(spark: SparkSession, project: ProjectSpec, taker: Consumer, run_i
 def close_rejects(
     spark: SparkSession,
     project: ProjectSpec,
-    delivery: Rejected,
-    taker: Consumer,
+    source_batch: Rejected,
+    consumer: Consumer,
     closed: DataFrame,
     run_id: str,
     attempt: str,
@@ -323,12 +329,12 @@ def close_rejects(
 
     Written before the batch's other rows: by them the next run knows what a batch that never became real has left.
     """
-    assert delivery.waiting is not None
-    of = delivery.waiting.select("consumer", "batch", *PLACE).distinct()
+    assert source_batch.waiting is not None
+    of = source_batch.waiting.select("consumer", "batch", *PLACE).distinct()
     marks = of.join(F.broadcast(closed), on=PLACE, how="inner")  # closed: one row a line
     rows = marks.select(
-        F.lit(taker.newest_batch + 1).cast("bigint").alias("batch"),
-        F.lit(taker.name).alias("consumer"),
+        F.lit(consumer.newest_batch + 1).cast("bigint").alias("batch"),
+        F.lit(consumer.name).alias("consumer"),
         F.col("consumer").alias("of_consumer"),
         F.col("batch").alias("of_batch"),
         *PLACE,

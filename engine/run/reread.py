@@ -16,15 +16,31 @@ from pyspark.sql import functions as F
 from siltstone.engine import names
 from siltstone.engine.decode.event import CHANGE, REJECT
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.context import begin, refuse_other_axis
+from siltstone.engine.fold.foreign_writes import foreign_writes, replaced_notes
+from siltstone.engine.fold.lateness_bounds import arrivals, reached_before
+from siltstone.engine.fold.planning import are_small, light_planning
 from siltstone.engine.frames import checkpointed
-from siltstone.engine.inputs.lines import computed
-from siltstone.engine.inputs.pending import PendingFile
-from siltstone.engine.names import PLACE
-from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
-from siltstone.engine.run.arrival import arrivals, reached_before
-from siltstone.engine.run.begun import begun_run
-from siltstone.engine.run.checking import Checking, Checks
-from siltstone.engine.run.delivery import (
+from siltstone.engine.ingest.append_changes import (
+    Decoded,
+    accepted_rejects,
+    change_columns,
+    decode_records,
+    decoded_marker,
+    order_marker,
+    reject_rows,
+)
+from siltstone.engine.ingest.control_evidence import evidence
+from siltstone.engine.ingest.open_rejects import (
+    Rejected,
+    accepted_places,
+    known_tables,
+    moved_lines,
+    read_in_context,
+    waiting_rejects,
+)
+from siltstone.engine.ingest.preconditions import check_unowned, is_unowned
+from siltstone.engine.ingest.source_batch import (
     Consumer,
     classified,
     control_consumer,
@@ -35,45 +51,29 @@ from siltstone.engine.run.delivery import (
     targets_of,
     with_masks,
 )
-from siltstone.engine.run.effort import are_small, light_planning
-from siltstone.engine.run.evidence import evidence
-from siltstone.engine.run.folding import begin, refuse_other_axis
-from siltstone.engine.run.foreign import foreign_writes, replaced_notes
+from siltstone.engine.ingest.source_records import refuse_replaced
+from siltstone.engine.ingest.taken_lines import Span, files_to_read, spans_frame, taken_spans, with_batch, within
+from siltstone.engine.inputs.pending_files import PendingFile
+from siltstone.engine.inputs.table_rows import computed
+from siltstone.engine.names import PLACE
+from siltstone.engine.report import NOTHING_NEW, RunReport, SourceReport, TableReport
+from siltstone.engine.run.catch_up import accepted_tables, by_source
+from siltstone.engine.run.checked_publish import Checking, Checks
 from siltstone.engine.run.rebuild import keeps_rows, rebuild_table
-from siltstone.engine.run.records import refuse_replaced
-from siltstone.engine.run.refusals import check_unowned, is_unowned
-from siltstone.engine.run.rejected import (
-    Rejected,
-    accepted_places,
-    known_tables,
-    moved_lines,
-    read_in_context,
-    waiting_rejects,
-)
 from siltstone.engine.run.replay import APPLIED, close_rejects, mark_batch, with_outcome
-from siltstone.engine.run.reports import Progress, failed, silent, written_down
-from siltstone.engine.run.sequence import by_source, sound_tables
-from siltstone.engine.run.spans import Span, files_to_read, spans_frame, taken_spans, with_batch, within
-from siltstone.engine.run.take import (
-    Decoded,
-    accepted_rejects,
-    change_columns,
-    decode_records,
-    decoded_marker,
-    order_marker,
-    reject_rows,
-)
-from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.run.run_context import start_run
+from siltstone.engine.run.run_reports import Progress, failed, silent, written_down
+from siltstone.engine.schema.change_row import change_schema, key_schema
 from siltstone.engine.schema.evolve import promotes
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec import with_tables
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
-from siltstone.engine.spec.renames import first_names, known_keys_of, new_names
-from siltstone.engine.table.changes import column_dates, known_row, since_always
+from siltstone.engine.spec.renamed_names import first_names, known_keys_of, new_names
+from siltstone.engine.table.changes_table import column_dates, known_row, since_always
 from siltstone.engine.table.claims import taken_inputs
 from siltstone.engine.table.commit import drop_stale_branches
 from siltstone.engine.table.ledger import append_frame, read_ledger
-from siltstone.engine.table.remake import remake
+from siltstone.engine.table.replace_table import remake
 
 
 def reread(
@@ -92,15 +92,15 @@ def reread(
     Raises: LockedError: another run is at work.
     """
     set_fold_conf(spark)
-    with begun_run(spark, project, specs, wait) as begun:
-        checking = Checking(begun.run_id, progress or silent, checks)
+    with start_run(spark, project, specs, wait) as started_run:
+        checking = Checking(started_run.run_id, progress or silent, checks)
         run = Rereading(with_tables(project, specs), spark, checking)
         for source, of_source in by_source(specs).items():
-            sound, unsound = sound_tables(spark, run.project, of_source)
-            run.tables += unsound
+            sound, refused = accepted_tables(spark, run.project, of_source)
+            run.tables += refused
             if sound:
                 run.read_source(source, sound)
-        return written_down(spark, project, begun, run.sources, run.tables)
+        return written_down(spark, project, started_run, run.sources, run.tables)
 
 
 @dataclass(frozen=True)
@@ -167,52 +167,54 @@ class Rereading:
         consumers = {name: Consumer(name, target, newest[name], {}) for name, target in targets.items()}
         declared = {spec.table: known_keys_of(spec) for spec in sharing(self.project, source, specs)}
         masked = with_masks(consumers, self.project, source)
-        delivery = Rejected(source, [entry.file for entry in files], masked, declared)
+        source_batch = Rejected(source, [entry.file for entry in files], masked, declared)
         taken = spans_frame(self.spark, [span for each in spans.values() for span in each])
         found = read_in_context(self.spark, self.project, source, files)
 
         def read() -> DataFrame:
-            records = computed(found.events(delivery.source, declared).transform(within, taken), files)
+            records = computed(found.events(source_batch.source, declared).transform(within, taken), files)
             refuse_replaced(source, files)
             return records
 
-        classified(delivery, read)
-        delivery.waiting = waiting_rejects(self.spark, self.project, newest)
-        self.sources.append(source_report(delivery, specs))
+        classified(source_batch, read)
+        source_batch.waiting = waiting_rejects(self.spark, self.project, newest)
+        self.sources.append(source_report(source_batch, specs))
         # What was taken was accepted, by settings that may have been others: only what is new is judged.
-        check_unowned(delivery, specs, accepted_places(self.spark, self.project, control_consumer(source)))
-        self.replace_all(delivery, specs, spans)
+        check_unowned(source_batch, specs, accepted_places(self.spark, self.project, control_consumer(source)))
+        self.replace_all(source_batch, specs, spans)
 
-    def replace_all(self, delivery: Rejected, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]) -> None:
+    def replace_all(
+        self, source_batch: Rejected, specs: Sequence[TableSpec], spans: Mapping[str, Sequence[Span]]
+    ) -> None:
         """Decode every table; then replace control events and changes, and fold. A table's failure is its own."""
         decoded: dict[str, Again] = {}
         began = {spec.table: time.monotonic() for spec in specs}
         for spec in specs:
             try:
                 self.progress(spec.table, "decoding again")
-                decoded[spec.table] = self.decode(delivery, spec, spans[spec.table])
+                decoded[spec.table] = self.decode(source_batch, spec, spans[spec.table])
             except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
                 self.tables.append(failed(spec, error, time.monotonic() - began[spec.table]))
         ready = [spec for spec in specs if spec.table in decoded]
         try:
             if ready:
-                self.replace_control(delivery, spans[control_consumer(delivery.source)])
+                self.replace_control(source_batch, spans[control_consumer(source_batch.source)])
         except Exception as error:  # noqa: BLE001  # control events come before every table of the source
             self.tables += [failed(spec, error, time.monotonic() - began[spec.table]) for spec in ready]
             return
         for spec in ready:
-            self.tables.append(self.replace_table(delivery, spec, decoded[spec.table], began[spec.table]))
+            self.tables.append(self.replace_table(source_batch, spec, decoded[spec.table], began[spec.table]))
 
-    def decode(self, delivery: Rejected, spec: TableSpec, spans: Sequence[Span]) -> Again:
+    def decode(self, source_batch: Rejected, spec: TableSpec, spans: Sequence[Span]) -> Again:
         """Decode what a table ever took as if it were taken for the first time, and place it in its batches.
 
         Raises: SourceError: too much cannot be decoded any more. SpecError: the table cannot have the columns, or its
             history was made with another history.recorded.
         """
-        assert delivery.records is not None
+        assert source_batch.records is not None
         refuse_other_axis(self.spark, self.catalog, spec)
         frame = spans_frame(self.spark, spans)
-        mine = of_table(delivery.records, spec.table)
+        mine = of_table(source_batch.records, spec.table)
         mine = mine.transform(within, frame)
         found = decode_records(self.spark, self.project, mine, spec, None)
         found = replace(found, rows=found.rows.transform(checkpointed))
@@ -220,7 +222,7 @@ class Rereading:
         good, expected = found.rows.where(F.col("reason").isNull()), mine.count()
         rejected = found.rejected(expected, good.count())
         if rejected:
-            bad = reject_rows(found.rejects(), delivery.consumers[spec.table], 0)
+            bad = reject_rows(found.rejects(), source_batch.consumers[spec.table], 0)
             accepted = accepted_places(self.spark, self.project, spec.table)
             accepted_rejects(spec, bad, expected, rejected, accepted).unpersist()
         carried = with_batch(mine.where(F.col("kind") == CHANGE).select(*PLACE, "commit_ts"), frame)
@@ -248,67 +250,69 @@ class Rereading:
                 "name another table as target.history",
             )
 
-    def replace_control(self, delivery: Rejected, spans: Sequence[Span]) -> None:
+    def replace_control(self, source_batch: Rejected, spans: Sequence[Span]) -> None:
         """Replace what the source's control events and ledgers said: an epoch or a zone moves them, too."""
-        assert delivery.records is not None
-        taker = delivery.consumers[control_consumer(delivery.source)]
+        assert source_batch.records is not None
+        consumer = source_batch.consumers[control_consumer(source_batch.source)]
         if not spans:
             return
         frame, newest = spans_frame(self.spark, spans), max(span.batch for span in spans)
-        records = delivery.records.transform(within, frame)
-        events = with_batch(evidence(self.spark, records, delivery.classes), frame)
+        records = source_batch.records.transform(within, frame)
+        events = with_batch(evidence(self.spark, records, source_batch.classes), frame)
         batch = F.coalesce("batch", F.lit(newest)).cast("bigint").alias("batch")  # a ledger stands in no line
-        own = ", ".join(str(number) for number in sorted({*self.replayed(taker), *(span.batch for span in spans)}))
-        drop_stale_branches(self.spark, self.catalog, taker.target)
-        marker = {names.SUMMARY_BATCH: str(taker.newest_batch + 1)}
-        branch = begin(self.spark, self.catalog, taker.target, marker, taker.newest_batch)
+        own = ", ".join(str(number) for number in sorted({*self.replayed(consumer), *(span.batch for span in spans)}))
+        drop_stale_branches(self.spark, self.catalog, consumer.target)
+        marker = {names.SUMMARY_BATCH: str(consumer.newest_batch + 1)}
+        branch = begin(self.spark, self.catalog, consumer.target, marker, consumer.newest_batch)
         try:
-            unowned = records.where(is_unowned(known_tables(self.spark, self.project, delivery.declared)))
-            self.tell_rejects(delivery, taker, branch.name, records.where(F.col("kind") != REJECT), unowned)
+            unowned = records.where(is_unowned(known_tables(self.spark, self.project, source_batch.declared)))
+            self.report_rejects(source_batch, consumer, branch.name, records.where(F.col("kind") != REJECT), unowned)
             branch.execute(f"DELETE FROM {branch.identifier} WHERE batch IN ({own})")
             branch.append(events.select(batch, *[name for name in events.columns if name != "batch"]).coalesce(1))
             branch.publish()
         finally:
             branch.drop()
 
-    def replayed(self, taker: Consumer) -> list[int]:
+    def replayed(self, consumer: Consumer) -> list[int]:
         """The batches in which a consumer's rejects were replayed."""
         replays = read_ledger(self.spark, self.project, names.REPLAYS)
         if replays is None:
             return []
-        found = replays.where(F.col("consumer") == taker.name).select("batch").distinct().collect()
+        found = replays.where(F.col("consumer") == consumer.name).select("batch").distinct().collect()
         return [row["batch"] for row in found]
 
-    def tell_rejects(self, delivery: Rejected, taker: Consumer, attempt: str, good: DataFrame, bad: DataFrame) -> None:
+    def report_rejects(
+        self, source_batch: Rejected, consumer: Consumer, attempt: str, good: DataFrame, bad: DataFrame
+    ) -> None:
         """Write what a reading changes among a consumer's rejects: those that came good or have another reason are
         closed, those that are new wait.
 
         Needs: good: file, line; bad: what `reject_rows` takes.
         """
-        batch = taker.newest_batch + 1
-        mark_batch(self.spark, self.project, taker, self.run_id, attempt)
-        if delivery.waiting is not None:
-            waiting = delivery.waiting.where(F.col("consumer") == taker.name)
+        batch = consumer.newest_batch + 1
+        mark_batch(self.spark, self.project, consumer, self.run_id, attempt)
+        if source_batch.waiting is not None:
+            waiting = source_batch.waiting.where(F.col("consumer") == consumer.name)
             places = waiting.select(*PLACE).distinct()
             whole = good.join(places, on=PLACE, how="left_semi").join(bad.select(*PLACE), on=PLACE, how="left_anti")
             moved = moved_lines(waiting, whole, bad)
-            of_taker = replace(delivery, waiting=waiting)
+            of_consumer = replace(source_batch, waiting=waiting)
             closed = with_outcome(moved, APPLIED)
-            close_rejects(self.spark, self.project, of_taker, taker, closed, self.run_id, attempt)
+            close_rejects(self.spark, self.project, of_consumer, consumer, closed, self.run_id, attempt)
             stay = places.join(moved, on=PLACE, how="left_anti")
             bad = bad.join(stay, on=PLACE, how="left_anti")
         dismissed = read_ledger(self.spark, self.project, names.DISMISSALS)
         if dismissed is not None:  # a person said that nothing is to become of them
-            bad = bad.join(dismissed.where(F.col("consumer") == taker.name), on=PLACE, how="left_anti")
-        append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, taker, batch, attempt))
+            bad = bad.join(dismissed.where(F.col("consumer") == consumer.name), on=PLACE, how="left_anti")
+        append_frame(self.spark, self.project, names.REJECTS, reject_rows(bad, consumer, batch, attempt))
 
-    def replace_changes(self, delivery: Rejected, spec: TableSpec, found: Again) -> None:
+    def replace_changes(self, source_batch: Rejected, spec: TableSpec, found: Again) -> None:
         """Put what was decoded again in the place of a table's changes."""
-        taker, name = delivery.consumers[spec.table], spec.target.changes
+        consumer, name = source_batch.consumers[spec.table], spec.target.changes
         good = found.decoded.rows.where(F.col("reason").isNull())
-        self.tell_rejects(delivery, taker, self.run_id, good, found.decoded.rejects())
+        self.report_rejects(source_batch, consumer, self.run_id, good, found.decoded.rejects())
         drop_stale_branches(self.spark, self.catalog, name)
-        marker = {names.SUMMARY_BATCH: str(taker.newest_batch + 1), names.SUMMARY_REREAD: self.run_id}
+        marker = {names.SUMMARY_BATCH: str(consumer.newest_batch + 1), names.SUMMARY_REREAD: self.run_id}
         marker |= {names.SUMMARY_ATTEMPT: self.run_id}
         marker |= {} if found.newest_us is None else {names.SUMMARY_MAX_COMMIT: str(found.newest_us)}
         properties = {"format-version": str(spec.target.format_version)}
@@ -316,17 +320,17 @@ class Rereading:
         row = found.decoded.row_type
         properties[names.PROPERTY_FIRST_NAMES] = json.dumps(first_names(spec, row.names), sort_keys=True)
         schema = change_schema(key_schema(found.decoded.key_type.names, row), row)
-        marker |= decoded_marker(spec) | order_marker(delivery.source)
+        marker |= decoded_marker(spec) | order_marker(source_batch.source)
         remake(self.spark, self.catalog, name, found.good, schema, marker, properties)
 
-    def replace_table(self, delivery: Rejected, spec: TableSpec, found: Again, began: float) -> TableReport:
+    def replace_table(self, source_batch: Rejected, spec: TableSpec, found: Again, began: float) -> TableReport:
         """Replace a table's changes, and fold from them. Its failure is its own."""
         try:
             foreign = foreign_writes(self.spark, self.project, [spec.target.changes])
-            self.replace_changes(delivery, spec, found)
+            self.replace_changes(source_batch, spec, found)
         except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
             return failed(spec, error, time.monotonic() - began)
         report = rebuild_table(self.project, spec, self.spark, self.checking)
         report = replace(report, notes=(*replaced_notes(foreign), *report.notes))
         seconds = time.monotonic() - began
-        return replace(report, rejected=found.rejected, seconds=seconds, source=delivery.source.path)
+        return replace(report, rejected=found.rejected, seconds=seconds, source=source_batch.source.path)

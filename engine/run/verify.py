@@ -11,25 +11,25 @@ from pyspark.sql import functions as F
 
 from siltstone.engine import names
 from siltstone.engine.errors import InvariantViolation
+from siltstone.engine.fold.base_states import keys_with_older_changes, versions_since_bases
+from siltstone.engine.fold.batch_profile import fold_rules, known_windows
+from siltstone.engine.fold.context import FoldContext, check_settings, open_folded
+from siltstone.engine.fold.fold_inputs import Rows
+from siltstone.engine.fold.key_change_links import linked
+from siltstone.engine.fold.planning import light_planning
+from siltstone.engine.fold.publish import Difference, fold_difference, has_followed, latest_rows
+from siltstone.engine.fold.recompute_keys import keys_to_refold, versions_of
+from siltstone.engine.fold.shown_positions import notation_of
 from siltstone.engine.frames import checkpointed, local_frame
 from siltstone.engine.history.diff import DELETE, INSERT, same_key, same_opening, side
-from siltstone.engine.history.rules import Folded
-from siltstone.engine.history.timeline import change_rows, key_of
+from siltstone.engine.history.fold_settings import Folded
+from siltstone.engine.history.key_timeline import change_rows, key_of
 from siltstone.engine.names import quoted
-from siltstone.engine.ordering.windows import attach_windows
+from siltstone.engine.ordering.snapshot_windows import attach_windows
 from siltstone.engine.report import DIFFERENT, EQUAL, NOTHING_FOLDED, FirstDifference, Verification
-from siltstone.engine.run.bases import keys_with_older_changes, versions_since_bases
-from siltstone.engine.run.effort import light_planning
-from siltstone.engine.run.fold import Difference, fold_difference, has_followed, latest_rows
-from siltstone.engine.run.folding import Folding, check_settings, open_folded
-from siltstone.engine.run.links import linked
-from siltstone.engine.run.lock import no_run
-from siltstone.engine.run.notations import notation_of
-from siltstone.engine.run.refold import keys_to_refold, versions_of
-from siltstone.engine.run.reports import Progress, failed, silent
-from siltstone.engine.run.rows import Rows
-from siltstone.engine.run.survey import fold_rules, known_windows
-from siltstone.engine.schema.history import history_schema
+from siltstone.engine.run.exclusive_run import no_run
+from siltstone.engine.run.run_reports import Progress, failed, silent
+from siltstone.engine.schema.history_row import history_schema
 from siltstone.engine.session import set_fold_conf
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import read
@@ -70,11 +70,11 @@ def verify_table(
     try:
         progress(spec.table, "choosing keys")
         check_settings(spark, project, spec)
-        work = open_folded(spark, project, spec)
-        if work is None:
+        context = open_folded(spark, project, spec)
+        if context is None:
             return Verification(spec.table, NOTHING_FOLDED, seed)
-        with light_planning(spark, work.is_small(), project.spark.conf):
-            found = verify_fold(work, progress, sample, seed)
+        with light_planning(spark, context.is_small(), project.spark.conf):
+            found = verify_fold(context, progress, sample, seed)
     except Exception as error:  # noqa: BLE001  # a failing table does not stop the others
         report = failed(spec, error, time.monotonic() - began)
         return Verification(
@@ -83,31 +83,31 @@ def verify_table(
     return replace(found, seconds=time.monotonic() - began)
 
 
-def verify_fold(work: Folding, progress: Progress, sample: int | None, seed: int) -> Verification:
+def verify_fold(context: FoldContext, progress: Progress, sample: int | None, seed: int) -> Verification:
     """Choose keys, fold their changes again as they could have arrived, and look for the first difference."""
     chance = random.Random(seed)
     batches = chance.randint(2, MOST_BATCHES)
-    everything = work.changes_up_to_target()
-    keys = chosen_keys(work, everything, sample, seed)
+    everything = context.changes_up_to_target()
+    keys = chosen_keys(context, everything, sample, seed)
     is_truncate = F.col("op") == names.OP_TRUNCATE
     mine = everything.where(~is_truncate).join(F.broadcast(keys), on="key", how="left_semi")
     mine = mine.unionByName(everything.where(is_truncate).select(*mine.columns)).transform(checkpointed)
     delivered = deliveries(mine, batches, seed).transform(checkpointed)
-    controls = sorted(chance.randint(0, work.folded.control_batch) for _ in range(batches - 1))
-    refolded, folded = nothing_folded(work), Folded()
-    for number, control in enumerate([*controls, work.folded.control_batch], 1):
-        progress(work.spec.table, f"folding batch {number} of {batches}")
+    controls = sorted(chance.randint(0, context.folded.control_batch) for _ in range(batches - 1))
+    refolded, folded = nothing_folded(context), Folded()
+    for number, control in enumerate([*controls, context.folded.control_batch], 1):
+        progress(context.spec.table, f"folding batch {number} of {batches}")
         target = replace(folded, batch=number, control_batch=control)
-        rows = Rows(delivered, refolded, work.rows.control)
-        step = replace(work, rows=rows, folded=folded, target=target, outcomes={}, versions={})
+        rows = Rows(delivered, refolded, context.rows.control)
+        step = replace(context, rows=rows, folded=folded, target=target, outcomes={}, versions={})
         difference = fold_difference(step)
         assert difference is not None  # the batch has moved
         refolded, folded = applied(step, refolded, difference), step.target
-    progress(work.spec.table, "comparing")
-    with_latest = has_followed(work)
-    differing, first = compared(work, refolded, keys, with_latest)
+    progress(context.spec.table, "comparing")
+    with_latest = has_followed(context)
+    differing, first = compared(context, refolded, keys, with_latest)
     return Verification(
-        table=work.spec.table,
+        table=context.spec.table,
         status=EQUAL if first is None else DIFFERENT,
         seed=seed,
         batches=batches,
@@ -122,24 +122,24 @@ def verify_fold(work: Folding, progress: Progress, sample: int | None, seed: int
     )
 
 
-def chosen_keys(work: Folding, everything: DataFrame, sample: int | None, seed: int) -> DataFrame:
+def chosen_keys(context: FoldContext, everything: DataFrame, sample: int | None, seed: int) -> DataFrame:
     """A sample of the keys that stand anywhere, and the keys that key changes link with them.
 
     Gives: key. Computed. Rows: one a key.
     """
-    rules = fold_rules(work)
-    latest = read(work.spark, work.catalog, work.spec.target.latest)
+    rules = fold_rules(context)
+    latest = read(context.spark, context.catalog, context.spec.target.latest)
     keys = everything.where(F.col("key").isNotNull()).select("key")
-    for table in (work.rows.history, latest):
+    for table in (context.rows.history, latest):
         keys = keys.unionByName(table.select(key_of(rules).alias("key")))
     keys = keys.distinct()
-    if work.is_trimmed:
-        rows = change_rows(attach_windows(everything, known_windows(work), rules.margin), rules)
-        older = keys_with_older_changes(work, rows, rules)
+    if context.is_trimmed:
+        rows = change_rows(attach_windows(everything, known_windows(context), rules.margin), rules)
+        older = keys_with_older_changes(context, rows, rules)
         keys = keys if older is None else keys.join(older, on="key", how="left_anti")
     if sample is not None:
         keys = keys.orderBy(F.xxhash64(F.lit(seed), "key"), "key").limit(sample)
-    return keys_to_refold(keys.transform(checkpointed), linked(work, everything), rules)
+    return keys_to_refold(keys.transform(checkpointed), linked(context, everything), rules)
 
 
 def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
@@ -161,41 +161,43 @@ def deliveries(changes: DataFrame, batches: int, seed: int) -> DataFrame:
     return dealt.orderBy(order).select(*changes.columns)
 
 
-def nothing_folded(work: Folding) -> DataFrame:
+def nothing_folded(context: FoldContext) -> DataFrame:
     """A history without rows."""
-    return local_frame(work.spark, [], history_schema(work.stored))
+    return local_frame(context.spark, [], history_schema(context.stored))
 
 
-def applied(work: Folding, history: DataFrame, difference: Difference) -> DataFrame:
+def applied(context: FoldContext, history: DataFrame, difference: Difference) -> DataFrame:
     """History after a difference was written to it: what the statements of `write_history` do to the table.
 
     Gives: history's columns. Computed. Rows: one a version.
     """
-    columns = [F.col(quoted(name)) for name in history_schema(work.stored).names]
+    columns = [F.col(quoted(name)) for name in history_schema(context.stored).names]
     rows = difference.rows.transform(checkpointed)
     gone = rows.where(F.col(names.CHANGE) != INSERT).select("*", F.lit(True).alias("_gone")).alias("g")
     is_open = side("h", names.VALID_TO).isNull()
     written = F.when(side("g", names.WAS_OPEN), is_open).otherwise(~is_open & same_opening("h", "g"))
-    same = same_key(work.identity, "h", "g", work.has_null_keys) & written
+    same = same_key(context.identity, "h", "g", context.has_null_keys) & written
     kept = history.alias("h").join(gone, on=same, how="left_anti").select(*columns)
     return kept.unionByName(rows.where(F.col(names.CHANGE) != DELETE).select(*columns)).transform(checkpointed)
 
 
 def compared(
-    work: Folding, refolded: DataFrame, keys: DataFrame, with_latest: bool
+    context: FoldContext, refolded: DataFrame, keys: DataFrame, with_latest: bool
 ) -> tuple[int, FirstDifference | None]:
     """How many rows differ between the tables and what was folded again, and the first difference."""
-    target = work.spec.target
-    history = versions_since_bases(work, versions_of(work, work.rows.history, keys), fold_rules(work))
-    counted, first = unequal(work, target.history, history, refolded)
+    target = context.spec.target
+    history = versions_since_bases(context, versions_of(context, context.rows.history, keys), fold_rules(context))
+    counted, first = unequal(context, target.history, history, refolded)
     if not with_latest:
         return counted, first
-    latest = versions_of(work, read(work.spark, work.catalog, target.latest), keys)
-    more, other = unequal(work, target.latest, latest, latest_rows(work, refolded))
+    latest = versions_of(context, read(context.spark, context.catalog, target.latest), keys)
+    more, other = unequal(context, target.latest, latest, latest_rows(context, refolded))
     return counted + more, first or other
 
 
-def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> tuple[int, FirstDifference | None]:
+def unequal(
+    context: FoldContext, table: str, stands: DataFrame, should: DataFrame
+) -> tuple[int, FirstDifference | None]:
     """The number of rows that only one side has, and the first of them by key and position.
 
     Which batch wrote a row is bookkeeping, and so is that a column was unknown before it was there.
@@ -203,43 +205,43 @@ def unequal(work: Folding, table: str, stands: DataFrame, should: DataFrame) -> 
     columns = [name for name in should.columns if name != names.BATCH]
     sides = []
     for rows, sign in ((stands, 1), (should, -1)):
-        told = rows.select(*[comparable(work, name).alias(name) for name in columns], F.lit(sign).alias(names.SIDE))
+        told = rows.select(*[comparable(context, name).alias(name) for name in columns], F.lit(sign).alias(names.SIDE))
         sides.append(told)
     both = sides[0].unionByName(sides[1]).groupBy(*[quoted(name) for name in columns])
     odd = both.agg(F.sum(names.SIDE).alias(names.SIDE)).where(F.col(names.SIDE) != 0).transform(checkpointed)
-    order = [quoted(name) for name in (*work.identity, names.VALID_FROM, names.POSITION)]
+    order = [quoted(name) for name in (*context.identity, names.VALID_FROM, names.POSITION)]
     # As text: whatever the types are, the report is for people and for JSON.
     shown = odd.orderBy(*order, names.SIDE).select(
         *[F.col(quoted(name)).cast("string").alias(name) for name in columns], names.SIDE
     )
     found = shown.limit(SHOWN_DIFFERENCES).collect()
-    return odd.count(), first_difference(work, table, columns, found) if found else None
+    return odd.count(), first_difference(context, table, columns, found) if found else None
 
 
-def comparable(work: Folding, name: str) -> Column:
+def comparable(context: FoldContext, name: str) -> Column:
     """A column as it is compared."""
-    if name != names.UNKNOWN or not work.rows.since:
+    if name != names.UNKNOWN or not context.rows.since:
         return F.col(quoted(name))
-    left = F.array_except(names.UNKNOWN, F.array(*[F.lit(column) for column in work.rows.since]))
+    left = F.array_except(names.UNKNOWN, F.array(*[F.lit(column) for column in context.rows.since]))
     return F.when(F.size(left) > 0, left)
 
 
-def first_difference(work: Folding, table: str, columns: Sequence[str], found: Sequence[Row]) -> FirstDifference:
+def first_difference(context: FoldContext, table: str, columns: Sequence[str], found: Sequence[Row]) -> FirstDifference:
     """The first row that differs, beside the row of the other side that is the same version, if there is one."""
     first = found[0]
-    identity = [*work.identity, names.POSITION]
+    identity = [*context.identity, names.POSITION]
     others = [row for row in found[1:] if row[names.SIDE] * first[names.SIDE] < 0]
     other = next((row for row in others if all(row[name] == first[name] for name in identity)), None)
     stands, should = (first, other) if first[names.SIDE] > 0 else (other, first)
     different = tuple(name for name in columns if other is None or first[name] != other[name])
-    masked = {name for name, column in (work.spec.columns or {}).items() if column.mask is not None}
+    masked = {name for name, column in (context.spec.columns or {}).items() if column.mask is not None}
 
     def told(row: Row | None) -> str | None:
         return None if row is None else ", ".join(f"{c}={plain(row[c], c in masked)}" for c in different)
 
-    key = ", ".join(f"{name}={plain(first[name], name in masked)}" for name in work.keys)
+    key = ", ".join(f"{name}={plain(first[name], name in masked)}" for name in context.keys)
     version = first[names.POSITION]
-    as_source = notation_of(work.rows.control, work.folded.sources).shown(version)
+    as_source = notation_of(context.rows.control, context.folded.sources).shown(version)
     return FirstDifference(table, key, version, different, told(stands), told(should), as_source)
 
 

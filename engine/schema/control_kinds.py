@@ -22,7 +22,7 @@ FINISH: Final = "finish"
 CONTROL_RECORD: Final = "control"
 RDB: Final = "rdb"
 REDELIVERY: Final = "redelivery"  # what a source sent again, told by more than the message
-WITHDRAWAL: Final = "withdrawal"  # of a change that was taken before it was known to be a redelivery
+RETRACTION: Final = "withdrawal"  # of a change that was taken before it was known to be a redelivery
 
 # Rows of Debezium's signal table: the marks of snapshot windows, and every other.
 WINDOW_OPEN: Final = "window_open"

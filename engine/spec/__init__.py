@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from siltstone.engine.spec.checks import CHECK_NAMES
+    from siltstone.engine.spec.check_names import CHECK_NAMES
     from siltstone.engine.spec.columns import ColumnType, SourceEncoding, parse_column_type
     from siltstone.engine.spec.editors import spec_json_schema
     from siltstone.engine.spec.fingerprint import decode_fingerprints, fold_fingerprint
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
 
 _HOME: Final = {
-    "CHECK_NAMES": "siltstone.engine.spec.checks",
+    "CHECK_NAMES": "siltstone.engine.spec.check_names",
     "CatalogSpec": "siltstone.engine.spec.model",
     "ChecksSpec": "siltstone.engine.spec.model",
     "ColumnSpec": "siltstone.engine.spec.model",

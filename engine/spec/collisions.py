@@ -9,9 +9,9 @@ from typing import Final
 from siltstone.engine.errors import Violation
 from siltstone.engine.formats import format_of
 from siltstone.engine.names import LEDGER_TABLES
-from siltstone.engine.spec.document import Document
 from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
 from siltstone.engine.spec.wording import Place, shown
+from siltstone.engine.spec.yaml_document import Document
 
 ONE: Final = "the windows of their snapshots are placed once for all tables: say the same in both specs."
 

@@ -12,8 +12,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from siltstone.engine.spec.fields import fraction, refuse, text, word_check
 from siltstone.engine.spec.model import ExpectationSpec, Severity
+from siltstone.engine.spec.value_checks import fraction, refuse, text, word_check
 from siltstone.engine.spec.wording import shown, word_hint
 
 TABLES: Final = ("latest", "history", "changes")

@@ -10,8 +10,8 @@ from typing import Final
 
 from siltstone.engine.spec.columns import parse_column_type
 from siltstone.engine.spec.model import METADATA_PREFIX, ColumnSpec, TableSpec
-from siltstone.engine.spec.renames import first_name
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.renamed_names import first_name
+from siltstone.engine.spec.rows_format import RowsSpec
 
 SOURCE: Final = "source"
 EPOCHS: Final = "epochs"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from siltstone.engine.spec.fields import moment, refuse, text
 from siltstone.engine.spec.interpolation import like
 from siltstone.engine.spec.model import StartingSpec
+from siltstone.engine.spec.value_checks import moment, refuse, text
 from siltstone.engine.spec.wording import shown, word_hint
 
 OWN_OPTIONS: Final = {

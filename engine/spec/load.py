@@ -12,15 +12,15 @@ from pydantic import BaseModel, ValidationError
 
 from siltstone.engine.errors import SpecError, Violation
 from siltstone.engine.formats import format_of
-from siltstone.engine.spec.agreement import disagreements
 from siltstone.engine.spec.collisions import collisions
-from siltstone.engine.spec.document import Document, read_document
-from siltstone.engine.spec.face import ProjectFace, RegistryFace, TableFace
-from siltstone.engine.spec.fields import ONE_PLACE
+from siltstone.engine.spec.config_models import ProjectConfig, RegistryConfig, TableConfig
+from siltstone.engine.spec.cross_checks import disagreements
 from siltstone.engine.spec.interpolation import Interpolation
 from siltstone.engine.spec.model import ProjectSpec, RegistrySpec, TableSpec
 from siltstone.engine.spec.resolve import project_values, registry_values, table_values
+from siltstone.engine.spec.value_checks import ONE_PLACE
 from siltstone.engine.spec.violations import model_violations
+from siltstone.engine.spec.yaml_document import Document, read_document
 
 PROJECT_FILE = "siltstone.yaml"
 SPECS_FOLDER = "specs"
@@ -37,11 +37,11 @@ def load_project(path: Path | None = None, start: Path | None = None) -> Project
     begin = (start or Path.cwd()).resolve()
     file = project_file(path, begin)
     if file is None:
-        return project_values(ProjectFace(), begin, None)
+        return project_values(ProjectConfig(), begin, None)
     document = read_document(file)
     if document.empty:
-        return project_values(ProjectFace(), file.parent, file)
-    face = _face(document, ProjectFace, file.parent)
+        return project_values(ProjectConfig(), file.parent, file)
+    face = _face(document, ProjectConfig, file.parent)
     if face is None:
         raise SpecError.from_violations(document.violations)
     return project_values(face, file.parent, file)
@@ -94,7 +94,7 @@ def registry_spec(values: Mapping[str, object], root: Path) -> RegistrySpec:
     Raises: SpecError with every violation.
     """
     document = Document(None, dict(values))
-    face = _face(document, RegistryFace, root)
+    face = _face(document, RegistryConfig, root)
     if face is None:
         raise SpecError.from_violations(document.violations)
     return registry_values(face)
@@ -105,7 +105,7 @@ def _checked(
 ) -> list[TableSpec]:
     found, read = list(violations), []
     for document in documents:
-        face = _face(document, TableFace, project.root)
+        face = _face(document, TableConfig, project.root)
         found += document.violations
         if face is not None:
             spec = table_values(face, project, document.file)
@@ -130,7 +130,7 @@ def _face(document: Document, model: type[_Face], root: Path) -> _Face | None:
     document.value = filling.fill(document.value)
     unfilled = {place for place, _, _ in filling.problems}
     document.violations += [document.violation(*problem) for problem in filling.problems]
-    if model is TableFace:
+    if model is TableConfig:
         document.violations += [document.violation(*found) for found in disagreements(document.value)]
     try:
         face = model.model_validate(document.value)

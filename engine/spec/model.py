@@ -11,7 +11,7 @@ from siltstone.engine.spec.layouts import TableLayout
 from siltstone.engine.storage import StoreSettings
 
 if TYPE_CHECKING:
-    from siltstone.engine.spec.rows import RowsSpec
+    from siltstone.engine.spec.rows_format import RowsSpec
 
 ColumnDefault = str | int | float | bool | None
 Mask = Literal["sha256", "redact", "drop"]

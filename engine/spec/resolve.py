@@ -10,20 +10,20 @@ from siltstone.engine.errors import SpecError
 from siltstone.engine.formats import format_of
 from siltstone.engine.formats.rows import ROWS
 from siltstone.engine.names import IS_CURRENT, TOPICS, VALID_FROM, VALID_TO
-from siltstone.engine.spec.checks import CHECK_SEVERITY, COMPACTED
+from siltstone.engine.spec.check_names import CHECK_SEVERITY, COMPACTED
 from siltstone.engine.spec.columns import parse_column_type
-from siltstone.engine.spec.defaults import masked_default, stored_default
-from siltstone.engine.spec.face import (
-    ColumnFace,
-    HistoryNamesFace,
-    KafkaFace,
-    ProjectFace,
-    RegistryFace,
-    SourceFace,
-    TableFace,
-    TableQualityFace,
-    TargetFace,
+from siltstone.engine.spec.config_models import (
+    ColumnConfig,
+    HistoryNamesConfig,
+    KafkaConfig,
+    ProjectConfig,
+    RegistryConfig,
+    SourceConfig,
+    TableConfig,
+    TableQualityConfig,
+    TargetConfig,
 )
+from siltstone.engine.spec.defaults import masked_default, stored_default
 from siltstone.engine.spec.interpolation import FromEnvironment, like
 from siltstone.engine.spec.layouts import TableLayout
 from siltstone.engine.spec.model import (
@@ -43,11 +43,11 @@ from siltstone.engine.spec.model import (
     TableSpec,
     TargetSpec,
 )
-from siltstone.engine.spec.rows import RowsSpec, condition_columns, second_digits, sequence_kind
+from siltstone.engine.spec.rows_format import RowsSpec, condition_columns, second_digits, sequence_kind
 from siltstone.engine.storage import StoreSettings, completed, environment_settings, is_remote, of_stores, scheme_of
 
 
-def project_values(face: ProjectFace, root: Path, file: Path | None) -> ProjectSpec:
+def project_values(face: ProjectConfig, root: Path, file: Path | None) -> ProjectSpec:
     """The project, with the embedded catalog under its root where no other is said."""
     return ProjectSpec(
         root=root,
@@ -87,7 +87,7 @@ def _addressable(root: Path) -> Path:
     return root
 
 
-def _catalog(face: ProjectFace, root: Path) -> CatalogSpec:
+def _catalog(face: ProjectConfig, root: Path) -> CatalogSpec:
     uri, warehouse = face.catalog.uri, face.catalog.warehouse
     if face.catalog.type == "jdbc":
         uri = uri or f"jdbc:sqlite:{root}/lake/catalog.db"
@@ -98,7 +98,7 @@ def _catalog(face: ProjectFace, root: Path) -> CatalogSpec:
     return CatalogSpec(face.catalog.name, face.catalog.type, uri, warehouse, properties)
 
 
-def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> TableSpec:
+def table_values(face: TableConfig, project: ProjectSpec, file: Path | None) -> TableSpec:
     """One table's spec."""
     return TableSpec(
         file=file,
@@ -121,7 +121,7 @@ def table_values(face: TableFace, project: ProjectSpec, file: Path | None) -> Ta
     )
 
 
-def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
+def _source(table: TableConfig, project: ProjectSpec) -> SourceSpec:
     face, root = table.source, project.root
     if face.path is not None:
         path = address_in(face.path, root)
@@ -149,7 +149,7 @@ def _source(table: TableFace, project: ProjectSpec) -> SourceSpec:
     )
 
 
-def kafka_values(face: KafkaFace) -> KafkaSpec:
+def kafka_values(face: KafkaConfig) -> KafkaSpec:
     """Topics of a cluster."""
     return KafkaSpec(
         face.bootstrap,
@@ -162,7 +162,7 @@ def kafka_values(face: KafkaFace) -> KafkaSpec:
     )
 
 
-def topics_path(face: KafkaFace) -> str:
+def topics_path(face: KafkaConfig) -> str:
     """The name of a source of topics: the same whatever the brokers and the settings are. The name of one topic begins
     the paths of its partitions; a pattern can begin as any does."""
     if face.topics is None:
@@ -177,19 +177,19 @@ def _store_of(path: str, is_table: bool, project: ProjectSpec) -> StoreSettings:
     return project.store if is_remote(path) and not path.startswith(TOPICS) else ()
 
 
-def _registry(face: SourceFace, project: ProjectSpec) -> RegistrySpec | None:
+def _registry(face: SourceConfig, project: ProjectSpec) -> RegistrySpec | None:
     """The source's own, else the project's, where schemas are needed and nothing says where they are."""
     if face.registry is not None:
         return registry_values(face.registry)
     return project.registry if format_of(face.format).needs_schemas and face.schemas is None else None
 
 
-def registry_values(face: RegistryFace) -> RegistrySpec:
+def registry_values(face: RegistryConfig) -> RegistrySpec:
     """A schema registry."""
     return RegistrySpec(face.url, face.user, face.password, face.token)
 
 
-def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
+def _rows(face: SourceConfig, table: TableConfig) -> RowsSpec:
     declared = {name: column.type for name, column in (table.typed or {}).items()}
     conditions = condition_columns(face.delete_when, face.truncate_when, face.ignore_when, face.snapshot_when)
     places = dict.fromkeys([*(face.sequence_by or ()), *([face.time_by] if face.time_by else []), *conditions])
@@ -216,18 +216,18 @@ def _rows(face: SourceFace, table: TableFace) -> RowsSpec:
     )
 
 
-def _columns(table: TableFace) -> dict[str, ColumnSpec] | None:
+def _columns(table: TableConfig) -> dict[str, ColumnSpec] | None:
     if table.typed is None:
         return None
     return {name: _column(column, table.source.time_zone) for name, column in table.typed.items()}
 
 
-def _column(face: ColumnFace, time_zone: str) -> ColumnSpec:
+def _column(face: ColumnConfig, time_zone: str) -> ColumnSpec:
     default = stored_default(face.default, parse_column_type(face.type), time_zone)
     return ColumnSpec(face.type, face.mask, masked_default(default, face.mask, face.salt), face.salt)
 
 
-def target_values(face: TargetFace, table: str, namespace: str) -> TargetSpec:
+def target_values(face: TargetConfig, table: str, namespace: str) -> TargetSpec:
     """The tables that are written: as the section says, else by their default names."""
     named = ".".join(table.split(".")[-2:])
     latest = face.latest or (named if "." in named else like(table, f"{namespace}.{named}"))
@@ -237,12 +237,12 @@ def target_values(face: TargetFace, table: str, namespace: str) -> TargetSpec:
     return TargetSpec(latest, history, changes, face.format_version, layouts[0], layouts[1], dict(face.properties))
 
 
-def _renamed(face: HistoryNamesFace) -> tuple[tuple[str, str], ...]:
+def _renamed(face: HistoryNamesConfig) -> tuple[tuple[str, str], ...]:
     said = ((VALID_FROM, face.valid_from), (VALID_TO, face.valid_to), (IS_CURRENT, face.is_current))
     return tuple((name, to) for name, to in said if name != to)
 
 
-def _checks(face: TableQualityFace, project: QualitySpec, compacted: bool) -> ChecksSpec:
+def _checks(face: TableQualityConfig, project: QualitySpec, compacted: bool) -> ChecksSpec:
     usual = CHECK_SEVERITY | (COMPACTED if compacted else {})
     severity = {name: face.severity.get(name, usual[name]) for name in face.checks}
     return ChecksSpec(

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from siltstone.engine import names as reserved
-from siltstone.engine.spec.fields import each_once, refuse, text
 from siltstone.engine.spec.layouts import LayoutError, SortField, Transform, by_table, parse_sort_field, parse_transform
+from siltstone.engine.spec.value_checks import each_once, refuse, text
 from siltstone.engine.spec.wording import shown
 
 _ICEBERGS_OWN: Final = "Iceberg keeps it itself"

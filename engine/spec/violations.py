@@ -9,8 +9,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from siltstone.engine.errors import Violation
-from siltstone.engine.spec.document import Document
 from siltstone.engine.spec.wording import Place, shown, word_hint
+from siltstone.engine.spec.yaml_document import Document
 
 _ABSENT = object()
 

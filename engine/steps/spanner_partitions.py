@@ -35,7 +35,7 @@ def children(payload: Column) -> Column:
     return F.transform(named, child)
 
 
-def begun(payload: str) -> list[str]:
+def started_partitions(payload: str) -> list[str]:
     """The partitions that a record names as new: children, or those that start."""
     record = json.loads(payload)
     named = [child["token"] for child in _spelled(record, CHILDREN) or []]

@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.iceberg import iceberg_table, plain
 from siltstone.engine.names import quoted
-from siltstone.engine.table.layout import PLAIN, Layout, stored_names
+from siltstone.engine.table.history_layout import PLAIN, Layout, stored_names
 
 MAIN = "main"
 ONE_CREATES = Lock()  # IF NOT EXISTS is a look and a creation: two tables of one run share namespace and ledger

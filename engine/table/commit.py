@@ -17,7 +17,7 @@ from siltstone.engine.errors import CommitConflictError, CommitStateUnknownError
 from siltstone.engine.iceberg import JAVA_ERRORS, plain
 from siltstone.engine.schema.commits import Commit, foreign_commits
 from siltstone.engine.table.catalog import MAIN, identifier, load, read, snapshot_id
-from siltstone.engine.table.layout import PLAIN, Layout
+from siltstone.engine.table.history_layout import PLAIN, Layout
 from siltstone.engine.table.merge import all_recorded
 
 BRANCH_PREFIX = "siltstone_"

@@ -31,7 +31,7 @@ SCHEMAS: Mapping[str, str] = {
         "batch bigint, consumer string, of_consumer string, of_batch bigint, file string, line bigint, outcome string,"
         " run_id string, replayed_at timestamp, attempt string"
     ),
-    # Written by PyIceberg: see `engine.look.dismissals`.
+    # Written by PyIceberg: see `engine.reader.dismissals`.
     names.DISMISSALS: (
         "consumer string, batch bigint, file string, line bigint, reason string, dismissed_by string,"
         " dismissed_at timestamp"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from siltstone.engine import names
 from siltstone.engine.names import quoted
-from siltstone.engine.table.layout import PLAIN, RECORDED, Layout
+from siltstone.engine.table.history_layout import PLAIN, RECORDED, Layout
 
 OPEN_ROWS = "open"
 CLOSED_ROWS = "closed"

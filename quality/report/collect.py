@@ -7,18 +7,18 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from siltstone.engine import names
-from siltstone.engine.at_work import dead_run
-from siltstone.engine.look import Reader, TableNames, load_table, table_names
-from siltstone.engine.look.gaps import gaps_of
-from siltstone.engine.look.notation import notation_of
-from siltstone.engine.look.rejects import grouped, of_no_table
-from siltstone.engine.moments import EPOCH
+from siltstone.engine.reader import Reader, TableNames, load_table, table_names
+from siltstone.engine.reader.gap_reader import gaps_of
+from siltstone.engine.reader.position_reader import notation_of
+from siltstone.engine.reader.reject_reader import grouped, of_no_table
 from siltstone.engine.report import INTERRUPTED, INTERRUPTION
+from siltstone.engine.run_lock import interrupted_run
 from siltstone.engine.schema.commits import Commit, foreign_commits
-from siltstone.engine.schema.gap import HEALED, Gap
+from siltstone.engine.schema.gap_record import HEALED, Gap
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.engine.timestamps import EPOCH
 from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, SchemaChange, TableFacts
-from siltstone.quality.report.stream import Commits, commits_of, late_and_log
+from siltstone.quality.report.stream_facts import Commits, commits_of, late_and_log
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -99,7 +99,7 @@ def ledger_rows(
     """
     from pyiceberg.expressions import And, GreaterThanOrEqual, In
 
-    from siltstone.engine.render import records
+    from siltstone.engine.plain_values import records
 
     if tables == [] or not catalog.table_exists(name):
         return []
@@ -128,7 +128,7 @@ def runs_of(
             row["exit_code"] or 0,
         )
         found.setdefault(row["table"], []).append(fact)
-    if died := dead_run(project):  # the next run writes it into the ledger
+    if died := interrupted_run(project):  # the next run writes it into the ledger
         fact = RunFact(died.run_id, died.at, 0.0, INTERRUPTED, error=INTERRUPTION)
         for table in died.tables:
             found.setdefault(table, []).append(fact)

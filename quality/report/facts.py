@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from siltstone.engine.decode.notation import Notation
-from siltstone.engine.schema.gap import Gap
+from siltstone.engine.decode.position_notation import Notation
+from siltstone.engine.schema.gap_record import Gap
 from siltstone.engine.spec.model import Freshness
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from importlib.resources import files
 
 from siltstone.engine.report import NOT_WELL, NOTHING_NEW
-from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap, iso
 from siltstone.quality.report.facts import CheckFact, Facts, RunFact, TableFacts
 from siltstone.quality.report.pictures import OUTCOMES, drawn, duration, is_grave
 from siltstone.quality.report.verdict import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from siltstone.engine.schema.gap import ACKNOWLEDGED, OPEN, Gap
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, OPEN, Gap
 from siltstone.quality.report.facts import LogFact, RunFact, TableFacts
 
 if TYPE_CHECKING:

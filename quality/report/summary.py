@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from siltstone.engine.look.notation import shown_span
+from siltstone.engine.reader.position_reader import shown_span
 from siltstone.quality.report.facts import Facts, TableFacts
 from siltstone.quality.report.page import moment, sentence, words
 from siltstone.quality.report.verdict import (

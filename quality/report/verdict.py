@@ -7,9 +7,9 @@ from enum import StrEnum
 from itertools import groupby, pairwise
 from statistics import median_low
 
-from siltstone.engine.decode.notation import Notation
+from siltstone.engine.decode.position_notation import Notation
 from siltstone.engine.report import BLOCKED, INTERRUPTED, NOT_WELL
-from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap
 from siltstone.quality.report.facts import CheckFact, Facts, RejectsFact, RunFact, TableFacts
 
 KEYS_TOLD = 5
@@ -232,14 +232,14 @@ def of_checks(table: TableFacts) -> list[Trouble]:
 def is_unchecked(table: TableFacts) -> bool:
     """Whether a table holds batches that no check has looked at, or changes of which no check ever saw one; where the
     last run failed, that is told instead."""
-    if is_behind(table):
+    if is_older(table):
         return True
     has_changes = bool(table.changes) or any(run.changes for run in table.runs)
     went_well = bool(table.runs) and table.runs[-1].status not in NOT_WELL
     return has_changes and went_well and not (table.checks or table.gaps)
 
 
-def is_behind(table: TableFacts) -> bool:
+def is_older(table: TableFacts) -> bool:
     """Whether a batch was published that no check has looked at."""
     return table.batch is not None and table.checked_batch is not None and table.batch > table.checked_batch
 
@@ -249,7 +249,7 @@ def of_no_checks(table: TableFacts) -> list[Trouble]:
     if not is_unchecked(table):
         return []
     text = "no check has looked at what its runs wrote"
-    if is_behind(table) and table.checked_batch:
+    if is_older(table) and table.checked_batch:
         first = table.checked_batch + 1
         many = f"batch {first}" if first == table.batch else f"batches {first} to {table.batch}"
         text = f"no check has looked at {many}"

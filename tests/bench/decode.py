@@ -25,10 +25,10 @@ from pyspark.sql import functions as F
 from rich.console import Console
 from rich.table import Table as Printed
 
+from siltstone.engine.ingest.event_frames import decode_rows, discover
+from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.inputs.listing import Look
-from siltstone.engine.inputs.pending import pending_files
-from siltstone.engine.run.events import decode_rows, discover
-from siltstone.engine.run.records import read_records, source_files
+from siltstone.engine.inputs.pending_files import pending_files
 from siltstone.engine.session import spark_session
 from siltstone.engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
 from tests.bench.lake import Lake

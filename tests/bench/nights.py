@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from siltstone import catch_up
 from siltstone.engine.session import spark_session
 from siltstone.engine.spec.model import ProjectSpec, QualitySpec, SparkSpec
-from siltstone.engine.table.upkeep import size_of
+from siltstone.engine.table.maintenance import size_of
 from tests.bench.lake import Lake
 from tests.e2e.streams import Shop, delete, insert, row, update
 from tests.results import ROOT, kept, when_and_commit, write

@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from siltstone.engine.formats import format_of
-from siltstone.engine.inputs.lines import computed
+from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.inputs.listing import Look
-from siltstone.engine.inputs.pending import pending_files
-from siltstone.engine.run.records import read_records, source_files
+from siltstone.engine.inputs.pending_files import pending_files
+from siltstone.engine.inputs.table_rows import computed
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.conformance import wire

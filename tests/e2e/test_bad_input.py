@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from siltstone.engine.ingest import append_changes
+from siltstone.engine.ingest.source_records import source_files
 from siltstone.engine.report import FAILED, RunReport
-from siltstone.engine.run import catch_up, take
-from siltstone.engine.run.records import source_files
+from siltstone.engine.run import catch_up
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, SourceSpec
-from siltstone.engine.spec.rows import RowsSpec
-from siltstone.quality.report.write import facts_of
+from siltstone.engine.spec.rows_format import RowsSpec
+from siltstone.quality.report.write_report import facts_of
 from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import THINGS, Shop, event, insert, row, update
 
@@ -226,13 +227,13 @@ def test_rejects_of_a_table_that_no_spec_declares_are_kept_and_stop_no_other(sho
 def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Do something when a file's records have been read, and before anybody asks what was wrong with some."""
 
-    def decoding(*asked: Any) -> take.Decoded:
+    def decoding(*asked: Any) -> append_changes.Decoded:
         found = decode_table(*asked)
         act()
         return found
 
-    decode_table = take.decode_table
-    patch.setattr(take, "decode_table", decoding)
+    decode_table = append_changes.decode_table
+    patch.setattr(append_changes, "decode_table", decoding)
 
 
 @pytest.mark.slow

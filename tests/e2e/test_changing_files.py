@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from siltstone.engine.run import sequence, take
+from siltstone.engine.ingest import append_changes
 from siltstone.engine.spec.model import ProjectSpec
 from tests.e2e.streams import Shop, insert, row, update
+
+catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
 
 FIRST = [insert(number, row(number, f"first {number}")) for number in range(1, 6)]
 SECOND = [update(10 + number, row(number, f"second {number}")) for number in range(1, 6)]
@@ -35,11 +38,11 @@ CHANGES = {
     "is replaced": Change(lambda file: file.write_text("".join(OTHERS)), SECOND),
 }
 STAGES = {
-    "listed": (sequence, "read_delivery"),
-    "read": (sequence, "take_control"),
-    "written down": (sequence, "take_table"),
-    "decoded": (take, "ensure_changes"),
-    "taken": (sequence, "fold_history"),
+    "listed": (catch_up_module, "read_source_batch"),
+    "read": (catch_up_module, "append_control"),
+    "written down": (catch_up_module, "append_changes"),
+    "decoded": (append_changes, "ensure_changes"),
+    "taken": (catch_up_module, "fold_history"),
 }
 """Where a run is when it happens: before which function."""
 

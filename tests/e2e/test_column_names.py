@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from siltstone.engine.look import load_table, matching, open_catalog, timeline
+from siltstone.engine.reader import load_table, matching, open_catalog, timeline
 from siltstone.engine.report import EQUAL, REBUILT
 from siltstone.engine.run import catch_up, explain, plan, rebuild, verify
 from siltstone.engine.spec import table_spec

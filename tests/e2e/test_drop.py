@@ -15,9 +15,9 @@ from siltstone.engine.errors import LockedError, SpecError
 from siltstone.engine.report import DropReport
 from siltstone.engine.run import drop
 from siltstone.engine.run.drop import Unwanted, table_to_drop
-from siltstone.engine.run.lock import one_run
+from siltstone.engine.run.exclusive_run import one_run
 from siltstone.engine.spec.model import ProjectSpec
-from siltstone.engine.table import ledger, removal
+from siltstone.engine.table import drop_tables, ledger
 from tests.e2e.streams import COLUMNS, THINGS, Shop, insert, row, update
 
 OTHERS = "shop.others"
@@ -74,7 +74,7 @@ def files_of(shop: Shop, tables: tuple[str, ...] = TABLES) -> list[Path]:
 @contextmanager
 def killed_before(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
     """A kill before the commit of this number."""
-    count, real = iter(range(1_000)), removal.one_boundary
+    count, real = iter(range(1_000)), drop_tables.one_boundary
 
     @contextmanager
     def boundary(name: str) -> Iterator[None]:
@@ -84,7 +84,7 @@ def killed_before(number: int, patch: pytest.MonkeyPatch) -> Iterator[None]:
             yield
 
     with patch.context() as inside:
-        for module in (removal, ledger):
+        for module in (drop_tables, ledger):
             inside.setattr(module, "one_boundary", boundary)
         yield
 

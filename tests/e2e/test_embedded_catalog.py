@@ -6,7 +6,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
 
-from siltstone.engine.look.embedded import EmbeddedCatalog
+from siltstone.engine.reader.embedded_catalog import EmbeddedCatalog
 from siltstone.engine.spec.model import CatalogSpec
 from siltstone.engine.sqlite_catalog import sqlite_file
 

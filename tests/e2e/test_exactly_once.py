@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,22 @@ import pytest
 from pyspark.sql import SparkSession
 
 from siltstone.engine import names
-from siltstone.engine.at_work import read_note
 from siltstone.engine.errors import LockedError
+from siltstone.engine.ingest import append_changes, source_batch
 from siltstone.engine.inputs.listing import InputFile
-from siltstone.engine.look import open_catalog
-from siltstone.engine.look.rejects import Reject, rejects
+from siltstone.engine.reader import open_catalog
+from siltstone.engine.reader.reject_reader import Reject, rejects
 from siltstone.engine.report import FAILED, NOTHING_NEW, OK, PLANNED, TableReport
-from siltstone.engine.run import delivery, plan, sequence, take
-from siltstone.engine.run.begun import Begun, begun_run
-from siltstone.engine.run.reports import silent
+from siltstone.engine.run import plan
+from siltstone.engine.run.run_context import StartedRun, start_run
+from siltstone.engine.run.run_reports import silent
+from siltstone.engine.run_lock import read_note
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec
 from siltstone.engine.table.commit import Branch
 from siltstone.engine.table.ledger import append_rows
 from tests.e2e.streams import LATE, PROMPT, THINGS, Shop, delete, insert, read, row, update
+
+catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
 
 PARTS = "shop.parts"
 
@@ -83,7 +87,7 @@ def test_a_line_written_while_the_file_is_read_is_not_lost(shop: Shop, monkeypat
     file = shop.write("a.jsonl", [whole, growing[:50]])
     listed = InputFile(f"file:{file}", len(whole), file.stat().st_mtime_ns // 1_000_000)
     with monkeypatch.context() as patch:
-        patch.setattr(delivery, "source_files", lambda *_: [listed])
+        patch.setattr(source_batch, "source_files", lambda *_: [listed])
         assert shop.taken().changes == 1
     shop.write("a.jsonl", [whole, growing])
     assert shop.taken().changes == 1
@@ -228,7 +232,7 @@ def test_a_failing_table_does_not_stop_the_other_of_the_same_files(shop: Shop) -
 
 def test_a_second_run_at_the_same_time_is_told_to_come_back(shop: Shop) -> None:
     with (
-        begun_run(shop.spark, shop.project, [shop.spec()], 0),
+        start_run(shop.spark, shop.project, [shop.spec()], 0),
         pytest.raises(LockedError, match="another run is at work on this catalog") as refused,
     ):
         shop.run()
@@ -252,7 +256,7 @@ def dies_at_inputs(patch: pytest.MonkeyPatch) -> None:
             raise Killed
         append_rows(spark, project, table, rows)
 
-    patch.setattr(take, "append_rows", dying)
+    patch.setattr(append_changes, "append_rows", dying)
 
 
 def dies_before(table: str) -> Crash:
@@ -338,7 +342,7 @@ def test_what_others_compact_and_expire_is_taken_and_folded_on_from_where_it_was
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["decode_table", "take_table", "fold_history"])
+@pytest.mark.parametrize("step", ["decode_table", "append_changes", "fold_history"])
 def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to_run_again(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -347,21 +351,23 @@ def test_of_two_runs_that_no_lock_keeps_apart_one_takes_and_the_other_is_told_to
     shop.write("a.jsonl", [insert(1, row(1, "Alice"))])
     shop.taken(spec)
     shop.write("b.jsonl", [update(2, row(1, "Bob"))])
-    place = take if step == "decode_table" else sequence
+    place = append_changes if step == "decode_table" else catch_up_module
     original = getattr(place, step)
 
     def overtaken(*given: Any) -> Any:
         monkeypatch.setattr(place, step, original)
-        found = original(*given) if step == "take_table" else None
+        found = original(*given) if step == "append_changes" else None
         shop.write("c.jsonl", [update(3, row(1, "Cy"))])
-        other = sequence.Run(Begun.now(), shop.project, [spec], shop.spark, silent, None, None).execute()
+        other = catch_up_module.Run(StartedRun.now(), shop.project, [spec], shop.spark, silent, None, None).execute()
         assert other.exit_code == 0
         return original(*given) if found is None else found
 
     monkeypatch.setattr(place, step, overtaken)
-    (table,) = sequence.Run(Begun.now(), shop.project, [spec], shop.spark, silent, None, None).execute().tables
+    (table,) = (
+        catch_up_module.Run(StartedRun.now(), shop.project, [spec], shop.spark, silent, None, None).execute().tables
+    )
     assert table.exit_code in (0, 75), table.error
-    assert step == "take_table" or "another run has committed to it since this one looked" in str(table.error)
+    assert step == "append_changes" or "another run has committed to it since this one looked" in str(table.error)
     monkeypatch.setattr(place, step, original)
     shop.write("d.jsonl", [update(4, row(1, "Dan"))])
     shop.taken(spec)
@@ -381,17 +387,17 @@ def test_a_file_that_only_the_slower_of_two_runs_has_seen_is_taken_by_the_next(
     shop.write("a.jsonl", FIRST)
     shop.taken(spec)
     shop.write("b.jsonl", SECOND)
-    faster = delivery.list_delivery(shop.spark, shop.project, spec.source, [spec], None, "a run")
-    delivery.read_delivery(shop.spark, faster, shop.project.catalog.name)
+    faster = source_batch.list_source_batch(shop.spark, shop.project, spec.source, [spec], None, "a run")
+    source_batch.read_source_batch(shop.spark, faster, shop.project.catalog.name)
     shop.write("c.jsonl", [insert(9, row(7, "Gil")), insert(10, row(8, "Hal", "few"))])
 
     def overtaken(spark: SparkSession, project: ProjectSpec, table: str, rows: Sequence[dict[str, Any]]) -> None:
         append_rows(spark, project, table, rows)
         if table == names.INPUTS and rows[0]["consumer"] == THINGS:
-            monkeypatch.setattr(take, "append_rows", append_rows)
-            assert take.take_table(spark, project, faster, spec).batch == 2
+            monkeypatch.setattr(append_changes, "append_rows", append_rows)
+            assert append_changes.append_changes(spark, project, faster, spec).batch == 2
 
-    monkeypatch.setattr(take, "append_rows", overtaken)
+    monkeypatch.setattr(append_changes, "append_rows", overtaken)
     (table,) = shop.run(spec).tables
     assert (table.status, table.exit_code) == (FAILED, 75), table.error
     (planned,) = plan(shop.project, [spec], shop.spark)

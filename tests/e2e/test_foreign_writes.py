@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 from pyspark.sql import SparkSession
 
 from siltstone.engine import names
+from siltstone.engine.fold.key_ranges import Part
 from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, OK, REBUILT, TableReport
 from siltstone.engine.run import catch_up, plan, rebuild, replay, reread, verify
-from siltstone.engine.run.part import Part
 from siltstone.engine.spec.model import ColumnSpec, ProjectSpec
 from siltstone.engine.table.catalog import load
 from siltstone.quality.validate import check_table, checks_of_run
 from tests.e2e.streams import Shop, insert, row, update
+
+catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
 
 CHANGES, HISTORY, LATEST = "shop_things_changes", "shop_things_h", "shop_things"
 TABLES = (CHANGES, HISTORY, LATEST)
@@ -170,9 +173,8 @@ def test_a_rebuild_of_some_keys_does_not_hide_what_was_written_to_others(shop: S
 
 
 def test_rows_written_while_a_run_folds_are_not_overwritten(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    from siltstone.engine.run import sequence
 
-    fold = sequence.fold_history
+    fold = catch_up_module.fold_history
 
     def slowly(work: object) -> object:
         sql(shop, "DELETE FROM {h} WHERE id = 2")
@@ -180,7 +182,7 @@ def test_rows_written_while_a_run_folds_are_not_overwritten(shop: Shop, monkeypa
 
     shop.write("b.jsonl", SECOND)
     with monkeypatch.context() as patch:
-        patch.setattr(sequence, "fold_history", slowly)
+        patch.setattr(catch_up_module, "fold_history", slowly)
         assert run(shop).exit_code == 75
     assert run(shop).exit_code == 5
 
@@ -221,7 +223,7 @@ def test_a_tag_that_a_run_left_behind_when_it_died_is_moved_by_the_next(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("siltstone.engine.table.remake.tag_marker", dies)
+        patch.setattr("siltstone.engine.table.replace_table.tag_marker", dies)
         with pytest.raises(Killed):
             reread(shop.project, [shop.spec()], shop.spark)
     assert tagged(shop, CHANGES) == (True, False)

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -12,18 +13,19 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine import names
 from siltstone.engine.cli import main
-from siltstone.engine.look import gaps as look_gaps
-from siltstone.engine.look import open_catalog
-from siltstone.engine.look.gaps import acknowledge, gaps_of
+from siltstone.engine.reader import gap_reader, open_catalog
+from siltstone.engine.reader.gap_reader import acknowledge, gaps_of
 from siltstone.engine.report import NOTHING_NEW, RunReport
-from siltstone.engine.run import catch_up, sequence
-from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.engine.run import catch_up
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap
 from siltstone.engine.spec import load_specs, table_spec
 from siltstone.engine.spec.model import ProjectSpec, QualitySpec
-from siltstone.engine.table.gaps import update_gaps
+from siltstone.engine.table.gap_table import update_gaps
 from siltstone.quality import validate
 from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, THINGS, Shop, event, insert, row
+
+catch_up_module = import_module("siltstone.engine.run.catch_up")  # the package has the function under this name
 
 ALICE = '{"id":1}'
 TRUST = (names.COMPLETE_THROUGH, names.COMPLETE_THROUGH_BY, names.SEALED_UP_TO, names.OPEN_GAPS, names.CHECKED_BATCH)
@@ -150,7 +152,7 @@ def dies(*_: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("place", "step"), [(validate, "record"), (sequence, "tell_trust")])
+@pytest.mark.parametrize(("place", "step"), [(validate, "record"), (catch_up_module, "record_completeness")])
 def test_a_run_that_dies_before_the_gaps_are_written_is_completed_by_the_next(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, place: Any, step: str
 ) -> None:
@@ -172,7 +174,7 @@ def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypa
     shop.write("a.jsonl", FIRST)
     run(shop)
     (gap,) = gaps(shop)
-    put, writes = look_gaps.put, []
+    put, writes = gap_reader.put, []
 
     def meanwhile(*given: Any) -> None:
         if not writes:
@@ -181,7 +183,7 @@ def test_a_person_and_a_run_that_write_at_once_lose_nothing(shop: Shop, monkeypa
             )
         put(*given)
 
-    monkeypatch.setattr(look_gaps, "put", meanwhile)
+    monkeypatch.setattr(gap_reader, "put", meanwhile)
     acknowledge(shop.project, gap.gap_id, "known", "hanna", gap.opened_at)
     (both,) = gaps(shop)
     assert (both.status, both.last_seen_run) == (ACKNOWLEDGED, "x")

@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.expressions import AlwaysTrue
 from pyspark.sql import SparkSession
 
-from siltstone.engine.look import as_of, load_table, open_catalog, timeline
+from siltstone.engine.reader import as_of, load_table, open_catalog, timeline
 from siltstone.engine.report import EQUAL, REBUILT
 from siltstone.engine.run import catch_up, explain, plan, rebuild, verify
 from siltstone.engine.spec import table_spec

@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine.decode.formats.datastream import ROW_ID
+from siltstone.engine.ingest.source_records import read_records, source_files
 from siltstone.engine.init import FoundTable, SchemaPlace, find_tables, write_specs, written_specs
-from siltstone.engine.init.paths import Surroundings, common_path, named_folders
+from siltstone.engine.init.path_patterns import Surroundings, common_path, named_folders
 from siltstone.engine.inputs.listing import list_files
-from siltstone.engine.inputs.pending import PendingFile
+from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.run import catch_up
-from siltstone.engine.run.records import read_records, source_files
 from siltstone.engine.spec import load_project, load_specs, table_spec
 from siltstone.engine.spec.columns import parse_column_type
 from siltstone.engine.spec.model import ProjectSpec, TableSpec

@@ -17,16 +17,16 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 from pyspark.sql import SparkSession
 
 from siltstone.engine.errors import SourceError
+from siltstone.engine.ingest.topic_offsets import topic_partitions
 from siltstone.engine.inputs.kafka import Reader
-from siltstone.engine.look import open_catalog
-from siltstone.engine.look.gaps import acknowledge, gaps_of
-from siltstone.engine.look.rejects import rejects
+from siltstone.engine.reader import open_catalog
+from siltstone.engine.reader.gap_reader import acknowledge, gaps_of
+from siltstone.engine.reader.reject_reader import rejects
 from siltstone.engine.report import NOTHING_NEW, REBUILT
 from siltstone.engine.run import catch_up, explain, plan, replay, reread
-from siltstone.engine.run.topics import topic_partitions
 from siltstone.engine.spec.model import CatalogSpec, ColumnSpec
 from siltstone.quality.report.collect import collect
-from siltstone.quality.report.write import write_page
+from siltstone.quality.report.write_report import write_page
 from tests.brokers import WORDS, Broker, Record, free_port, until
 from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, row, update
 from tests.e2e.test_exactly_once import Killed, dies_before

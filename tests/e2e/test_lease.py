@@ -17,8 +17,8 @@ import pytest
 from siltstone.engine.errors import LockedError
 from siltstone.engine.names import LEASE
 from siltstone.engine.run import lease as leases
+from siltstone.engine.run.exclusive_run import no_run, one_run
 from siltstone.engine.run.lease import Holder, Lease, leased, refuse_leased
-from siltstone.engine.run.lock import no_run, one_run
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from tests.servers.postgresql import PASSWORD, USER, PostgreSql
 from tests.servers.rest import rest_server

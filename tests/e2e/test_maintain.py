@@ -12,7 +12,7 @@ from siltstone.engine.run import maintain
 from siltstone.engine.spec.model import MaintenanceSpec, ProjectSpec
 from siltstone.engine.table.catalog import load
 from siltstone.engine.table.commit import newest_summary
-from siltstone.engine.table.upkeep import size_of
+from siltstone.engine.table.maintenance import size_of
 from tests.e2e.streams import Shop, insert, row, update
 
 NOW = timedelta(0)

@@ -65,8 +65,8 @@ def taken(spark: SparkSession, project: ProjectSpec, deliveries: Sequence[Sequen
     """The table after a run for each delivery, with the checks of each run."""
     spec, events = spec_of(project), project.root / "events"
     events.mkdir()
-    for number, delivery in enumerate(deliveries):
-        (events / f"{number}.jsonl").write_text("".join(f"{record(at, *STEPS[at])}\n" for at in delivery))
+    for number, source_batch in enumerate(deliveries):
+        (events / f"{number}.jsonl").write_text("".join(f"{record(at, *STEPS[at])}\n" for at in source_batch))
         report = catch_up(project, [spec], spark, checks=checks_of_run)
         (table,) = report.tables
         assert (table.error, table.rejected) == (None, 0)

@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from siltstone.engine import names
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.key_ranges import Part
+from siltstone.engine.fold.markers import marker_of
 from siltstone.engine.report import EQUAL, FAILED, REBUILT, TableReport
 from siltstone.engine.run import catch_up, explain, plan, rebuild, replay, reread, verify
-from siltstone.engine.run.marker import marker_of
-from siltstone.engine.run.part import Part
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.commit import Branch
 from siltstone.quality.validate import check_table, checks_of_run

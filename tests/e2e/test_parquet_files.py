@@ -101,8 +101,8 @@ def test_a_column_of_nothing_but_nulls_has_the_type_that_other_files_say(
 ) -> None:
     """Its file says no type, and Spark takes it for one of whole numbers."""
     spec = spec_for(project, OF_TYPES)
-    for delivery in deliveries:
-        if delivery != "typed":
+    for source_batch in deliveries:
+        if source_batch != "typed":
             pq.write_table(NO_TYPE, project.root / "landing" / "b.parquet")
         report = catch_up(project, [spec], spark)
         assert [(table.error, table.rejected) for table in report.tables] == [(None, 0)]

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from siltstone.engine.fold.context import open_folded
+from siltstone.engine.fold.key_ranges import Part
+from siltstone.engine.fold.publish import has_followed
 from siltstone.engine.report import (
     DIFFERENT,
     EQUAL,
@@ -17,9 +20,6 @@ from siltstone.engine.report import (
     Verification,
 )
 from siltstone.engine.run import plan, rebuild, verify
-from siltstone.engine.run.fold import has_followed
-from siltstone.engine.run.folding import open_folded
-from siltstone.engine.run.part import Part
 from siltstone.engine.spec.model import CatalogSpec, ColumnSpec, HistorySpec, ProjectSpec, TableSpec, TrackSpec
 from siltstone.engine.table.commit import Branch
 from tests.e2e.streams import Shop, delete, insert, read, row, update

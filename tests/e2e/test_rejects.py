@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from siltstone.engine.decode.row_reasons import WRITTEN_OUT_HINT
-from siltstone.engine.look import open_catalog
-from siltstone.engine.look.dismissals import Choice, Dismissal, dismiss
-from siltstone.engine.look.rejects import Reject, RejectGroup, grouped, rejects
+from siltstone.engine.ingest import append_changes
+from siltstone.engine.reader import open_catalog
+from siltstone.engine.reader.dismissals import Choice, Dismissal, dismiss
+from siltstone.engine.reader.reject_reader import Reject, RejectGroup, grouped, rejects
 from siltstone.engine.report import FAILED, NOTHING_NEW, OK, REBUILT, RunReport
-from siltstone.engine.run import replay, reread, take
+from siltstone.engine.run import replay, reread
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, TableSpec
 from siltstone.engine.table.commit import Branch
@@ -117,7 +118,7 @@ def older(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return decode_rows(*given, **more).withColumn("reason", reason)
 
     with monkeypatch.context() as patch:
-        patch.setattr(take, "decode_rows", decode)
+        patch.setattr(append_changes, "decode_rows", decode)
         yield
 
 

@@ -9,8 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from siltstone.engine.errors import SpecError
+from siltstone.engine.fold import renamed_columns
 from siltstone.engine.report import EQUAL, FAILED, REBUILT
-from siltstone.engine.run import explain, plan, rebuild, renames, reread, verify
+from siltstone.engine.run import explain, plan, rebuild, reread, verify
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from siltstone.engine.table.catalog import load
@@ -139,7 +140,7 @@ def test_a_rename_keeps_the_column_and_says_so_before_and_after(shop: Shop, monk
     both = event("u", 30, None, row(1, name="old", title="new", n=1))
     late = event("u", 20, None, row(1, name="late", n=1))
     with monkeypatch.context() as patch:
-        patch.setattr(renames, "rename_in_table", killed)
+        patch.setattr(renamed_columns, "rename_in_table", killed)
         with pytest.raises(Killed):
             shop.run(spec)
     assert "name" in shop.rows("shop_things")[0]

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from siltstone.engine.look import open_catalog
-from siltstone.engine.look.dismissals import Dismissal, dismiss
-from siltstone.engine.look.rejects import WAITING, rejects
+from siltstone.engine.reader import open_catalog
+from siltstone.engine.reader.dismissals import Dismissal, dismiss
+from siltstone.engine.reader.reject_reader import WAITING, rejects
 from siltstone.engine.report import EQUAL, FAILED, NOTHING_NEW, REBUILT, TableReport
 from siltstone.engine.run import plan, rebuild, reread, verify
 from siltstone.engine.spec.model import CatalogSpec, HistorySpec, ProjectSpec, TableSpec
-from siltstone.engine.table.remake import remake
+from siltstone.engine.table.replace_table import remake
 from tests.e2e.streams import COLUMNS, START_MS, Shop, delete, insert, read, row, update
 from tests.e2e.test_exactly_once import Killed, stored
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from siltstone.engine.fold.key_ranges import Part
 from siltstone.engine.report import EQUAL, REBUILT
-from siltstone.engine.run import explain, maintain, rebuild, trim, verify
-from siltstone.engine.run.part import Part
+from siltstone.engine.run import explain, maintain, rebuild, trim_changes, verify
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
 from tests.e2e.streams import THINGS, Shop, event
@@ -145,7 +145,7 @@ def test_a_removal_that_is_killed_leaves_all_changes(shop: Shop, monkeypatch: py
     def killed(*_: object) -> str:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trim, "base_update", killed)
+    monkeypatch.setattr(trim_changes, "base_update", killed)
     with pytest.raises(KeyboardInterrupt):
         maintained(shop, spec)
     monkeypatch.undo()

@@ -174,7 +174,7 @@ def test_a_key_of_the_wrong_type_is_an_error_and_not_an_empty_answer(show: Show,
 
 def test_neither_spark_nor_great_expectations_is_imported(shop_project: Path) -> None:
     program = (
-        "import sys\nfrom engine.cli import main\n"
+        "import sys\nfrom siltstone.engine.cli import main\n"
         f"try:\n    main(['show', 'people', '--project', {str(shop_project)!r}])\n"
         "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
         "print(sorted({'pyspark', 'great_expectations'} & set(sys.modules)))"

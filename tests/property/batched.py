@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from siltstone.engine.fold.context import FoldContext
+from siltstone.engine.fold.fold_inputs import Rows
+from siltstone.engine.fold.publish import fold_difference
 from siltstone.engine.frames import local_frame
-from siltstone.engine.history.rules import Folded
-from siltstone.engine.run.fold import fold_difference
-from siltstone.engine.run.folding import Folding
-from siltstone.engine.run.rows import Rows
+from siltstone.engine.history.fold_settings import Folded
 from siltstone.engine.run.verify import applied, nothing_folded
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec, TableSpec
@@ -40,7 +40,7 @@ def batched_spec(project: ProjectSpec, rules: oracle.Rules) -> TableSpec:
 
 def fold_in_batches(
     spark: SparkSession, project: ProjectSpec, cases: Sequence[Case], rules: oracle.Rules, count: int, seed: int
-) -> tuple[dict[int, list[Row]], list[Folding]]:
+) -> tuple[dict[int, list[Row]], list[FoldContext]]:
     """History rows by case after so many batches, and what each step knew.
 
     Changes come shuffled, some twice, some in another batch; a step can be lost, as by a crash before it is published:
@@ -63,11 +63,11 @@ def fold_steps(
     control: DataFrame,
     rules: oracle.Rules,
     batches: Sequence[int],
-) -> tuple[list[Row], list[Folding]]:
+) -> tuple[list[Row], list[FoldContext]]:
     """History rows after a fold up to each of these batches, and what each fold knew."""
     spec = batched_spec(project, rules)
-    start = Folding(spark, project, spec, KEYS, ROW, Rows(changes, changes, control), Folded(), Folded())
-    history, folded, steps = nothing_folded(start), Folded(), list[Folding]()
+    start = FoldContext(spark, project, spec, KEYS, ROW, Rows(changes, changes, control), Folded(), Folded())
+    history, folded, steps = nothing_folded(start), Folded(), list[FoldContext]()
     for batch in batches:
         target = replace(folded, batch=batch, control_batch=batch)
         step = replace(start, rows=Rows(changes, history, control), folded=folded, target=target)

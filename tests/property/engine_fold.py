@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from siltstone.engine.fold.recompute_keys import fold_with_links
 from siltstone.engine.frames import local_frame
-from siltstone.engine.history.links import links_by_position, with_links
-from siltstone.engine.history.rules import FoldRules
-from siltstone.engine.history.timeline import change_rows
-from siltstone.engine.ordering.windows import attach_windows
-from siltstone.engine.run.refold import fold_with_links
-from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.history.fold_settings import FoldRules
+from siltstone.engine.history.key_timeline import change_rows
+from siltstone.engine.history.partial_key_changes import links_by_position, with_links
+from siltstone.engine.ordering.snapshot_windows import attach_windows
+from siltstone.engine.schema.change_row import change_schema, key_schema
 from tests import oracle
 from tests.property.histories import COLUMNS, KEYS, Case, Row
 

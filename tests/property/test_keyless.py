@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from siltstone.engine.fold.recompute_keys import fold_with_links
 from siltstone.engine.frames import local_frame
-from siltstone.engine.history.rules import FoldRules
-from siltstone.engine.history.timeline import change_rows, truncate_rows
-from siltstone.engine.ordering.windows import attach_windows
-from siltstone.engine.run.refold import fold_with_links
-from siltstone.engine.schema.change import change_schema, key_schema
+from siltstone.engine.history.fold_settings import FoldRules
+from siltstone.engine.history.key_timeline import change_rows, truncate_rows
+from siltstone.engine.ordering.snapshot_windows import attach_windows
+from siltstone.engine.schema.change_row import change_schema, key_schema
 from tests.oracle import Rules
 from tests.oracle_copies import fold_copies
 from tests.property.engine_fold import WINDOWS, moment

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from siltstone.engine.frames import local_frame
-from siltstone.engine.ordering.ties import MOST_CHAINED, NO_ROW, Tied, with_turns
+from siltstone.engine.ordering.tie_breaking import MOST_CHAINED, NO_ROW, Tied, with_turns
 from tests import oracle
 
 GONE = oracle.GONE

@@ -13,7 +13,7 @@ from siltstone.engine.run import catch_up
 from siltstone.engine.spec import table_spec
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.quality.findings import find
-from siltstone.quality.gaps import Looked
+from siltstone.quality.gap_lifecycle import Looked
 from siltstone.quality.results import Finding, Found
 from siltstone.quality.validate import found_by_checks, read_tables
 from tests.quality.fault_streams import Event, Stream

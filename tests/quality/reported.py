@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap
-from siltstone.engine.spec.checks import CHECK_SEVERITY
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap
+from siltstone.engine.spec.check_names import CHECK_SEVERITY
 from siltstone.quality.catalogue import CHECKS
 from siltstone.quality.report.facts import (
     CheckFact,

@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from siltstone.engine.schema.change import change_schema, key_schema
-from siltstone.engine.schema.history import history_schema, latest_schema
+from siltstone.engine.schema.change_row import change_schema, key_schema
+from siltstone.engine.schema.history_row import history_schema, latest_schema
 from siltstone.engine.table.ledger import SCHEMAS
 from siltstone.quality.scope import Tables
 from tests.oracle import Rules, fold

@@ -7,13 +7,13 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from siltstone.engine.schema.gap import HEALED, OPEN, Gap
-from siltstone.quality.again import look_again
+from siltstone.engine.schema.gap_record import HEALED, OPEN, Gap
 from siltstone.quality.findings import find
-from siltstone.quality.gaps import Looked, covered, updated
+from siltstone.quality.gap_lifecycle import Looked, covered, updated
+from siltstone.quality.recheck import recheck
 from siltstone.quality.results import Finding, Found
 from tests.quality.stage import Row, Stage, change, place
-from tests.quality.test_again import VISIT
+from tests.quality.test_recheck import VISIT
 from tests.unit.spec.cases import spec
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])
@@ -53,7 +53,7 @@ def test_a_key_that_is_looked_at_again_is_asked_for_whatever_can_be_wrong_with_i
     changes = [told(10, "insert", "x", 1, batch=2), told(30, "update", "x", 3, before=2)]
     one = Finding("orphan", place(30), place(30), '{"k":"x"}', "the first change of the key is of kind update")
     book = updated([], [Looked({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, VISIT)
-    looks = look_again(Stage(spark, ROW, ("k",)).tables(changes), SPEC, book, 1, CHECKS)
+    looks = recheck(Stage(spark, ROW, ("k",)).tables(changes), SPEC, book, 1, CHECKS)
     after = updated(book, looks, SPEC, VISIT)
     assert {gap.check: gap.status for gap in after} == {"orphan": HEALED, "chain_break": OPEN}
 
@@ -67,7 +67,7 @@ def test_a_late_insert_heals_an_orphan_and_opens_nothing_where_updates_carry_no_
     tables = Stage(spark, ROW, ("k",)).tables([*bare, orphan, told(30, "insert", "y", 1, batch=2)])
     one = Finding("orphan", place(40), place(40), '{"k":"y"}', "the first change of the key is of kind delete")
     book = updated([], [Looked({"orphan": Found(1, None, None, (one,))}, 0)], SPEC, VISIT)
-    after = updated(book, look_again(tables, SPEC, book, 1, CHECKS), SPEC, VISIT)
+    after = updated(book, recheck(tables, SPEC, book, 1, CHECKS), SPEC, VISIT)
     assert {gap.check: gap.status for gap in after} == {"orphan": HEALED}
 
 
@@ -86,7 +86,7 @@ def nightly(changes: Sequence[Row], stage: Stage) -> list[Gap]:
     """The gaps after two nights."""
     first, both = stage.tables([row for row in changes if row["batch"] == 1]), stage.tables(changes)
     book = updated([], [Looked(find(first, SPEC, 0, CHECKS), 0)], SPEC, VISIT)
-    looks = [Looked(find(both, SPEC, 1, CHECKS), 1, covered(book, 1)), *look_again(both, SPEC, book, 1, CHECKS)]
+    looks = [Looked(find(both, SPEC, 1, CHECKS), 1, covered(book, 1)), *recheck(both, SPEC, book, 1, CHECKS)]
     return updated(book, looks, SPEC, VISIT)
 
 

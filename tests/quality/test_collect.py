@@ -16,17 +16,17 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, StringType
 
-from siltstone.engine.at_work import new_note, write_note
 from siltstone.engine.cli import main
 from siltstone.engine.doctor import tables
-from siltstone.engine.schema.gap import HEALED, OPEN
+from siltstone.engine.run_lock import new_note, write_note
+from siltstone.engine.schema.gap_record import HEALED, OPEN
 from siltstone.engine.spec import load_project
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec, QualitySpec, SparkSpec
 from siltstone.quality.report import collect
 from siltstone.quality.report.facts import Facts, LateFact, RejectsFact, TableFacts
-from siltstone.quality.report.stream import commits_of, log_of
+from siltstone.quality.report.stream_facts import commits_of, log_of
 from siltstone.quality.report.verdict import Level, level_of, troubles
-from siltstone.quality.report.write import facts_of
+from siltstone.quality.report.write_report import facts_of
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = BEGAN + timedelta(days=40)
@@ -148,7 +148,7 @@ def filled(lake: Lake) -> None:
 
 
 def test_a_report_starts_without_spark() -> None:
-    loaded = "import sys, quality.report.write; print('pyspark' in sys.modules)"
+    loaded = "import sys, siltstone.quality.report.write_report; print('pyspark' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert ended.stdout.strip() == "False"
 

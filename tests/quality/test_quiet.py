@@ -15,7 +15,7 @@ from siltstone.quality.scope import Tables
 from siltstone.quality.validate import checks_of_run
 from tests.e2e.streams import START_MS, Shop, event, insert, row
 from tests.quality.stage import NOON, SECOND, Row, Stage, at, change, place
-from tests.quality.test_evidence import frame
+from tests.quality.test_source_evidence import frame
 from tests.unit.spec.cases import source, spec
 
 ROW = T.StructType([T.StructField("k", T.StringType()), T.StructField("a", T.IntegerType())])

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from siltstone.engine.schema.gap import OPEN
+from siltstone.engine.schema.gap_record import OPEN
 from siltstone.quality.report.facts import Facts, RejectsFact, TableFacts
 from siltstone.quality.report.page import PICTURED, page
 from siltstone.quality.report.pictures import YEAR, drawn, lag_over_time

@@ -5,10 +5,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from siltstone.quality.digest import digest_of
+from siltstone.quality.change_digest import digest_of
 from siltstone.quality.findings import find
 from siltstone.quality.results import Found
-from siltstone.quality.scope import beside_all, scope_of, unavailable
+from siltstone.quality.scope import next_to_all, scope_of, unavailable
 from tests.quality.stage import NOON, Row, Stage, change
 from tests.unit.spec.cases import spec
 
@@ -47,11 +47,11 @@ def test_deletes_alone_are_trusted_where_no_update_of_the_table_lacks_a_before_i
     tables = Stage(spark, ROW, ("k",)).tables([insert, update, delete])
     scope = scope_of(tables, 1, digest_of(tables.changes.where("batch > 1"), tables.columns))
     assert scope.befores
-    assert not beside_all(scope, tables).befores
+    assert not next_to_all(scope, tables).befores
     of_key = replace(tables, changes=tables.changes.where("key.k = 'y'"), of_all_keys=tables.changes)
-    assert not beside_all(replace(scope, has_older=False), of_key).befores
+    assert not next_to_all(replace(scope, has_older=False), of_key).befores
     whole = replace(tables, changes=tables.changes.where("op != 'update'"))
-    assert beside_all(scope, whole).befores
+    assert next_to_all(scope, whole).befores
     masked = tables.columns.comparing(frozenset({"a"}), masked=frozenset({"a"}))  # perhaps the mask of a fallback
     assert not scope_of(tables, 1, digest_of(tables.changes.where("batch > 1"), masked)).befores
 

@@ -8,13 +8,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
 from siltstone.engine.formats import SOURCES
-from siltstone.engine.spec.checks import CHECK_NAMES
+from siltstone.engine.spec.check_names import CHECK_NAMES
 from siltstone.engine.table.ledger import SCHEMAS
 from siltstone.quality import catalogue
 from siltstone.quality.capabilities import as_markdown, not_carried
 from siltstone.quality.findings import find
-from siltstone.quality.outcomes import found_in_outcomes
-from siltstone.quality.rejects import found_in_rejects
+from siltstone.quality.outcome_counts import found_in_outcomes
+from siltstone.quality.reject_findings import found_in_rejects
 from siltstone.quality.validate import is_clean, message
 from tests.quality.stage import NOON, SECOND, Stage, at, change
 from tests.unit.spec.cases import spec

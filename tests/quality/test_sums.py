@@ -1,9 +1,9 @@
 import pytest
 
+from siltstone.engine.ingest.source_batch import Consumer, SourceBatch, source_report
 from siltstone.engine.inputs.counting import CountedFile
 from siltstone.engine.inputs.listing import InputFile
-from siltstone.engine.inputs.pending import PendingFile
-from siltstone.engine.run.delivery import Consumer, Delivery, source_report
+from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.spec.model import SourceSpec
 from siltstone.quality.results import Sums
 from siltstone.quality.sums import found_in_sums
@@ -38,8 +38,8 @@ def delivered(form: str, after_line: int, said: int | None, *classified: tuple[s
     consumers = {"shop.t": Consumer("shop.t", "t", 0, {"a.jsonl": entry})}
     classes = [{"kind": kind, "table": "shop.t", "file": "a.jsonl", "records": number} for kind, number in classified]
     counted = {"a.jsonl": CountedFile(entry, 9, said)}
-    delivery = Delivery(SourceSpec(form, "x"), [entry.file], consumers, counted=counted, classes=classes)
-    return source_report(delivery, [spec()]).read
+    source_batch = SourceBatch(SourceSpec(form, "x"), [entry.file], consumers, counted=counted, classes=classes)
+    return source_report(source_batch, [spec()]).read
 
 
 @pytest.mark.parametrize(

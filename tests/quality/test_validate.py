@@ -156,6 +156,8 @@ def asks_the_network(page: Path) -> bool:
 
 
 def test_great_expectations_is_not_imported_before_a_check_runs() -> None:
-    loaded = "import sys, quality.validate; print(any(m.startswith('great_expectations') for m in sys.modules))"
+    loaded = (
+        "import sys, siltstone.quality.validate; print(any(m.startswith('great_expectations') for m in sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

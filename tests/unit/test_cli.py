@@ -13,7 +13,7 @@ import typer
 from siltstone.engine.cli import main
 from siltstone.engine.cli.options import parse_keys, parse_ranges, parse_time
 from siltstone.engine.cli.output import print_rows
-from siltstone.engine.cli.run import print_report
+from siltstone.engine.cli.run_commands import print_report
 from siltstone.engine.errors import CommitConflictError, gist
 from siltstone.engine.report import FAILED, OK, RunReport, SourceReport, TableReport
 

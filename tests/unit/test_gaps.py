@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from siltstone.engine.schema.gap import ACKNOWLEDGED, HEALED, OPEN, Gap, sealed_up_to
-from siltstone.quality.gaps import Looked, Visit, covered, found_in_all, known_of, updated
+from siltstone.engine.schema.gap_record import ACKNOWLEDGED, HEALED, OPEN, Gap, sealed_up_to
+from siltstone.quality.gap_lifecycle import Looked, Visit, covered, found_in_all, known_of, updated
 from siltstone.quality.results import Finding, Found
 from tests.unit.spec.cases import spec
 

@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 
 from siltstone.engine.errors import SourceError, SpecError
+from siltstone.engine.inputs.file_store import store_of
 from siltstone.engine.inputs.listing import list_files
-from siltstone.engine.inputs.store import store_of
 from siltstone.engine.session import catalog_conf, launch_conf, needed_jars, session_conf
 from siltstone.engine.spec import load_project, load_specs, table_spec
 from siltstone.engine.spec.model import CatalogSpec, ProjectSpec

@@ -20,17 +20,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from siltstone.engine.decode import connect_avro
-from siltstone.engine.decode.carried import carried_keys, carried_schema
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.event import Event, Message, rejected
 from siltstone.engine.decode.event_batch import signed_hash
+from siltstone.engine.decode.event_schemas import key_columns, row_columns
+from siltstone.engine.decode.file_schema import file_keys, file_schema
 from siltstone.engine.decode.formats.avro_values import UNREADABLE, BodyReader, UnfitBodyError
 from siltstone.engine.decode.formats.base64_messages import Base64Message, read_base64
 from siltstone.engine.decode.formats.debezium_envelope import WRONG_TYPE, Line, line_of
 from siltstone.engine.decode.formats.debezium_event import Described, EventBuilder, Record
 from siltstone.engine.decode.json_value import MISFIT
-from siltstone.engine.decode.schemas import key_columns, row_columns
-from siltstone.engine.inputs.registry import NO_SCHEMA, Unusable, fetch, schemas_in_file, session_of
+from siltstone.engine.inputs.schema_registry import NO_SCHEMA, Unusable, fetch, schemas_in_file, session_of
 from siltstone.engine.spec.model import SourceSpec
 
 FRAME: Final = 5
@@ -84,9 +84,9 @@ def _writer(schema: Any) -> _Writer | Unusable | None:
     try:
         rows, keys = connect_avro.row_schema(schema), connect_avro.key_schema(schema)
         columns = {} if rows is None else row_columns(rows)
-        row = carried_schema(columns) if columns else rows
+        row = file_schema(columns) if columns else rows
         described = None if row is None else Described(row, signed_hash(row.encode()))
-        return _Writer(BodyReader(schema), described, carried_keys(key_columns(keys)))
+        return _Writer(BodyReader(schema), described, file_keys(key_columns(keys)))
     except UNREADABLE:
         return Unusable(NO_SCHEMA)
 

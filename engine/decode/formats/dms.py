@@ -31,9 +31,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from siltstone.engine import names
-from siltstone.engine.decode.carried import carried_keys
 from siltstone.engine.decode.decoder import Declared
 from siltstone.engine.decode.event import Change, Control, Event, Message, rejected
+from siltstone.engine.decode.file_schema import file_keys
 from siltstone.engine.decode.formats.coordinates import Coordinates
 from siltstone.engine.decode.formats.coordinates import notation as by_coordinates
 from siltstone.engine.decode.formats.instants import unix_nanos
@@ -248,7 +248,7 @@ def _key_schema(record: Record, data: bytes) -> str | None:
         return None
     key = value.removeprefix(f"{record.table}.")
     found = [name for name, field in raw_fields(data).items() if text_of_field(field) == key]
-    return carried_keys(found) if len(found) == 1 else None
+    return file_keys(found) if len(found) == 1 else None
 
 
 def _ddl(message: Message, record: Record) -> Control:

@@ -11,7 +11,7 @@ from siltstone.engine.decode.formats.dts_record import DtsRecord
 from siltstone.engine.decode.formats.statements import is_truncate, truncated_table, with_dots
 from siltstone.engine.decode.json_value import MISFIT, parse_object
 from siltstone.engine.decode.position_text import LONGEST_NUMBER, hex_digits, joined, lsn_of_two_parts, segments
-from siltstone.engine.inputs.magic import AVRO
+from siltstone.engine.inputs.file_signatures import AVRO
 from siltstone.engine.schema import control_kinds
 
 FILLER_BYTES: Final = 48

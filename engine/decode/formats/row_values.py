@@ -16,9 +16,9 @@ from functools import lru_cache
 from typing import Final
 
 from siltstone.engine.decode.formats.instants import seconds_of, written_seconds
+from siltstone.engine.decode.types.dates_and_times import INFINITIES, moment_of, unit_of
 from siltstone.engine.decode.types.numbers import bigint
 from siltstone.engine.decode.types.time_texts import zoned_micros
-from siltstone.engine.decode.types.times import INFINITIES, moment_of, unit_of
 
 LAST_MICROS: Final = 253_402_300_799_999_999  # 9999-12-31T23:59:59.999999Z
 FIRST_MICROS: Final = -62_135_596_800_000_000  # 0001-01-01T00:00:00Z

@@ -48,6 +48,7 @@ from siltstone.engine.decode.formats.row_values import (
     unix_nanos,
     written,
 )
+from siltstone.engine.decode.json_encoding import binary_encoding
 from siltstone.engine.decode.json_value import (
     BLANKS,
     MISFIT,
@@ -59,14 +60,13 @@ from siltstone.engine.decode.json_value import (
     parse_object,
     plain_text,
 )
-from siltstone.engine.decode.natural import binary_encoding
 from siltstone.engine.decode.position_text import joined
 from siltstone.engine.decode.types.binary import base64_bytes, base64_url_value, hex_bytes
 from siltstone.engine.decode.types.zones import source_zone
 from siltstone.engine.schema import control_kinds
 from siltstone.engine.spec.model import SourceSpec
 from siltstone.engine.spec.predicates import Predicate
-from siltstone.engine.spec.rows import COORDINATES, FILE, LINE, SequenceKind
+from siltstone.engine.spec.rows_format import COORDINATES, FILE, LINE, SequenceKind
 
 CONNECTOR: Final = "rows"
 UNTIMED: Final = "no sequence column tells a time or a number; name a column with the time under source.time_by"

@@ -7,6 +7,6 @@
 `misfits` says why a value is not stored.
 """
 
-from siltstone.engine.decode.types.reader import ColumnReader, column_reader
+from siltstone.engine.decode.types.column_reader import ColumnReader, column_reader
 
 __all__ = ["ColumnReader", "column_reader"]

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from siltstone.engine.decode.json_value import plain_text
 from siltstone.engine.decode.types.converter import Converter, each
+from siltstone.engine.decode.types.dates_and_times import MICROS_DIGITS, unit_of
 from siltstone.engine.decode.types.numbers import LONG, count_of, long_of
-from siltstone.engine.decode.types.times import MICROS_DIGITS, unit_of
 
 _CLOCK: Final = re.compile(r"(-?)([0-9]+):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?")
 _PLAIN_CLOCK: Final = re.compile(r"-?[0-9]{1,3}:[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,6})?)?")

@@ -12,11 +12,11 @@ from typing import Any, Final
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.json_value import plain_text
-from siltstone.engine.decode.shape import Encoding
-from siltstone.engine.decode.types import binary, clocks, decimals, numbers, text, time_texts, times
+from siltstone.engine.decode.row_shape import Encoding
+from siltstone.engine.decode.types import binary, clocks, dates_and_times, decimals, numbers, text, time_texts
 from siltstone.engine.decode.types.arrays import array
 from siltstone.engine.decode.types.converter import NOTHING, Converter, chained, each
-from siltstone.engine.decode.types.times import Clock
+from siltstone.engine.decode.types.dates_and_times import Clock
 
 MARKED: Final = frozenset({"marked", "unsure"})
 COUNTS: Final = {"millis": "millis", "micros": "micros", "nanos": "nanos"}
@@ -112,21 +112,21 @@ def _of_calendar(encoding: Encoding, kind: T.DataType, clock: Clock) -> Converte
     zone = clock.zone if isinstance(kind, T.TimestampType) else None
     match encoding.kind:
         case "days":
-            return times.midnights(times.days(times.counted_day), kind, zone)
+            return dates_and_times.midnights(dates_and_times.days(dates_and_times.counted_day), kind, zone)
         case "date":
-            return times.midnights(times.days(times.any_day), kind, zone)
+            return dates_and_times.midnights(dates_and_times.days(dates_and_times.any_day), kind, zone)
         case "zoned_text":
-            return times.as_stored(time_texts.instants(None), kind)
+            return dates_and_times.as_stored(time_texts.instants(None), kind)
         case "local_text":
-            return times.as_stored(time_texts.local_moments(), kind, zone)
+            return dates_and_times.as_stored(time_texts.local_moments(), kind, zone)
         case "written_moment":
             if isinstance(kind, T.TimestampNTZType):
                 return time_texts.local_moments()
-            return times.as_stored(time_texts.instants(zone), kind)
+            return dates_and_times.as_stored(time_texts.instants(zone), kind)
         case "moment" | "instant":
             moments = time_texts.moment_or_count(kind, encoding.size, encoding.kind == "instant", clock)
-            return times.as_stored(moments, kind)
-    return times.as_stored(times.counted(COUNTS[encoding.kind]), kind, zone)
+            return dates_and_times.as_stored(moments, kind)
+    return dates_and_times.as_stored(dates_and_times.counted(COUNTS[encoding.kind]), kind, zone)
 
 
 # --- all others -----------------------------------------------------------------------------------------------------
@@ -200,5 +200,5 @@ def _read_from_text(kind: T.DataType) -> Converter:
     if isinstance(kind, T.TimestampNTZType):
         return each(lambda value: time_texts.local_moment(plain_text(value)))
     if isinstance(kind, T.DateType):
-        return times.days(times.any_day)
+        return dates_and_times.days(dates_and_times.any_day)
     return each(numbers.flag) if isinstance(kind, T.BooleanType) else _number(kind)

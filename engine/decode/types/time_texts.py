@@ -16,8 +16,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.decode.json_value import plain_text
 from siltstone.engine.decode.types.converter import Converter
-from siltstone.engine.decode.types.numbers import long_of
-from siltstone.engine.decode.types.times import (
+from siltstone.engine.decode.types.dates_and_times import (
     A_DAY,
     FIRST,
     LAST,
@@ -28,6 +27,7 @@ from siltstone.engine.decode.types.times import (
     moment_of,
     unit_of,
 )
+from siltstone.engine.decode.types.numbers import long_of
 from siltstone.engine.decode.types.zones import offset_micros, zone_of
 
 _BLANKS: Final = "".join(map(chr, range(0x21))) + "\x7f"

@@ -9,7 +9,7 @@ import pytest
 
 from siltstone.engine.decode.avro_files import read_header, read_records, without_logical_types
 from siltstone.engine.decode.avro_records import RecordTexts
-from siltstone.engine.decode.carried import carried_columns
+from siltstone.engine.decode.file_schema import file_columns
 
 MONEY = {
     "type": "fixed", "name": "Money", "namespace": "acme.types", "size": 4,
@@ -33,7 +33,7 @@ def read(schema: dict[str, Any], row: dict[str, Any]) -> tuple[dict[str, Any], d
     fastavro.writer(file, without_logical_types(schema), [row])
     ((found,),) = read_records(file, read_header(file))
     made = RecordTexts(schema, is_event="payload" in row)
-    types = {name: kind.simpleString() for name, (kind, _) in carried_columns(made.row_schema).items()}
+    types = {name: kind.simpleString() for name, (kind, _) in file_columns(made.row_schema).items()}
     return json.loads(made.text(found)), types
 
 

@@ -3,7 +3,7 @@
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from siltstone.engine.steps.control import named_source
+from siltstone.engine.steps.control_events import named_source
 
 
 def test_a_topic_tells_the_source_among_however_many(spark: SparkSession) -> None:

@@ -5,7 +5,7 @@ from pyspark.sql import types as T
 
 from siltstone.engine.errors import SchemaEvolutionError
 from siltstone.engine.schema.evolve import promotes, widened
-from siltstone.engine.table.changes import refuse_rewrites
+from siltstone.engine.table.changes_table import refuse_rewrites
 
 INT, LONG, FLOAT, DOUBLE, TEXT = T.IntegerType(), T.LongType(), T.FloatType(), T.DoubleType(), T.StringType()
 

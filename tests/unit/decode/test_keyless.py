@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from siltstone.engine.spec.model import SourceSpec
-from siltstone.engine.steps.keyless import keyless_changes
+from siltstone.engine.steps.whole_row_keys import keyless_changes
 from tests.decoding import decode_rows, discover, envelopes
 from tests.unit.decode.given import SOURCE, TABLE, changes_of, event, spec
 

@@ -7,11 +7,11 @@ from typing import Any
 from pyspark.sql import types as T
 
 from siltstone.engine import names
-from siltstone.engine.decode.shape import TableShape
-from siltstone.engine.decode.table_rows import TableDecoder
+from siltstone.engine.decode.change_rows import TableDecoder
+from siltstone.engine.decode.row_shape import TableShape
 from siltstone.engine.spec.model import ColumnSpec, TableSpec
 from tests.unit.decode.given import field, spec
-from tests.unit.decode.test_table_rows import batch, event
+from tests.unit.decode.test_change_rows import batch, event
 from tests.unit.decode.test_table_shape import change, look_at, shape_of
 
 RENAMES = {"title": ("name", "label"), "thing_id": ("id",)}

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.carried import carried_schema
 from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
 from siltstone.engine.decode.event import Change
 from siltstone.engine.decode.event_batch import signed_hash
-from siltstone.engine.decode.shape import Encoding, TableShape
+from siltstone.engine.decode.file_schema import file_schema
+from siltstone.engine.decode.row_shape import Encoding, TableShape
 from siltstone.engine.decode.table_shape import shape_of
 from siltstone.engine.errors import SchemaEvolutionError, SpecError
 from siltstone.engine.spec.columns import parse_column_type
 from siltstone.engine.spec.model import ColumnSpec, SourceSpec, TableSpec, TrackSpec
 from siltstone.engine.spec.predicates import parse_predicate
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.rows_format import RowsSpec
 from tests.unit.decode.given import field, spec
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -192,7 +192,7 @@ def test_the_policy_decides_on_new_columns_and_wider_types() -> None:
 def test_a_column_of_nulls_is_one_in_every_encoding() -> None:
     text = (T.StringType(), Encoding("text"))
     nulls = (T.NullType(), Encoding("text"))
-    schemas = [carried_schema({"id": text, "a": (T.IntegerType(), Encoding("integer"))}), carried_schema({"a": nulls})]
+    schemas = [file_schema({"id": text, "a": (T.IntegerType(), Encoding("integer"))}), file_schema({"a": nulls})]
     shape = shaped([change({"id": 1}, schema=schema) for schema in schemas], spec())
     assert types(shape) == {"id": "string", "a": "int"}
     assert {encoding.kind for _, encoding in shape.columns[1].encodings} == {"integer"}
@@ -208,7 +208,7 @@ def test_a_name_that_no_file_has_is_an_error_with_the_nearest_one() -> None:
         ignore_nulls=TrackSpec("columns", ("ID", "to_come")),
         columns=TrackSpec("except", ("op", "secrett")),
     )
-    schemas = [carried_schema(dict.fromkeys(names, (T.StringType(), Encoding("text")))) for names in (
+    schemas = [file_schema(dict.fromkeys(names, (T.StringType(), Encoding("text")))) for names in (
         ("id", "op", "secret"), ("id", "op", "v"))]  # fmt: skip
     changes = [change({"id": "1", "op": "D"}, schema=schema) for schema in schemas]
     with pytest.raises(SpecError) as raised:

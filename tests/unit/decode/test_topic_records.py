@@ -11,7 +11,7 @@ from siltstone.engine.decode.event import Message
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.decode.topic_records import around_of, texts, topic_pieces
 from siltstone.engine.formats import format_of
-from siltstone.engine.inputs.topics import partition
+from siltstone.engine.inputs.topic_partitions import partition
 from siltstone.engine.spec.model import SourceSpec
 from tests.e2e.streams import insert, row
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from siltstone.engine.decode.carried import carried_columns
+from siltstone.engine.decode.file_schema import file_columns
 from siltstone.engine.decode.record_files import ParquetToRead, parquet_groups
 from siltstone.engine.decode.typed_records import ArrowTexts, MessageTexts, message_columns
 from siltstone.engine.inputs.listing import list_files
@@ -23,7 +23,7 @@ DAY = date(2024, 1, 2)
 def column(array: pa.Array) -> tuple[list[Any], str, str]:
     """The JSON values of a column, its stored type and its encoding."""
     made = ArrowTexts({"c": array.type})
-    ((kind, encoding),) = carried_columns(made.row_schema).values()
+    ((kind, encoding),) = file_columns(made.row_schema).values()
     found = [json.loads(text, parse_float=str)["c"] for text in made.texts([array])]
     return found, kind.simpleString(), encoding.kind
 
@@ -184,7 +184,7 @@ def test_columns_are_in_the_order_of_the_file() -> None:
         b'{"b":1,"a\\"":"x"}',
         b'{"b":null,"a\\"":null}',
     ]
-    assert list(carried_columns(made.row_schema)) == ["b", 'a"']
+    assert list(file_columns(made.row_schema)) == ["b", 'a"']
 
 
 def test_messages_of_a_topic_are_lines_with_their_bytes_in_base64() -> None:

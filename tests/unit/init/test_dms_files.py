@@ -9,7 +9,7 @@ import yaml
 
 from siltstone.engine.init.dms_files import commit_column, is_load, is_of_dms, names_of_values, table_folder
 from siltstone.engine.init.spec_text import written_specs
-from siltstone.engine.init.tables import find_tables
+from siltstone.engine.init.table_search import find_tables
 
 LOAD = ["101,Smith,Bob,4-Jun-14,New York", "102,Smith,Bob,8-Oct-15,Los Angeles"]
 CHANGES = ["I,104,Smith,Bob,8-Oct-15,Dallas", "U,101,Smith,Bob,13-Mar-17,Dallas", "D,102,Smith,Bob,13-Mar-17,Dallas"]

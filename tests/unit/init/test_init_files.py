@@ -20,7 +20,7 @@ import yaml
 
 from siltstone.engine.errors import SourceError
 from siltstone.engine.init import find_tables, written_specs
-from siltstone.engine.inputs.magic import SNAPPY_FRAME
+from siltstone.engine.inputs.file_signatures import SNAPPY_FRAME
 from tests import dts_records as dts
 from tests.unit.decode.given import event
 

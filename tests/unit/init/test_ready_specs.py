@@ -7,11 +7,11 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
+from siltstone.engine.decode.change_rows import TableDecoder
 from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
 from siltstone.engine.decode.event import CHANGE, REJECT, Change, Event
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.source_decoder import SourceDecoder
-from siltstone.engine.decode.table_rows import TableDecoder
 from siltstone.engine.decode.table_shape import shape_of
 from siltstone.engine.formats import format_of
 from siltstone.engine.init import SchemaPlace, find_tables, write_specs, written_specs

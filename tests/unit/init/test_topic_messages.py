@@ -31,7 +31,7 @@ from tests import dts_records as dts
 from tests.framed import decimal, envelope, frame, message, named, record, schemas_file
 from tests.recordings import DATA
 from tests.unit.decode.given import SOURCE
-from tests.unit.inputs.test_registry import Registry
+from tests.unit.inputs.test_schema_registry import Registry
 
 COLUMNS = {"id": "long", "price": decimal(2, 12), "at": named("long", "io.debezium.time.MicroTimestamp"), "b": "bytes"}
 KEY = record("Key", {"id": "long"})

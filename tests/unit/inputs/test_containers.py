@@ -5,7 +5,7 @@ from typing import Any
 from siltstone.engine.decode.avro_files import without_logical_types
 from siltstone.engine.inputs.containers import kind_of
 from siltstone.engine.spec.model import SourceSpec
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.rows_format import RowsSpec
 
 
 def test_values_are_read_as_they_are_encoded_whatever_they_mean() -> None:

@@ -18,7 +18,7 @@ from siltstone.engine.inputs.containers import csv_layout
 from siltstone.engine.inputs.line_files import numbered, pieces_of
 from siltstone.engine.inputs.listing import list_files
 from siltstone.engine.spec.model import SourceSpec
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.rows_format import RowsSpec
 
 VALUES = [
     "plain",

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from siltstone.engine.inputs.pending import PendingFile
-from siltstone.engine.run.records import read_records, source_files
+from siltstone.engine.ingest.source_records import read_records, source_files
+from siltstone.engine.inputs.pending_files import PendingFile
 from siltstone.engine.spec.model import SourceSpec
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.rows_format import RowsSpec
 from tests.decoding import decode_rows, discover
 from tests.unit.decode.given import spec
 

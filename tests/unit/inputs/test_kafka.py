@@ -8,7 +8,7 @@ import pytest
 
 from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
 from siltstone.engine.inputs.kafka import Client, Cluster, Reader, cluster_of, starts_of
-from siltstone.engine.inputs.topics import partition
+from siltstone.engine.inputs.topic_partitions import partition
 from siltstone.engine.spec.interpolation import FromEnvironment
 from siltstone.engine.spec.model import KafkaSpec, StartingSpec
 from tests.brokers import Broker, Record

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from siltstone.engine.errors import SourceError
+from siltstone.engine.inputs.file_store import read_bytes
 from siltstone.engine.inputs.listing import list_files, listed
-from siltstone.engine.inputs.store import read_bytes
 
 SIZE = 100_000
 CONTENT = random.Random(1).randbytes(SIZE)

@@ -10,7 +10,7 @@ from typing import Any
 from siltstone.engine.decode.event import Control, Event, Message
 from siltstone.engine.decode.formats.canal_message import value_of
 from siltstone.engine.decode.position_text import hex_digits, joined
-from siltstone.engine.neighbours.canal_resent import Delivery, resent_of_lane
+from siltstone.engine.neighbours.canal_resent import SourceBatch, resent_of_lane
 from siltstone.engine.neighbours.canal_step import LANE, ORDER, sent_batches
 
 Line = tuple[str, int]
@@ -45,7 +45,7 @@ def lines_resent(rows: Sequence[dict[str, Any]]) -> set[Line]:
     for row in rows:
         if row["id"] is not None:
             lane, place = lane_and_place(row)
-            lanes[lane].append(Delivery(place, *(row[n] for n in ("file", "line", "after_gap", "id", "content"))))
+            lanes[lane].append(SourceBatch(place, *(row[n] for n in ("file", "line", "after_gap", "id", "content"))))
     return {(one.file, one.line) for lane in lanes.values() for one in resent_of_lane(lane)}
 
 

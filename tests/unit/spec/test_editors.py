@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from siltstone.engine.spec import load_project, load_specs, spec_json_schema
-from siltstone.engine.spec.document import read_document
+from siltstone.engine.spec.yaml_document import read_document
 from tests.unit.spec.cases import source, values
 
 SPECS = Path(__file__).parents[3] / "specs"

@@ -7,7 +7,7 @@ from pyspark.sql import types as T
 from siltstone.engine import names
 from siltstone.engine.spec.model import ProjectSpec
 from siltstone.engine.table.catalog import create, identifier, properties_of, rename_columns, widen_column
-from siltstone.engine.table.layout import Layout, stored_names
+from siltstone.engine.table.history_layout import Layout, stored_names
 
 KINDS = (("id", T.IntegerType()), (names.VALID_FROM, T.IntegerType()), (names.VALID_TO, T.TimestampType()))
 OWN = T.StructType([*[T.StructField(*kind) for kind in KINDS], T.StructField(names.IS_CURRENT, T.BooleanType())])

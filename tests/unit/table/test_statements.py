@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from siltstone.engine import names
-from siltstone.engine.table.layout import Layout
+from siltstone.engine.table.history_layout import Layout
 from siltstone.engine.table.merge import history_insert, latest_overwrite
 
 COLUMNS = ["id", names.VALID_TO]

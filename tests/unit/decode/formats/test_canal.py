@@ -10,7 +10,7 @@ from pyspark.sql import types as T
 from siltstone.engine.decode.event import Event, Message
 from siltstone.engine.decode.formats.statements import truncated_table
 from siltstone.engine.decode.mysql_types import typed
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.neighbours.canal_step import sent_batches
 from siltstone.engine.spec.model import SourceSpec

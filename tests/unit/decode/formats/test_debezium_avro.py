@@ -12,12 +12,12 @@ import requests
 
 from siltstone.engine.decode import connect_avro
 from siltstone.engine.decode.event import Event, Message
+from siltstone.engine.decode.event_schemas import row_columns
 from siltstone.engine.decode.formats import debezium_avro
 from siltstone.engine.decode.formats.avro_values import BodyReader
 from siltstone.engine.decode.formats.debezium import WRONG_TYPE
 from siltstone.engine.decode.formats.debezium_avro import DebeziumAvroDecoder
 from siltstone.engine.decode.json_value import text_of
-from siltstone.engine.decode.schemas import row_columns
 from siltstone.engine.spec.model import RegistrySpec, SourceSpec
 from tests.framed import CONNECT, decimal, envelope, frame, message, named, record, schemas_file
 from tests.unit.decode.formats.debezium_events import SOURCE, decoded, outcome

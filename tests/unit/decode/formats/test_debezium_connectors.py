@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.event_schemas import key_columns, row_columns
 from siltstone.engine.decode.formats.debezium_positions import CONNECTORS
-from siltstone.engine.decode.schemas import key_columns, row_columns
 from tests.unit.decode.formats.debezium_events import decoded, outcome
 
 CUSTOMER = {"id": 1, "first_name": "Anne", "last_name": "Kretchmar", "email": "annek@noanswer.org"}

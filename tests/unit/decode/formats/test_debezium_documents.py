@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from siltstone.engine.decode.change_rows import TableDecoder
 from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
 from siltstone.engine.decode.event import Event
 from siltstone.engine.decode.event_batch import event_batch
 from siltstone.engine.decode.formats.debezium_documents import plain_document, plain_key, updated_fields
-from siltstone.engine.decode.table_rows import TableDecoder
 from siltstone.engine.decode.table_shape import shape_of
 from siltstone.engine.spec.model import ChecksSpec, HistorySpec, SnapshotSpec, SourceSpec, TableSpec, TargetSpec
 from tests.unit.decode.formats.debezium_events import decoded, outcome

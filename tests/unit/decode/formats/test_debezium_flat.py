@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from siltstone.engine.decode.event import Event
+from siltstone.engine.decode.event_schemas import key_columns, row_columns
 from siltstone.engine.decode.formats.debezium_flat import FlatDecoder
-from siltstone.engine.decode.schemas import key_columns, row_columns
 from siltstone.engine.spec.model import SourceSpec
 from tests.unit.decode.formats.debezium_events import decoded, event, outcome, wrapped
 

@@ -19,8 +19,8 @@ from siltstone.engine.decode.formats.goldengate import (
     shows_no_key,
 )
 from siltstone.engine.decode.source_decoder import decode_messages
+from siltstone.engine.decode.types.dates_and_times import iso_date
 from siltstone.engine.decode.types.time_texts import local_moment
-from siltstone.engine.decode.types.times import iso_date
 from siltstone.engine.spec.model import SourceSpec
 
 SOURCE = SourceSpec("goldengate-json", "/data/ogg/*.jsonl")

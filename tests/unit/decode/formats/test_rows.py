@@ -13,7 +13,7 @@ from siltstone.engine.decode.formats.row_values import number_segment, plain_num
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.spec.model import SourceSpec
 from siltstone.engine.spec.predicates import parse_predicate
-from siltstone.engine.spec.rows import RowsSpec
+from siltstone.engine.spec.rows_format import RowsSpec
 
 NUMBERS = [
     Decimal(text)

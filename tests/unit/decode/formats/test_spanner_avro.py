@@ -12,7 +12,7 @@ import fastavro
 from siltstone.engine.decode.avro_files import read_header, read_records
 from siltstone.engine.decode.avro_records import RecordTexts
 from siltstone.engine.decode.event import Event, Message
-from siltstone.engine.decode.schemas import key_columns, row_columns
+from siltstone.engine.decode.event_schemas import key_columns, row_columns
 from siltstone.engine.decode.source_decoder import decode_messages
 from siltstone.engine.spec.model import SourceSpec
 

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.json_value import parse
-from siltstone.engine.decode.shape import ColumnShape, Encoding
+from siltstone.engine.decode.row_shape import ColumnShape, Encoding
 from siltstone.engine.decode.types import ColumnReader, column_reader
 
 LOCAL, ZONED = T.TimestampNTZType(), T.TimestampType()

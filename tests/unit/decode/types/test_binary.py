@@ -6,7 +6,7 @@ import random
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from siltstone.engine.decode.types.text import BYTES_MARK
 from tests.unit.decode.types.given import converted, json_values, reader
 

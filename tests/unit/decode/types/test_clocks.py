@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from tests.unit.decode.types.given import converted, reader
 
 STRING = T.StringType()

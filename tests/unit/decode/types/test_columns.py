@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.json_value import Number, parse
-from siltstone.engine.decode.shape import SINGLE, Encoding
+from siltstone.engine.decode.row_shape import SINGLE, Encoding
 from siltstone.engine.decode.types import ColumnReader
-from siltstone.engine.decode.types.misfits import PLACEHOLDERS
+from siltstone.engine.decode.types.unrepresentable import PLACEHOLDERS
 from tests.unit.decode.types.given import LOCAL, ZONED, days, decimals, micros, reader
 from tests.unit.decode.types.test_times import INSTANTS
 

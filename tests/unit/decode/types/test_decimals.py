@@ -7,7 +7,7 @@ from decimal import Context, Decimal
 
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from siltstone.engine.decode.types import decimals
 from siltstone.engine.decode.types.decimals import fixed_scale_digits, is_too_long, variable_scale_digits
 from tests.unit.decode.types.given import converted, json_values, reader

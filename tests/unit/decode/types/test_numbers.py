@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.shape import SINGLE, Encoding
+from siltstone.engine.decode.row_shape import SINGLE, Encoding
 from siltstone.engine.decode.types.numbers import bigint
 from tests.unit.decode.types.given import converted, json_values, reader
 

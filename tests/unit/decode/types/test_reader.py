@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.json_value import Number
-from siltstone.engine.decode.shape import ColumnShape, Encoding
+from siltstone.engine.decode.row_shape import ColumnShape, Encoding
 from siltstone.engine.decode.types import column_reader
 from tests.unit.decode.types.given import LOCAL, ZONED, converted, decimals, micros, reader
 

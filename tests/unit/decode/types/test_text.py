@@ -3,7 +3,7 @@
 from pyspark.sql import types as T
 
 from siltstone.engine.decode.json_value import plain_text
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from tests.unit.decode.types.given import converted, json_values, reader
 
 STRING = T.StringType()

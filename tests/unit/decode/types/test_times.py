@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import types as T
 
-from siltstone.engine.decode.shape import Encoding
+from siltstone.engine.decode.row_shape import Encoding
 from tests.unit.decode.types.given import LOCAL, ZONED, converted, days, json_values, micros, reader
 
 RANDOM = random.Random(7)

@@ -1,0 +1,48 @@
+"""The results of checks for a person, and the page that shows them all: of every command that checks."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from siltstone.engine.cli.output import console, note, print_styled
+
+if TYPE_CHECKING:
+    from siltstone.engine.report import CheckReport, RunReport
+    from siltstone.engine.spec.model import ProjectSpec
+    from siltstone.quality import CheckResult
+
+SILENT = ("passed", "not available")
+
+
+def print_page(project: "ProjectSpec", checked: bool) -> None:
+    """Write the report's page where checks ran, and say where it is."""
+    from siltstone.quality.report.write_report import report_after
+
+    page = report_after(project, checked)
+    if page is not None:
+        note(f"report: {page}")
+
+
+def print_checked(report: "RunReport") -> None:
+    """What the checks of a run found, and how many said what."""
+    from rich.text import Text
+
+    results = [(found.table, result) for found in report.tables for result in found.checks or ()]
+    found = [pair for pair in results if pair[1].status not in SILENT]
+    if found:
+        print_checks(found)
+    counts = Counter(result.status for _, result in results)
+    checked = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
+    line = f"run {report.run_id}: {len(report.tables)} tables in {report.seconds:.1f} s, checks: {checked}"
+    console().print(Text(line), soft_wrap=True)
+
+
+def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> None:
+    """The results of checks, and what to do about those that failed."""
+    from rich.text import Text
+
+    found = list(results)
+    cells = ((table, r.check, r.severity, r.status, f"{r.observed:,}", r.message) for table, r in found)
+    print_styled(("table", "check", "severity", "status", "found", "message"), cells)
+    for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
+        console().print(Text(hint), soft_wrap=True)

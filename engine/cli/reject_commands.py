@@ -1,0 +1,167 @@
+"""rejects list, show, replay and dismiss: what could not be taken, the records themselves, what becomes of them."""
+
+import getpass
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from siltstone.engine.cli.check_output import print_page
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, open_project
+from siltstone.engine.cli.output import console, grid, note, number, print_json, write_line
+from siltstone.engine.cli.spark_command import spark_work
+from siltstone.engine.errors import SpecError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from siltstone.engine.reader.reject_reader import Reject
+
+DEFAULT_LIMIT = 20
+RECORD_SHOWN = 2_000
+EveryOption = Annotated[bool, typer.Option("--all", help="Those that were replayed, taken again or dismissed, too.")]
+TableOption = Annotated[
+    str | None, typer.Argument(help="The source's table, as the list names it; all of them when none is named.")
+]
+
+commands = typer.Typer(help="Records that could not be taken: list, show, replay, dismiss.", no_args_is_help=True)
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    commands.command("list")(list_rejects)
+    commands.command("show")(show_rejects)
+    commands.command("replay")(replay_rejects)
+    commands.command("dismiss")(dismiss_rejects)
+    app.add_typer(commands, name="rejects")
+
+
+def list_rejects(
+    table: TableOption = None, everything: EveryOption = False, json: JsonOption = False, project: ProjectOption = None
+) -> None:
+    """Count what waits to be mended, by table and reason."""
+    from siltstone.engine.reader.reject_reader import grouped
+
+    groups = grouped(_found(table, project, everything, records=False))
+    if json:
+        print_json([asdict(group) for group in groups])
+        return
+    cells = (
+        (g.table or "(unknown)", g.reason, g.status, number(g.count), f"{g.first_file}:{g.first_line}") for g in groups
+    )
+    console().print(grid(("table", "reason", "status", "records", "first at"), cells))
+    total = sum(group.count for group in groups)
+    write_line(f"{total} {'record' if total == 1 else 'records'}" if groups else "no rejects")
+
+
+def show_rejects(
+    table: TableOption = None,
+    reason: Annotated[str | None, typer.Option(help="Only reasons that contain this text.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many records; 0 for all.")] = DEFAULT_LIMIT,
+    everything: EveryOption = False,
+    json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Print rejected records as they came, with their files, lines and reasons."""
+    found = [each for each in _found(table, project, everything, records=True) if (reason or "") in each.reason]
+    shown = found[:limit] if limit else found
+    if json:
+        print_json([_told(each) for each in shown])
+    for each in () if json else shown:
+        write_line(f"{each.file}:{each.line}  {each.table or '(unknown table)'}  {each.status}: {each.reason}")
+        if (said := each.dismissal) is not None:
+            write_line(f"    dismissed at {said.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} by {said.by}: {said.reason}")
+        write_line(f"    {_record(each)}")
+    if len(found) > len(shown):
+        note(f"the first {len(shown)} of {len(found)} records; --limit 0 shows all")
+    elif not found:
+        note("no rejects")
+
+
+def replay_rejects(
+    specs: SpecArguments = None, wait: WaitOption = 0.0, json: JsonOption = False, project: ProjectOption = None
+) -> None:
+    """Take the rejects again, after the spec or siltstone was mended: with their original coordinates, once."""
+    from siltstone.engine.cli.run_commands import print_report
+
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
+        from siltstone.engine.run import replay
+        from siltstone.quality.validate import checks_of_run
+
+        report = replay(found_project, found_specs, spark, progress, wait, checks_of_run)
+    if json:
+        print_json(report.to_dict())
+    else:
+        print_report(report)
+        for source in report.sources:
+            for file, count in source.out_of_reach.items():
+                write_line(
+                    f"{count} rejects of {file} stay: their records were not kept, and the file is gone or has changed."
+                )
+    print_page(found_project, report.is_checked)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+def dismiss_rejects(
+    reason: Annotated[str, typer.Option(help="Why nothing is to become of them: `show --all` tells it.")],
+    places: Annotated[
+        list[str] | None,
+        typer.Argument(help="FILE or FILE:LINE, as list and show print them; an end of it is enough."),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="Only rejects of this table.")] = None,
+    matching: Annotated[str, typer.Option(help="Only those whose reason contains this text.")] = "",
+    json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Dismiss rejects that were mended otherwise: they wait no more, no replay takes them, no check counts them."""
+    from siltstone.engine.reader.dismissals import Choice, Dismissal, dismiss
+    from siltstone.engine.reader.reject_reader import DISMISSED
+
+    if not reason.strip():
+        raise typer.BadParameter("an empty reason explains nothing", param_hint="--reason")
+    if not (places or table or matching):
+        raise typer.BadParameter("say which: FILE or FILE:LINE, --table, --matching")
+    found_project = open_project(project)
+    chosen = Choice(places or (), matching=matching).of(_found(table, project, everything=False, records=False))
+    said = Dismissal(getpass.getuser(), reason.strip(), datetime.now(UTC))
+    dismiss(found_project, chosen, said)
+    if json:
+        print_json([_told(replace(each, status=DISMISSED, dismissal=said)) for each in chosen])
+    else:
+        many = "1 reject is" if len(chosen) == 1 else f"{len(chosen)} rejects are"
+        write_line(f"{many} dismissed by {said.by}")
+
+
+def _told(reject: "Reject") -> dict[str, object]:
+    """A reject for a program."""
+    return {name: value for name, value in asdict(reject).items() if name != "place"}
+
+
+def _found(table: str | None, project: "Path | None", everything: bool, records: bool) -> "list[Reject]":
+    from siltstone.engine.reader import open_catalog
+    from siltstone.engine.reader.reject_reader import WAITING, rejects
+    from siltstone.engine.spec import load_specs
+
+    found_project = open_project(project)
+    specs = load_specs(None, found_project)
+    found = rejects(open_catalog(found_project.catalog), found_project, specs, records)
+    if table is not None:
+        named = [spec.table for spec in specs if table in (spec.table, spec.target.latest)]
+        known = {each.table for each in found}
+        if not named and table not in known:
+            listed = ", ".join(sorted(name for name in known if name)) or "no table"
+            raise SpecError(
+                f"Cannot find rejects of {table}: no spec is of this name.", f"there are rejects of {listed}"
+            )
+        found = [each for each in found if each.table in (table, *named)]
+    kept = [each for each in found if everything or each.status == WAITING]
+    return [replace(each, file=each.file.removeprefix("file:")) for each in kept]
+
+
+def _record(reject: "Reject") -> str:
+    if reject.record is None:
+        return "(kept back: it holds masked columns, or none can tell; it stands in the file)"
+    cut = len(reject.record) - RECORD_SHOWN
+    return reject.record if cut <= 0 else f"{reject.record[:RECORD_SHOWN]} ... ({cut} more characters; --json has all)"

@@ -1,0 +1,111 @@
+"""catch-up and check: parse, run, print."""
+
+import uuid
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from siltstone.engine.cli.check_output import print_checked, print_checks, print_page
+from siltstone.engine.cli.fold_commands import end_with, print_errors, print_notes
+from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
+from siltstone.engine.cli.output import console, grid, number, print_json, print_styled
+from siltstone.engine.cli.spark_command import spark_work
+
+if TYPE_CHECKING:
+    from siltstone.engine.report import RunReport, SourceReport, TableReport
+    from siltstone.quality import Checked
+
+SOURCE_COLUMNS: Final = ("source", "read", "taken", "control", "other tables", "rejected", "left")
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    app.command("catch-up")(catch_up)
+    app.command()(check)
+
+
+def catch_up(
+    specs: SpecArguments = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="Leave for another run what is later (UTC): modified files, commits to a table, records."),
+    ] = None,
+    wait: WaitOption = 0.0,
+    json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """Take all that is new into the tables, exactly once, and check them."""
+    bound = parse_time(until) if until else None
+    with spark_work(specs, project, wait) as (found_project, found_specs, spark, progress):
+        from siltstone.engine.run import catch_up as run_catch_up
+        from siltstone.quality.validate import checks_of_run
+
+        report = run_catch_up(found_project, found_specs, spark, progress, bound, wait, checks_of_run)
+    if json:
+        print_json(report.to_dict())
+    else:
+        print_report(report)
+    print_page(found_project, report.is_checked)
+    if report.exit_code:
+        raise typer.Exit(report.exit_code)
+
+
+def check(specs: SpecArguments = None, json: JsonOption = False, project: ProjectOption = None) -> None:
+    """Run the checks over everything the tables hold."""
+    tables: list[Checked] = []
+    with spark_work(specs, project) as (found_project, found_specs, spark, progress):
+        from siltstone.quality.validate import check_table
+
+        run_id = uuid.uuid4().hex[:16]
+        for spec in found_specs:
+            progress(spec.table, "checking")
+            tables.append(check_table(spark, found_project, spec, run_id))
+    results = [(found.table, result) for found in tables for result in found.results]
+    if json:
+        print_json([told for found in tables for told in _checked(found)])
+    else:
+        print_checks(results)
+        print_errors((found.table, found.error) for found in tables)
+    print_page(found_project, bool(results))
+    end_with(found.exit_code for found in tables)
+
+
+def print_report(report: "RunReport") -> None:
+    """The report of a run for a person: what was read, what became of it, and what went wrong."""
+    from rich.text import Text
+
+    out = console()
+    out.print(grid(SOURCE_COLUMNS, map(_source, report.sources)))
+    columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
+    print_styled(columns, map(_table, report.tables))
+    print_notes(report)
+    for source in report.sources:
+        if source.warning:
+            out.print(Text(f"{source.path}: {source.warning}", style="yellow"), soft_wrap=True)
+    for found in report.tables:
+        if found.error:
+            out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
+        if found.warning:
+            out.print(Text(f"{found.table}: {found.warning}", style="yellow"), soft_wrap=True)
+    print_checked(report)
+
+
+def _checked(found: "Checked") -> list[dict[str, Any]]:
+    """One table's results for a program, and what else is wrong with it."""
+    from dataclasses import asdict
+
+    error = {"table": found.table, "status": "failed", "error": found.error, "exit_code": found.exit_code}
+    return [*(asdict(result) for result in found.results), *([error] if found.error is not None else [])]
+
+
+def _source(source: "SourceReport") -> tuple[str, ...]:
+    others = sum(source.other_tables.values())
+    numbers = (source.read, sum(source.taken.values()), source.control, others, source.rejected)
+    return source.path, *(f"{number:,}" for number in numbers), number(source.left)
+
+
+def _table(table: "TableReport") -> tuple[str, ...]:
+    versions = [number(table.versions.get(what, 0)) for what in ("opened", "updated", "closed", "removed")]
+    batch = number(table.batch)
+    changes, rejected = number(table.changes), number(table.rejected)
+    return table.table, table.status, batch, changes, *versions, rejected, f"{table.seconds:.1f}"

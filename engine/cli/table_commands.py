@@ -1,0 +1,252 @@
+"""show, export and runs: what the tables hold, without a JVM."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from siltstone.engine.cli.options import (
+    ExportFormat,
+    JsonOption,
+    ProjectOption,
+    ShowFormat,
+    TableArgument,
+    open_project,
+    parse_address,
+    parse_keys,
+    parse_time,
+)
+from siltstone.engine.cli.output import note, print_json, print_rows, write_line
+from siltstone.engine.errors import SpecError
+from siltstone.engine.names import (
+    BATCH,
+    CHANGE_HASH,
+    CHECKED_BATCH,
+    COMMIT_TS,
+    COMPLETE_THROUGH,
+    COMPLETE_THROUGH_BY,
+    CONTROL,
+    IS_CURRENT,
+    LAST_POSITION,
+    OP,
+    OPEN_GAPS,
+    POSITION,
+    RECORDED_FROM,
+    RECORDED_TO,
+    RESCUED,
+    RUNS,
+    SEALED_UP_TO,
+    STREAM_TS,
+    UNKNOWN,
+    VALID_FROM,
+    VALID_TO,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from siltstone.engine.reader import Reader, TableNames
+    from siltstone.engine.spec.model import ProjectSpec
+
+INTERVAL = (VALID_FROM, VALID_TO, OP)
+BOOKKEEPING = (
+    IS_CURRENT, COMMIT_TS, POSITION, CHANGE_HASH, LAST_POSITION, STREAM_TS, UNKNOWN, RESCUED, BATCH,
+    RECORDED_FROM, RECORDED_TO,
+)  # fmt: skip
+DEFAULT_LIMIT = 20
+SHOWN = "_shown"  # how a column begins that has a position as its source writes it: `_shown_position`
+RUNS_SHOWN = ("started_at", "table", "status", "batch", "read", "changes", "rejected", "seconds", "exit_code", "error")
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Register this part's commands."""
+    app.command()(show)
+    app.command()(export)
+    app.command()(runs)
+
+
+def show(
+    table: TableArgument,
+    key: Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="The table as it was at this time (UTC).")] = None,
+    said: Annotated[str | None, typer.Option("--said", help="What history said at this time (UTC).")] = None,
+    history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
+    limit: Annotated[int, typer.Option(min=0, help="At most so many rows; 0 for all.")] = DEFAULT_LIMIT,
+    form: Annotated[ShowFormat, typer.Option("--format")] = ShowFormat.table,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Bookkeeping columns too.")] = False,
+    project: ProjectOption = None,
+) -> None:
+    """Show the latest rows, the versions of a key, or the table as of a time."""
+    from siltstone.engine.reader import as_of as rows_as_of
+    from siltstone.engine.reader import (
+        first_rows,
+        first_versions,
+        key_columns,
+        load_table,
+        matching,
+        stored_names,
+        timeline,
+    )
+
+    keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
+    then = parse_time(said) if said else None
+    found_project = open_project(project)
+    catalog, names = _open(table, found_project)
+    most = limit + 1 if limit else None
+    if moment is not None:
+        source = load_table(catalog, names.history)
+        found = rows_as_of(source, moment, matching(source, keys), key_columns(catalog, names), then)
+        hidden: Sequence[str] = (*INTERVAL, *BOOKKEEPING)
+    elif keys:
+        source = load_table(catalog, names.history)
+        found, hidden = timeline(source, matching(source, keys), then), BOOKKEEPING
+    elif history or then or table == names.history:
+        source = load_table(catalog, names.history)
+        interval = called((VALID_FROM, VALID_TO, POSITION), stored_names(source))
+        order = (*key_columns(catalog, names), *interval)
+        found, hidden = first_versions(source, order, most, then), BOOKKEEPING
+    else:
+        source = load_table(catalog, names.latest)
+        found, hidden = first_rows(source, key_columns(catalog, names), most), (*INTERVAL, *BOOKKEEPING)
+    renamed = stored_names(source)
+    shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
+    columns = found.column_names if everything else shown
+    form = ShowFormat.json if json else form
+    _print(_with_notation(found.select(columns), catalog, names, form, found_project), limit, form)
+    if form is ShowFormat.table and (trust := trusted(source.properties)):
+        note(trust)
+
+
+def trusted(properties: Mapping[str, str]) -> str:
+    """How far a table can be relied on, as its last checked run said; empty where none did."""
+    if CHECKED_BATCH not in properties:
+        return ""
+    through, by = properties.get(COMPLETE_THROUGH, "nobody knows when"), properties.get(COMPLETE_THROUGH_BY)
+    gaps = int(properties.get(OPEN_GAPS, "0"))
+    told = f"complete through {through}" + (f" (by {by})" if by else "")
+    told += f", sealed up to {properties.get(SEALED_UP_TO, 'nothing')}"
+    return told + (f"; open gaps: {gaps}, see `siltstone gaps list`" if gaps else "")
+
+
+def export(
+    table: TableArgument,
+    history: Annotated[bool, typer.Option("--history", help="All versions instead of the latest rows.")] = False,
+    form: Annotated[
+        ExportFormat | None, typer.Option("--format", help="By default what the file's name ends with, else jsonl.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", callback=parse_address, help="A file, or a URI (s3://bucket/file); else standard output."
+        ),
+    ] = None,
+    project: ProjectOption = None,
+) -> None:
+    """Write all rows with all columns to standard output or to a file."""
+    from siltstone.engine.cli.table_export import export_rows, goal_of
+    from siltstone.engine.reader import batches, load_table
+
+    found_project = open_project(project)
+    catalog, names = _open(table, found_project)
+    source = load_table(catalog, names.history if history or table == names.history else names.latest)
+    goal = goal_of(output, found_project.store) if output else None
+    written = export_rows(batches(source), form or _format_of(output), goal)
+    if output:
+        note(f"{written} rows in {output}")
+
+
+def runs(
+    limit: Annotated[int, typer.Option(min=0, help="At most so many runs and tables; 0 for all.")] = DEFAULT_LIMIT,
+    json: JsonOption = False,
+    project: ProjectOption = None,
+) -> None:
+    """The ledger: what each run did to each table, the newest first."""
+    from siltstone.engine.reader import load_table, open_catalog
+    from siltstone.engine.run_lock import read_note
+
+    found_project = open_project(project)
+    if noted := read_note(found_project):
+        told = "did not come to its end; the next one writes it down" if noted.is_dead() else "is noted as at work"
+        note(f"The run that began at {noted.at:%Y-%m-%dT%H:%M:%SZ} {told} (process {noted.process} on {noted.host}).")
+    ledger = load_table(open_catalog(found_project.catalog), f"{found_project.namespace}.{RUNS}")
+    found = ledger.scan().to_arrow().sort_by([("started_at", "descending"), ("table", "ascending")])
+    if json:
+        _print(found, limit, ShowFormat.json)
+        return
+    import pyarrow.compute as pc
+
+    shown = found.select(RUNS_SHOWN)
+    seconds = pc.round(shown["seconds"], 1)
+    _print(shown.set_column(RUNS_SHOWN.index("seconds"), "seconds", seconds), limit, ShowFormat.table)
+
+
+def _open(word: str, project: "ProjectSpec") -> "tuple[Reader, TableNames]":
+    """The catalog, and the tables the word stands for; specs that do not load matter only where they are needed."""
+    from siltstone.engine.reader import open_catalog, table_names
+    from siltstone.engine.spec import load_specs
+    from siltstone.engine.spec.load import SPECS_FOLDER
+
+    catalog = open_catalog(project.catalog)
+    try:
+        specs = load_specs(None, project)
+    except SpecError:
+        names = table_names(word, project, ())
+        if catalog.table_exists(names.latest) or not (project.root / SPECS_FOLDER).exists():
+            return catalog, names
+        raise
+    return catalog, table_names(word, project, specs)
+
+
+def _with_notation(
+    found: "pa.Table", catalog: "Reader", names: "TableNames", form: ShowFormat, project: "ProjectSpec"
+) -> "pa.Table":
+    """Positions as the source writes them, for people; for programs in columns after the orderable texts."""
+    from siltstone.engine.reader.position_reader import notation_of, with_notation
+
+    if form is ShowFormat.csv or POSITION not in found.column_names:
+        return found
+    notation = notation_of(catalog, names.history, f"{project.namespace}.{CONTROL}")
+    return with_notation(found, notation, SHOWN if form is ShowFormat.json else "")
+
+
+def called(columns: Sequence[str], renamed: Mapping[str, str]) -> tuple[str, ...]:
+    """The names that columns have in the table."""
+    return tuple(renamed.get(name, name) for name in columns)
+
+
+def _shown(names: Sequence[str], interval: Sequence[str], hidden: Sequence[str]) -> list[str]:
+    """A timeline starts with its interval; the rest keeps its order."""
+    first = [name for name in interval if name in names and name not in hidden]
+    return first + [name for name in names if name not in first and name not in hidden]
+
+
+def _print(found: "pa.Table", limit: int, form: ShowFormat) -> None:
+    shown = found.slice(0, limit) if limit else found
+    if form is ShowFormat.json:
+        print_json(list(_rows(shown)))
+    elif form is ShowFormat.csv:
+        from siltstone.engine.plain_values import csv_line
+
+        write_line(csv_line(shown.column_names))
+        for row in _rows(shown):
+            write_line(csv_line(row.values()))
+    else:
+        print_rows(shown.column_names, list(_rows(shown)))
+    if found.num_rows > shown.num_rows:
+        note(f"the first {shown.num_rows} rows; --limit 0 shows all")
+    elif not found.num_rows:
+        note("no rows")
+
+
+def _rows(found: "pa.Table") -> Iterator[dict[str, Any]]:
+    from siltstone.engine.plain_values import rows
+
+    for batch in found.to_batches():
+        yield from rows(batch)
+
+
+def _format_of(output: str | None) -> ExportFormat:
+    suffix = Path(output).suffix.removeprefix(".") if output else ""
+    return ExportFormat(suffix) if suffix in list(ExportFormat) else ExportFormat.jsonl

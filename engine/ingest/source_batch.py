@@ -1,0 +1,427 @@
+"""What a source brings: its files, what is new in them to whom, and their records, read and classified once."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from siltstone.engine import names
+from siltstone.engine.decode.event import CONTROL, REJECT
+from siltstone.engine.errors import SpecError
+from siltstone.engine.fold.markers import batch_of, newest_marker, scn_sources
+from siltstone.engine.formats import format_of
+from siltstone.engine.frames import local_frame
+from siltstone.engine.ingest.control_evidence import evidence_counts
+from siltstone.engine.ingest.event_frames import changes_key, has_own_types, is_shown_by_scn, some
+from siltstone.engine.ingest.source_order import settled, turned_to_scns
+from siltstone.engine.ingest.source_records import (
+    context_of,
+    read_beside,
+    refuse_replaced,
+    source_files,
+    with_lines_before,
+)
+from siltstone.engine.ingest.topic_offsets import new_of_topics
+from siltstone.engine.inputs.counting import CountedFile
+from siltstone.engine.inputs.globs import plain_start
+from siltstone.engine.inputs.listing import InputFile, Look
+from siltstone.engine.inputs.pending_files import PendingFile, Taken, earliest, pending_files
+from siltstone.engine.inputs.table_rows import computed
+from siltstone.engine.inputs.topic_partitions import Partition
+from siltstone.engine.names import PLACE
+from siltstone.engine.report import SourceReport
+from siltstone.engine.schema.control_kinds import REDELIVERY
+from siltstone.engine.spec.collisions import ONE, placed_otherwise
+from siltstone.engine.spec.fingerprint import mask_fingerprints
+from siltstone.engine.spec.model import ProjectSpec, SourceSpec, TableSpec
+from siltstone.engine.spec.renamed_names import known_keys_of
+from siltstone.engine.table.claims import taken_inputs
+from siltstone.engine.table.ledger import ledger_name, read_ledger
+
+LAST_LINES: Final = "file string, line bigint"
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Somebody who takes a source's files: a table, or the source itself for its control events.
+
+    `masked`: its records hold values that must not be stored. `by_scn`: the sources of which its newest batch says that
+    SCNs alone order them.
+    """
+
+    name: str
+    target: str
+    newest_batch: int
+    pending: Mapping[str, PendingFile]
+    masked: bool = False
+    by_scn: Collection[str] = ()
+
+
+@dataclass
+class SourceBatch:
+    """A source's new records, read and classified once for all its consumers.
+
+    `declared`: all tables that share the files, be they at work or not, with their keys.
+    `known_before`: the redeliveries of the files beside the new ones, too, where the format tells them by their
+    neighbours: what was taken as a change can be known as one only now.
+    `lost`: what is gone of topics before it was taken, and acknowledged, in words.
+    """
+
+    source: SourceSpec
+    files: Sequence[InputFile]
+    consumers: Mapping[str, Consumer]
+    declared: Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
+    counted: Mapping[str, CountedFile] = field(default_factory=dict)
+    records: DataFrame | None = None
+    known_before: DataFrame | None = None
+    classes: Sequence[Any] = ()
+    lost: Sequence[str] = ()
+
+    def pending_files(self) -> list[InputFile]:
+        """The files of which something is new to somebody."""
+        return list({e.file.path: e.file for c in self.consumers.values() for e in c.pending.values()}.values())
+
+
+def control_consumer(source: SourceSpec) -> str:
+    """The name under which a source's control events are taken."""
+    return f"{names.CONTROL_OF}{source.path}"
+
+
+def targets_of(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> dict[str, str]:
+    """Which table each consumer of a source writes."""
+    control = {control_consumer(source): ledger_name(project, names.CONTROL)}
+    return control | {spec.table: spec.target.changes for spec in specs}
+
+
+def newest_batches(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, int]:
+    """Each consumer's newest real batch. `targets`: the tables they write."""
+    return {name: consumer.newest_batch for name, consumer in idle_consumers(spark, project, targets).items()}
+
+
+def idle_consumers(spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str]) -> dict[str, Consumer]:
+    """The consumers as their newest markers tell, with nothing to take. `targets`: the tables they write."""
+    markers = {name: newest_marker(spark, project, target) for name, target in targets.items()}
+    return {
+        name: Consumer(name, targets[name], batch_of(marker), {}, by_scn=scn_sources(marker))
+        for name, marker in markers.items()
+    }
+
+
+def taken_by(
+    spark: SparkSession, project: ProjectSpec, targets: Mapping[str, str], newest: Mapping[str, int], tidy: bool
+) -> dict[str, dict[str, Taken]]:
+    """What each consumer has taken of each file. `targets`: the tables they write; `newest`: their newest real batches.
+    With `tidy`, what unfinished runs left is removed."""
+    return {
+        name: {row["path"]: Taken(row["size"], row["mtime"], row["fingerprint"], row["to_line"]) for row in rows}
+        for name, rows in taken_inputs(spark, project, targets, newest, tidy).items()
+    }
+
+
+def new_of_files(
+    spark: SparkSession,
+    project: ProjectSpec,
+    files: Sequence[InputFile],
+    taken: Mapping[str, Mapping[str, Taken]],
+) -> dict[str, list[PendingFile]]:
+    """What is new of the files to each consumer. `taken`: by each.
+
+    Raises: SourceError: a file changed under its name.
+    """
+    look = Look()
+    new = {}
+    of_tables = {path for name, paths in taken.items() if not name.startswith(names.CONTROL_OF) for path in paths}
+    for name, mine in taken.items():
+        # What only the control events were taken of, because every table refused it, can be replaced by a mended file.
+        refused = touched(files, mine) - of_tables if name.startswith(names.CONTROL_OF) else set()
+        replaceable = refused - taken_by_others(spark, project, taken, refused)
+        new[name] = pending_files(look, files, mine, name, replaceable)
+    return new
+
+
+def touched(files: Iterable[InputFile], taken: Mapping[str, Taken]) -> set[str]:
+    """The files that are not as they were when they were taken."""
+    return {file.path for file in files if file.path in taken and not taken[file.path].looks_like(file)}
+
+
+def taken_by_others(
+    spark: SparkSession, project: ProjectSpec, consumers: Iterable[str], paths: Collection[str]
+) -> set[str]:
+    """Those of the files that a table has taken that is not at work now, be it of the same settings or not.
+
+    What a table wrote whose spec nobody has counts as taken.
+    """
+    inputs = read_ledger(spark, project, names.INPUTS) if paths else None
+    if inputs is None:
+        return set()
+    is_other = ~F.col("consumer").isin(*consumers) & ~F.col("consumer").startswith(names.CONTROL_OF)
+    first = inputs.where(is_other & F.col("path").isin(*paths)).groupBy("consumer", "path").agg(F.min("batch"))
+    rows, targets = first.collect(), {spec.table: spec.target.changes for spec in project.tables}
+    others = {consumer for consumer, _, _ in rows} & targets.keys()
+    newest = newest_batches(spark, project, {consumer: targets[consumer] for consumer in others})
+    return {path for consumer, path, batch in rows if batch <= newest.get(consumer, batch)}
+
+
+def list_source_batch(
+    spark: SparkSession,
+    project: ProjectSpec,
+    source: SourceSpec,
+    specs: Sequence[TableSpec],
+    until_ms: int | None,
+    run_id: str | None,
+) -> SourceBatch:
+    """List a source's files, and find what is new to each consumer. What unfinished runs left is removed; without a run
+    nothing is written.
+
+    Raises: SourceError: nothing is there, a file changed under its name, or records of a topic are gone. SpecError:
+        another table's spec places the same events otherwise.
+    """
+    tables = sharing(project, source, specs)
+    for other in tables:
+        if setting := placed_otherwise(source, other.source):
+            raise SpecError(f"Cannot take {source.path}: {other.table} takes it with another source.{setting}.", ONE)
+    files = source_files(spark, source, project.catalog.name, until_ms)
+    targets = targets_of(project, source, specs)
+    declared = {spec.table: known_keys_of(spec) for spec in tables}
+    idle = idle_consumers(spark, project, targets)
+    newest = {name: consumer.newest_batch for name, consumer in idle.items()}
+    taken = taken_by(spark, project, targets, newest, tidy=run_id is not None)
+    new, lost = (
+        (new_of_files(spark, project, files, taken), ())
+        if source.kafka is None
+        else new_of_topics(spark, project, source, files, taken, run_id)
+    )
+    pending = {name: {entry.file.path: entry for entry in entries} for name, entries in new.items()}
+    found = {name: replace(consumer, pending=pending[name]) for name, consumer in idle.items()}
+    consumers = with_masks(found, project, source)
+    ordered = settled(spark, project.catalog.name, source, specs, by_scn_of(consumers))
+    return SourceBatch(ordered, files, consumers, declared, lost=lost)
+
+
+def by_scn_of(consumers: Mapping[str, Consumer]) -> set[str]:
+    """The sources that any of the consumers knows to be ordered by SCNs alone."""
+    return {source for consumer in consumers.values() for source in consumer.by_scn}
+
+
+def sharing(project: ProjectSpec, source: SourceSpec, specs: Sequence[TableSpec]) -> list[TableSpec]:
+    """These tables of a source, and all others of the project that take the same files, with whatever settings.
+
+    What a record is, whose it is and what of it may be kept does not depend on which tables are at work.
+    """
+    mine = {spec.table for spec in specs}
+    return [*specs, *[t for t in project.tables if t.source.path == source.path and t.table not in mine]]
+
+
+def with_masks(consumers: Mapping[str, Consumer], project: ProjectSpec, source: SourceSpec) -> dict[str, Consumer]:
+    """The consumers, told whose records hold masked columns. A record of no table may be of any that can share the
+    files, and of one whose spec cannot be read."""
+    masking = [spec for spec in project.tables if mask_fingerprints(spec)]
+    may_hold = bool(project.unread) or any(can_share(spec.source.path, source.path) for spec in masking)
+    masked = {spec.table for spec in masking}
+    return {
+        name: replace(consumer, masked=may_hold if name.startswith(names.CONTROL_OF) else name in masked)
+        for name, consumer in consumers.items()
+    }
+
+
+def can_share(one: str, other: str) -> bool:
+    """Whether two paths may take the same files, by what they say before their first pattern."""
+    begins = [plain_start(path).rstrip("/") for path in (one, other)]
+    return begins[0].startswith(begins[1]) or begins[1].startswith(begins[0])
+
+
+def read_source_batch(spark: SparkSession, source_batch: SourceBatch, catalog: str) -> None:
+    """Read and classify what is new to anybody, in one pass; once more where it shows that something else orders it.
+
+    Raises: SourceError: a file cannot be read.
+    """
+    union = earliest(entry for each in source_batch.consumers.values() for entry in each.pending.values())
+    if not union:
+        return
+    form = format_of(source_batch.source.format)
+    context = context_of(spark, source_batch.source, source_batch.files, union)
+    whole = form.reads_whole and (bool(context) or any(entry.after_line for entry in union))
+    wanted = [*context, *map(with_lines_before, union)] if whole else union
+    found, counted = read_beside(spark, source_batch.source, source_batch.files, wanted, catalog)
+    is_again = F.coalesce(F.col("control_kind") == REDELIVERY, F.lit(False)) if form.resends else F.lit(False)
+    # What a format makes of a line that it reads among others is not told by the line alone; a table's columns can
+    # become others while its rows are taken.
+    is_told_alone = not form.reads_whole and source_batch.source.table is None
+
+    def read() -> DataFrame:
+        # Read by every table, by the control events and by the rejects: parsing once is worth the memory.
+        records = found.events(source_batch.source, source_batch.declared, keeps_texts=not is_told_alone)
+        records = records.where(after(union) | is_again) if whole else records
+        kept = computed(records, wanted)
+        refuse_replaced(source_batch.source, union)
+        source_batch.known_before = kept.where(is_again) if form.resends else None
+        return kept.where(after(union)) if whole else kept
+
+    records = classified(source_batch, read)
+    of_new = [entry for entry in counted if entry.pending not in context]
+    source_batch.counted = {entry.pending.file.path: entry for entry in finished(spark, records, of_new)}
+
+
+def classified(source_batch: SourceBatch, read: Callable[[], DataFrame]) -> DataFrame:
+    """The records of a delivery, which it gets with their classes. Read once more where they show that something else
+    orders its source. `read`: as the delivery's source says then."""
+    source_batch.records = read()
+    source_batch.classes = classes_of(source_batch.records, source_batch)
+    ordered = turned_to_scns(source_batch.source, source_batch.classes)
+    if ordered == source_batch.source:
+        return source_batch.records
+    source_batch.source = ordered
+    return classified(source_batch, read)
+
+
+def finished(spark: SparkSession, records: DataFrame, counted: Sequence[CountedFile]) -> list[CountedFile]:
+    """The files as they were counted; a last line without an end that came out whole is taken like every other.
+
+    Base64 does not tell where it ends, as JSON does: whether it is all of a record is known when it is decoded.
+    """
+    unfinished = {entry.pending.file.path: entry.lines for entry in counted if entry.pending.half_line}
+    if not unfinished:
+        return list(counted)
+    last = local_frame(spark, [{"file": path, "line": line} for path, line in unfinished.items()], LAST_LINES)
+    good = records.where(F.col("kind") != REJECT).join(F.broadcast(last), on=PLACE, how="left_semi")
+    whole = {row["file"] for row in good.select("file").distinct().collect()}
+    return [
+        replace(entry, pending=replace(entry.pending, half_line=False)) if entry.pending.file.path in whole else entry
+        for entry in counted
+    ]
+
+
+def classes_of(records: DataFrame, source_batch: SourceBatch, fans_out: bool | None = None) -> list[Row]:
+    """The records of a delivery counted by kind, table and file, with their greatest commit time, whether any tells its
+    types or a move, whose order they show, and what `evidence` asks of them. `fans_out`: what is said of the format."""
+    form = format_of(source_batch.source.format)
+    several = form.fans_out if fans_out is None else fans_out
+    number = F.count_distinct("line") if several else F.count("*")
+    greatest = F.unix_micros(F.max("commit_ts")).alias("max_commit_us")
+    types = F.max(has_own_types()).alias("tell_types")
+    moves = F.max(changes_key(source_batch.source.format, source_batch.declared)).alias("moves")
+    by_scn = [] if not form.can_turn_to_scns else [F.collect_set(is_shown_by_scn()).alias("by_scn")]
+    told = [number.alias("records"), greatest, types, moves, *by_scn, *evidence_counts()]
+    return records.groupBy("kind", "table", "file").agg(*told).collect()
+
+
+def new_to(source_batch: SourceBatch, consumer: Consumer) -> DataFrame:
+    """The records that one consumer has not taken yet."""
+    assert source_batch.records is not None
+    return (
+        source_batch.records
+        if is_all_new_to(source_batch, consumer)
+        else source_batch.records.where(after(consumer.pending.values()))
+    )
+
+
+def is_all_new_to(source_batch: SourceBatch, consumer: Consumer) -> bool:
+    """Whether one consumer has taken nothing yet of what a delivery read."""
+    first = {path: entry.pending.after_line for path, entry in source_batch.counted.items()}
+    return first == {path: entry.after_line for path, entry in consumer.pending.items()}
+
+
+def of_table(records: DataFrame, table: str) -> DataFrame:
+    """The changes and the rejects of one table. A control event (a schema change) can name it too; it is the source's.
+
+    Rows: filters.
+    """
+    return records.where((F.col("table") == table) & (F.col("kind") != CONTROL))
+
+
+def number_new_to(source_batch: SourceBatch, consumer: Consumer, table: str, records: DataFrame) -> int:
+    """How many records of a table one consumer has not taken yet; these are its `records`.
+
+    They were counted when they were classified, unless a line can be several of them.
+    """
+    if format_of(source_batch.source.format).fans_out or not is_all_new_to(source_batch, consumer):
+        return records.count()
+    return sum(row["records"] for row in source_batch.classes if row["table"] == table and row["kind"] != CONTROL)
+
+
+def after(entries: Iterable[PendingFile]) -> Column:
+    """Whether a record lies in the new part of one of the files."""
+    by_line: dict[int, list[str]] = {}
+    for entry in entries:
+        by_line.setdefault(entry.after_line, []).append(entry.file.path)
+    return some(F.col("file").isin(paths) & (F.col("line") > after_line) for after_line, paths in by_line.items())
+
+
+def input_rows(source_batch: SourceBatch, consumer: Consumer, batch: int, attempt: str) -> list[dict[str, Any]]:
+    """The ledger's rows for what an attempt at a batch takes."""
+    return [
+        {
+            "batch": batch,
+            "consumer": consumer.name,
+            "path": path,
+            "size": entry.file.size,
+            "mtime": entry.file.mtime,
+            "fingerprint": entry.fingerprint,
+            "from_line": entry.after_line + 1,
+            "to_line": max(source_batch.counted[path].to_line, entry.after_line),  # a bounded run can end before it
+            "attempt": attempt,
+        }
+        for path, entry in sorted(consumer.pending.items())
+    ]
+
+
+def source_report(source_batch: SourceBatch, specs: Sequence[TableSpec]) -> SourceReport:
+    """Where every record of a delivery went."""
+    at_work = {spec.table for spec in specs}
+    elsewhere = source_batch.declared.keys() - at_work
+    taken: dict[str, int] = {}
+    others: dict[str, int] = {}
+    sums = {CONTROL: 0, REJECT: 0}
+    for row in source_batch.classes:
+        if row["kind"] == CONTROL or (row["kind"] == REJECT and row["table"] not in elsewhere):
+            sums[row["kind"]] += row["records"]
+        else:
+            side = taken if row["table"] in at_work else others
+            side[row["table"]] = side.get(row["table"], 0) + row["records"]
+    halves = tuple(
+        f"{path}:{entry.lines}" for path, entry in sorted(source_batch.counted.items()) if entry.pending.half_line
+    )
+    read = sum(row["records"] for row in source_batch.classes) + unclassified(source_batch)
+    return SourceReport(
+        source_batch.source.path,
+        len(source_batch.files),
+        read,
+        taken,
+        sums[CONTROL],
+        others,
+        sums[REJECT],
+        halves,
+        left=records_left(source_batch),
+    )
+
+
+def records_left(source_batch: SourceBatch) -> int | None:
+    """How many offsets of topics a delivery leaves for another run; None of files."""
+    partitions = [file for file in source_batch.files if isinstance(file, Partition)]
+    if not partitions:
+        return None
+    return sum(
+        one.latest - (source_batch.counted[one.path].lines if one.path in source_batch.counted else one.end)
+        for one in partitions
+    )
+
+
+def unclassified(source_batch: SourceBatch) -> int:
+    """How many more lines the reader counted than were classified; less than none: lines were classified that are not
+    there.
+
+    Told of files of lines that are read from their beginning. Where one line can be several records, only those that
+    are too few tell something.
+    """
+    classified: Counter[str] = Counter()
+    for row in source_batch.classes:
+        classified[row["file"]] += row["records"]
+    first_entries = earliest(entry for each in source_batch.consumers.values() for entry in each.pending.values())
+    counted = {
+        entry.file.path: source_batch.counted[entry.file.path].filled for entry in first_entries if not entry.after_line
+    }
+    missing = [said - classified[path] for path, said in counted.items() if said is not None]
+    return sum(max(number, 0) for number in missing) if format_of(source_batch.source.format).fans_out else sum(missing)

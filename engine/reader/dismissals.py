@@ -1,0 +1,109 @@
+"""Rejects that a person has dismissed: nothing is to become of them any more. Written and read without a JVM."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from siltstone.engine.errors import SpecError
+from siltstone.engine.names import DISMISSALS, OF_REJECT, REJECTS
+from siltstone.engine.reader.ledger_writer import until_committed, writable_catalog
+from siltstone.engine.reader.table_reader import Reader, load_table
+
+if TYPE_CHECKING:
+    from siltstone.engine.reader.reject_reader import Place, Reject
+    from siltstone.engine.spec.model import ProjectSpec
+
+
+@dataclass(frozen=True)
+class Dismissal:
+    """Who dismissed a reject, when and why."""
+
+    by: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rejects are meant: those at places (a file, or `file:line`; the end of a path is enough), for a reason that
+    contains a text. What is not said restricts nothing."""
+
+    places: Sequence[str] = ()
+    matching: str = ""
+
+    def of(self, found: "Sequence[Reject]") -> "list[Reject]":
+        """Those of the rejects that are meant.
+
+        Raises: SpecError: at one of the places is none, or nothing is left.
+        """
+        lost = [place for place in self.places if not any(stands_at(each, place) for each in found)]
+        if lost:
+            raise SpecError(
+                f"Cannot find a waiting reject at {', '.join(lost)}.", "`siltstone rejects show` names them"
+            )
+        meant = [each for each in found if self._means(each)]
+        if not meant:
+            raise SpecError("Cannot find such a reject: none is waiting.", "`siltstone rejects list` shows them")
+        return meant
+
+    def _means(self, reject: "Reject") -> bool:
+        is_there = not self.places or any(stands_at(reject, place) for place in self.places)
+        return is_there and self.matching in reject.reason
+
+
+def stands_at(reject: "Reject", place: str) -> bool:
+    """Whether a reject stands in the file, or at the line of it, that a text names."""
+    file, _, line = place.rpartition(":")
+    named, wanted = (file, int(line)) if file and line.isdigit() else (place, reject.line)
+    path, bare = reject.file.removeprefix("file:"), named.removeprefix("file:")
+    return reject.line == wanted and (path == bare or path.endswith(f"/{bare}"))
+
+
+def dismissals(catalog: Reader, namespace: str) -> "dict[Place, Dismissal]":
+    """What was dismissed, by the places of the rejects; the first word on each."""
+    from siltstone.engine.plain_values import records
+
+    name = f"{namespace}.{DISMISSALS}"
+    if not catalog.table_exists(name):
+        return {}
+    rows = sorted(records(load_table(catalog, name).scan().to_arrow()), key=lambda row: row["dismissed_at"])
+    return {
+        (row["consumer"], row["batch"], row["file"], row["line"]): Dismissal(
+            row["dismissed_by"], row["reason"], row["dismissed_at"]
+        )
+        for row in rows[::-1]
+    }
+
+
+def dismiss(project: "ProjectSpec", chosen: "Sequence[Reject]", said: Dismissal) -> None:
+    """Write down that nothing is to become of these rejects. The first one makes the table.
+
+    Raises: CommitConflictError: others wrote each time.
+    """
+    import pyarrow as pa
+
+    told: dict[str, Any] = {"dismissed_by": said.by, "reason": said.reason, "dismissed_at": said.at}
+    places = sorted({each.place for each in chosen})
+    rows = [dict(zip(OF_REJECT, place, strict=True)) | told for place in places]
+    catalog, name = writable_catalog(project.catalog), f"{project.namespace}.{DISMISSALS}"
+
+    def attempt() -> None:
+        if not catalog.table_exists(name):
+            beside = load_table(catalog, f"{project.namespace}.{REJECTS}").location().rpartition("/")[0]
+            options: dict[str, Any] = {"location": f"{beside}/{DISMISSALS}", "properties": {"format-version": "2"}}
+            catalog.create_table_if_not_exists(name, _schema(), **options)
+        load_table(catalog, name).append(pa.Table.from_pylist(rows, schema=_schema()))
+
+    until_committed(attempt, "dismiss rejects", name)
+
+
+def _schema() -> Any:
+    """The columns of the ledger, as `engine.table.ledger` reads them."""
+    import pyarrow as pa
+
+    texts, longs = ("consumer", "file", "reason", "dismissed_by"), ("batch", "line")
+    kinds = dict.fromkeys(texts, pa.string()) | dict.fromkeys(longs, pa.int64())
+    kinds["dismissed_at"] = pa.timestamp("us", "UTC")
+    order = (*OF_REJECT, "reason", "dismissed_by", "dismissed_at")
+    return pa.schema([(column, kinds[column]) for column in order])

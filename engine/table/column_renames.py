@@ -1,0 +1,122 @@
+"""Columns that got another name: renamed in the tables by Iceberg's own rename, and read under the new name before."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from siltstone.engine import names
+from siltstone.engine.iceberg import plain
+from siltstone.engine.names import quoted
+from siltstone.engine.spec.renamed_names import NewNames, renamed
+from siltstone.engine.table.catalog import exists, identifier, load, properties_of, put_properties
+from siltstone.engine.table.commit import Branch, drop_stale_branches, one_boundary, own_marker
+
+STRUCTS: Final = ("row", "before", "key", "old_key", "new_key")
+"""The columns of `changes` whose fields are columns of the source."""
+LISTS: Final = ("present", names.UNKNOWN)
+"""The columns that hold names of columns."""
+
+
+def with_new_names(rows: DataFrame, by_old: NewNames) -> DataFrame:
+    """Rows of `changes` or `history` whose columns have their present names, wherever they are named.
+
+    Rows: 1:1.
+    """
+    if not by_old:
+        return rows
+    return rows.select(*[_under_new_names(column, by_old) for column in rows.schema])
+
+
+def type_with_new_names(row: T.StructType, by_old: NewNames) -> T.StructType:
+    """The columns under their present names."""
+    return T.StructType([T.StructField(renamed(column.name, by_old), column.dataType) for column in row])
+
+
+def _under_new_names(column: T.StructField, by_old: NewNames) -> Column:
+    own = F.col(quoted(column.name))
+    if column.name in LISTS:
+        pairs = [F.lit(text) for pair in by_old.items() for text in pair]
+        now = F.create_map(*pairs)
+        return F.transform(own, lambda name: F.coalesce(now[F.lower(name)], name)).alias(column.name)
+    if column.name in STRUCTS and isinstance(column.dataType, T.StructType):
+        kind = type_with_new_names(column.dataType, by_old)
+        return (own if kind == column.dataType else own.cast(kind)).alias(column.name)
+    return own.alias(renamed(column.name, by_old))
+
+
+def old_columns(spark: SparkSession, catalog: str, name: str, by_old: NewNames) -> dict[str, str]:
+    """The columns of a table that are to be renamed, and how; of `changes`, those of its rows. None of a table that is
+    not there; nor a column whose new name another one has, until the table is replaced."""
+    if not by_old or not exists(spark, catalog, name):
+        return {}
+    schema = spark.table(identifier(catalog, name)).schema
+    inside = schema["row"].dataType if "row" in schema.names and "present" in schema.names else schema
+    assert isinstance(inside, T.StructType)
+    wanted = {column: renamed(column, by_old) for column in inside.names if column.casefold() in by_old}
+    return {old: new for old, new in wanted.items() if new not in inside.names}
+
+
+def rename_in_changes(
+    spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str], firsts: Mapping[str, str]
+) -> None:
+    """Rename columns of `changes` in one commit. `wanted`: new names by old ones; `firsts`: the first names of columns,
+    by new ones, which the table remembers."""
+    schema = spark.table(identifier(catalog, name)).schema
+    both = load(spark, catalog, name).newTransaction()
+    columns = both.updateSchema()
+    for struct in STRUCTS:
+        fields = schema[struct].dataType
+        assert isinstance(fields, T.StructType)
+        for old in fields.names:
+            if old in wanted:
+                columns.renameColumn(f"{struct}.{old}", wanted[old])
+    columns.commit()
+    since = properties_of(spark, catalog, name)
+    moved: dict[str, str | None] = {names.PROPERTY_FIRST_NAMES: json.dumps(dict(firsts), sort_keys=True)}
+    for old, new in wanted.items():
+        if (batch := since.get(names.SINCE_PREFIX + old)) is not None:
+            moved |= {names.SINCE_PREFIX + old: None, names.SINCE_PREFIX + new: batch}
+    put_properties(both, moved)
+    with one_boundary(name):
+        both.commitTransaction()
+
+
+def rename_in_table(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
+    """Rename columns of `history` or `latest`, in one commit; first in what versions say is unknown, so that no row
+    names a column that is not there."""
+    if names.UNKNOWN in spark.table(identifier(catalog, name)).columns:
+        rename_unknown(spark, catalog, name, wanted)
+    java = load(spark, catalog, name)
+    columns = java.updateSchema()
+    for old, new in wanted.items():
+        columns.renameColumn(old, new)
+    with one_boundary(name):
+        columns.commit()
+
+
+def rename_unknown(spark: SparkSession, catalog: str, name: str, wanted: Mapping[str, str]) -> None:
+    """Let versions name columns of which nothing was known as they are called now. Rarely a version does."""
+    olds = ", ".join(_literal(old) for old in wanted)
+    is_named = f"arrays_overlap({names.UNKNOWN}, array({olds}))"
+    if spark.sql(f"SELECT 1 FROM {identifier(catalog, name)} WHERE {is_named} LIMIT 1").isEmpty():
+        return
+    drop_stale_branches(spark, catalog, name)
+    branch = Branch.start(spark, catalog, name, own_marker(spark, catalog, name))
+    cases = " ".join(f"WHEN {_literal(old)} THEN {_literal(new)}" for old, new in wanted.items())
+    new_list = f"transform({names.UNKNOWN}, name -> CASE name {cases} ELSE name END)"
+    branch.execute(f"UPDATE {branch.identifier} SET {names.UNKNOWN} = {new_list} WHERE {is_named}")
+    branch.publish()
+
+
+def stored_first_names(spark: SparkSession, catalog: str, name: str) -> dict[str, str]:
+    """The first names of columns that `changes` remembers, by their present names."""
+    properties: Any = plain(spark, load(spark, catalog, name).properties())
+    return dict(json.loads(properties.get(names.PROPERTY_FIRST_NAMES, "{}")))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,71 @@
+"""Make the report of a project: read the tables, write the page beside Great Expectations' own."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from siltstone.engine.atomic_file import whole_file
+from siltstone.engine.errors import SiltstoneError, SpecError, writing
+from siltstone.engine.reader import NothingWrittenError, Reader, open_catalog
+from siltstone.engine.spec import load_specs
+from siltstone.engine.spec.model import ProjectSpec, TableSpec
+from siltstone.quality.data_docs import docs_folder
+from siltstone.quality.report.collect import collect
+from siltstone.quality.report.facts import Facts
+from siltstone.quality.report.page import page
+from siltstone.quality.report.publish_pages import copy_pages
+
+LOG = logging.getLogger("siltstone")
+
+
+def page_file(root: Path) -> Path:
+    """Where the page is."""
+    return root / "report" / "index.html"
+
+
+def facts_of(project: ProjectSpec, at: datetime | None = None) -> Facts:
+    """Everything the report shows, as it is now. Needs no JVM.
+
+    Raises: SpecError where the kind of catalog needs a JVM.
+    """
+    catalog: Reader | None
+    try:
+        catalog = open_catalog(project.catalog)
+    except NothingWrittenError:
+        catalog = None
+    facts = collect(project, known_specs(project), catalog, at or datetime.now(UTC))
+    return replace(facts, docs=(docs_folder(project.root) / "index.html").is_file())
+
+
+def known_specs(project: ProjectSpec) -> Sequence[TableSpec]:
+    """The project's specs; none where they do not load: the ledgers still know what ran."""
+    try:
+        return load_specs(None, project)
+    except SpecError:
+        return ()
+
+
+def report_after(project: ProjectSpec, checked: bool) -> str | None:
+    """The address of the page after a run, where checks ran. None where none did, or where the catalog needs a JVM to
+    be read."""
+    if not checked:
+        return None
+    try:
+        page = write_page(project, facts_of(project))
+        return str(page) if project.report is None else copy_pages(project, project.report)
+    except (SiltstoneError, OSError) as error:  # the tables are written: a page that cannot be is no reason to fail
+        LOG.warning("No report was written: %s", error)
+        return None
+
+
+def write_page(project: ProjectSpec, facts: Facts) -> Path:
+    """Write the page; it appears whole or not at all.
+
+    Raises: SpecError: it cannot be written.
+    """
+    file, text = page_file(project.root), page(facts)
+    with writing(file, f"{file.parent} must be a folder that can be written"), whole_file(file) as out:
+        out.write(text.encode())
+    return file

@@ -1,0 +1,137 @@
+"""Great Expectations' part: judging findings that stand there already, and the pages made of the verdicts."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from siltstone.engine.errors import InvariantViolation
+from siltstone.quality.data_docs import KEEP_RUNS, build_pages, judge, open_context
+from siltstone.quality.results import Finding, Found, Known
+from siltstone.quality.suite import batch, build_suite, verdicts
+from tests.unit.spec.cases import spec
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+FOUND = {
+    "orphan": Found(7, "10", "30", (Finding("orphan", "10", "10", '{"id":1}', "the key has no <beginning>"),)),
+    "chain_break": Found(unavailable="no change carries a whole before image"),
+    "sums_close": Found(),
+}
+
+
+def run(root: Path, number: int, found: dict[str, Found], known: dict[str, Known] | None = None) -> dict[str, bool]:
+    context = open_context(root)
+    suite = build_suite(spec(), found)
+    result = judge(context, suite, batch(found, known), f"run{number}", BEGAN + timedelta(minutes=number))
+    build_pages(context, root, suite.name)
+    return verdicts(result.results)
+
+
+def test_a_check_passes_without_findings_and_fails_with_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, 1, FOUND) == {"orphan": False, "sums_close": True}
+    assert run(tmp_path, 2, {"orphan": Found()}) == {"orphan": True}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_check_that_could_not_be_judged_is_an_error_and_no_verdict() -> None:
+    told = {"raised_exception": True, "exception_message": "no such column"}
+    config = SimpleNamespace(kwargs={"check": "orphan"})
+    for info in (told, {"('siltstone.findings', '', ())": told}):  # Great Expectations tells it plainly, or by metric
+        result = SimpleNamespace(success=False, exception_info=info, expectation_config=config)
+        with pytest.raises(InvariantViolation, match=r"Cannot judge check orphan: .*no such column"):
+            verdicts([result])
+
+
+def test_a_severity_of_the_spec_is_a_severity_of_the_suite() -> None:
+    asked = spec(quality={"severity": {"orphan": "info", "chain_break": "warn", "sums_close": "error"}})
+    suite = build_suite(asked, dict.fromkeys(FOUND, Found()))
+    assert {one.check: one.severity.value for one in suite.expectations} == {
+        "orphan": "info",
+        "chain_break": "warning",
+        "sums_close": "critical",
+    }
+
+
+def test_the_pages_tell_what_was_found_and_what_could_not_be_looked_for(tmp_path: Path) -> None:
+    run(tmp_path, 1, FOUND)
+    pages = tmp_path / "report" / "data-docs"
+    (link,) = re.findall(r"href='([^']+)'", (pages / "index.html").read_text())
+    page = (pages / link).read_text()
+    assert "The first change of a key is a READ or an insert." in page
+    assert "7 findings" in page
+    assert "the key has no &lt;beginning&gt;" in page
+    suite = (pages / "expectations" / "inventory" / "customers.html").read_text()
+    assert "chain_break: not available, no change carries a whole before image." in suite
+
+
+def test_the_pages_ask_nothing_of_the_network(tmp_path: Path) -> None:
+    run(tmp_path, 1, FOUND)
+    pages = list((tmp_path / "report" / "data-docs").rglob("*.html"))
+    assert len(pages) == 3
+    asking = re.compile(r"(src|<link[^>]*href)=.https?:|url\(.?https?:|<script")
+    assert not [page for page in pages if asking.search(page.read_text())]
+
+
+@pytest.mark.slow
+def test_only_the_newest_runs_of_a_table_are_kept(tmp_path: Path) -> None:
+    for number in range(KEEP_RUNS + 2):
+        run(tmp_path, number, {"orphan": Found()})
+    pages = tmp_path / "report" / "data-docs"
+    assert len(list((pages / "validations").rglob("*.html"))) == KEEP_RUNS
+    runs = re.findall(r"<td>(run\d+)</td>", (pages / "index.html").read_text())
+    assert runs == [f"run{number}" for number in reversed(range(2, KEEP_RUNS + 2))]
+
+
+def test_what_is_acknowledged_does_not_fail_and_stands_there_with_its_reason(tmp_path: Path) -> None:
+    one, other = (Finding("orphan", "10", "10", f'{{"id":{n}}}', "the first change") for n in (1, 2))
+    found = {"orphan": Found(2, "10", "10", (one, other))}
+    half, whole = Known({one: "by hanna: <known>"}), Known({one: "by hanna: <known>", other: "by ines: too"}, True)
+    assert run(tmp_path, 1, found, {"orphan": half}) == {"orphan": False}
+    assert run(tmp_path, 2, found, {"orphan": whole}) == {"orphan": True}
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["passed, 1 acknowledged", "failed"]
+    newest, first = ((pages / link).read_text() for link in re.findall(r"href='([^']+)'", index))
+    assert "2 findings, acknowledged" in newest
+    assert "by hanna: &lt;known&gt;" in newest
+    assert "by ines: too" in newest
+    assert "2 findings, acknowledged" not in first
+
+
+def test_a_check_that_informs_never_fails_and_says_what_it_found(tmp_path: Path) -> None:
+    asked = spec(quality={"severity": {"orphan": "info"}})
+    context, found = open_context(tmp_path), {"orphan": FOUND["orphan"], "sums_close": Found()}
+    suite = build_suite(asked, found)
+    result = judge(context, suite, batch(found), "run1", BEGAN)
+    build_pages(context, tmp_path, suite.name)
+    assert verdicts(result.results) == {"orphan": True, "sums_close": True}
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["passed, 1 noted"]
+    (link,) = re.findall(r"href='([^']+)'", index)
+    page = (pages / link).read_text()
+    assert "7 findings, for information" in page
+    assert "fa-times text-danger" not in page
+
+
+def test_a_page_of_expectations_that_inform_has_nothing_red(tmp_path: Path) -> None:
+    import great_expectations as gx
+    import pandas as pd
+
+    context = open_context(tmp_path)
+    informs = [gx.expectations.ExpectColumnValuesToNotBeNull(column="a", severity="info")]
+    fails = [gx.expectations.ExpectColumnValuesToNotBeNull(column="a", severity="warning")]
+    for number, asked in enumerate((informs, fails)):
+        name = f"shop.things.latest{number}"
+        suite = gx.ExpectationSuite(name=name, expectations=asked)
+        judge(context, suite, pd.DataFrame({"a": [1, None]}), f"run{number}", BEGAN + timedelta(minutes=number))
+        build_pages(context, tmp_path, name, informs=asked is informs)
+    pages = tmp_path / "report" / "data-docs"
+    index = (pages / "index.html").read_text()
+    assert re.findall(r"<td>(passed[^<]*|failed)</td>", index) == ["failed", "passed, 1 noted"]
+    red, plain = ((pages / link).read_text() for link in re.findall(r"href='([^']+)'", index))
+    assert "text-danger" in red
+    assert "text-danger" not in plain
+    assert "</i> Noted" in plain

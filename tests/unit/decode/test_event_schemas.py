@@ -1,0 +1,81 @@
+"""Schemas that events carry, as they should not be: whatever their shape, columns of types that Spark has, or none."""
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import types as T
+
+from siltstone.engine.decode.connect import decimal
+from siltstone.engine.decode.event_schemas import key_columns, row_columns
+from siltstone.engine.decode.mysql_types import typed
+from tests.conformance.hostile import bent
+from tests.unit.decode.given import field
+
+IMAGE = [
+    field("id", "int64"),
+    field("price", "bytes", "org.apache.kafka.connect.data.Decimal", scale="2", **{"connect.decimal.precision": "12"}),
+    field("flags", "bytes", "io.debezium.data.Bits", length="12"),
+    {"field": "tags", "type": "array", "items": {"type": "string"}},
+]
+COLUMNS = [
+    {"name": "id", "type": {"code": "INT64"}, "is_primary_key": True, "ordinal_position": 1},
+    {"name": "tags", "type": '{"code":"ARRAY","array_element_type":{"code":"NUMERIC"}}', "ordinal_position": 2},
+]
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "connect": {"type": "struct", "fields": [{"field": "after", "type": "struct", "fields": IMAGE}]},
+    "canal": {"mysqlType": {"id": "bigint(20)", "price": "decimal(12,2)", "e": "enum('a')", "b": "binary(16)"}},
+    "spanner": {"column_types": COLUMNS},
+    "dts": {"dts": "MySQL", "fields": [{"name": "id", "dataTypeNumber": 246}], "told": "12,2"},
+    "keys": {"keys": ["id"]},
+    "pk_uk_info": {"pk_uk_info": {"PRIMARY": ["id"]}},
+    "key": {"type": "struct", "fields": [field("id", "int64")]},
+}
+
+
+@pytest.mark.parametrize("form", SCHEMAS)
+def test_a_schema_of_any_shape_gives_columns_or_nothing(form: str) -> None:
+    draw, text, found = random.Random(form), json.dumps(SCHEMAS[form], separators=(",", ":")), set()
+    for _ in range(2_000):
+        schema = json.dumps(json.loads(bent(draw, text)), separators=(",", ":"))
+        columns = row_columns(schema)
+        found.add(len(columns))
+        assert all(isinstance(name, str) for name in [*columns, *key_columns(schema)])
+        assert all(is_storable(part) for kind, _ in columns.values() for part in parts(kind)), schema
+    assert form in ("keys", "pk_uk_info", "key") or len(found) > 1  # some could be read, some not
+    assert row_columns(text) or key_columns(text)
+
+
+def parts(kind: T.DataType) -> Iterator[T.DataType]:
+    yield kind
+    if isinstance(kind, T.ArrayType):
+        yield from parts(kind.elementType)
+
+
+def is_storable(kind: T.DataType) -> bool:
+    return not isinstance(kind, T.DecimalType) or 0 <= kind.scale <= kind.precision <= 38
+
+
+def test_decimals_have_room_for_what_oracle_allows() -> None:
+    """NUMBER(2,5) holds 0.00099, NUMBER(5,-2) hundreds."""
+    sizes = {(5, 2): "decimal(5,2)", (2, 5): "decimal(5,5)", (5, -2): "decimal(7,0)", (38, 40): "string"}
+    assert {(p, s): decimal(s, p)[0].simpleString() for p, s in sizes} == sizes
+
+
+def test_lengths_that_mysql_does_not_have_are_no_lengths() -> None:
+    said = {"bit(64)": 64, "bit(99999999999)": None, "binary(255)": 255, "binary(99999999999)": None}
+    assert {text: typed(text)[1].size for text in said} == said
+    assert typed("bit(99999999999)")[0] == T.StringType()
+    assert typed("decimal(5,10)")[0] == T.StringType()
+
+
+@pytest.mark.parametrize("form", SCHEMAS)
+def test_half_of_a_pair_of_surrogates_is_in_no_name(form: str) -> None:
+    text = json.dumps(SCHEMAS[form], separators=(",", ":"))
+    for good, bad in (('"id"', '"i\\ud800"'), ('"id"', '"i\\ud83d\\ude00"')):
+        schema = text.replace(good, bad)
+        names = {*row_columns(schema), *key_columns(schema)} - {"after"}
+        assert ("i\U0001f600" in names) == ("ude00" in bad)
+        assert "".join(names).encode() or not names  # Java takes every one

@@ -1,0 +1,27 @@
+"""How many tasks write, and so how many data files there are."""
+
+import os
+
+import pytest
+
+from siltstone.engine.fold.planning import LEAST_ROWS, MOST_ROWS, tasks_for_rows
+
+
+@pytest.mark.parametrize(
+    ("cores", "rows", "expected"),
+    [
+        (8, 0, 1),
+        (8, LEAST_ROWS, 1),
+        (8, 3 * LEAST_ROWS, 3),
+        (8, 100 * LEAST_ROWS, 8),
+        (2, 2 * MOST_ROWS, 2),
+        (2, 2 * MOST_ROWS + 1, 4),  # with three tasks, one of two cores would wait
+        (2, 7 * MOST_ROWS, 8),
+        (1, 5 * MOST_ROWS, 5),
+    ],
+)
+def test_tasks_are_one_for_little_and_a_multiple_of_cores_for_much(
+    monkeypatch: pytest.MonkeyPatch, cores: int, rows: int, expected: int
+) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert tasks_for_rows(rows) == expected
