@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -131,7 +132,16 @@ def _texts(array: pa.Array | pa.ChunkedArray) -> list[str | None]:
 
 
 def _floats(array: pa.Array) -> list[float | str | None]:
+    """Each value as the shortest number that is the same value in its own type: a FLOAT of 0.1 is 0.1."""
+    if not pa.types.is_float64(array.type):
+        values = array.to_pylist()
+        shortest = [None if value is None else float(_shortest(value, array.type)) for value in values]
+        array = pa.array(shortest, pa.float64())
     return [value if value is None or math.isfinite(value) else _not_finite(value) for value in array.to_pylist()]
+
+
+def _shortest(value: float, kind: pa.DataType) -> str:
+    return str((np.float32 if pa.types.is_float32(kind) else np.float16)(value))
 
 
 def _not_finite(value: float) -> str:

@@ -4,8 +4,11 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version as version_of
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from siltstone.engine.cli import (
     drop_command,
@@ -21,7 +24,7 @@ from siltstone.engine.cli import (
     standard_output,
     table_commands,
 )
-from siltstone.engine.cli.output import print_error
+from siltstone.engine.cli.output import print_error, write_line
 from siltstone.engine.errors import SiltstoneError, SpecError, gist
 from siltstone.engine.storage import storage_error
 
@@ -29,9 +32,30 @@ UNEXPECTED_EXIT_CODE = 1
 GC_THRESHOLD = 100_000  # collecting while some thousand modules load takes a tenth of a short command's time
 DEBUG_HINT = "SILTSTONE_DEBUG=1 shows where it comes from; what Spark says is in spark.log in siltstone's cache folder."
 
+LONGEST_HELP = 1_000
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end, where it is wanted."""
+    if wanted:
+        write_line(f"siltstone {version_of('siltstone')}")
+        raise typer.Exit
+
+
+class WholeHelp(TyperGroup):
+    """Lists commands with their whole first sentence, whatever the width: it wraps and is never cut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, command.get_short_help_str(limit=LONGEST_HELP)) for name, command in commands if command]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="siltstone",
-    help="Change events settle into Iceberg tables: the latest state and the whole history.",
+    cls=WholeHelp,
+    help="Turn change-data-capture streams into Iceberg tables: the latest state and the SCD2 history.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -50,6 +74,15 @@ for part in (
     setup_commands,
 ):
     part.add_commands(app)
+
+
+@app.callback()
+def global_options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Turn change-data-capture streams into Iceberg tables: the latest state and the SCD2 history."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from siltstone.engine.cli.output import console, note, print_styled
+from siltstone.engine.cli.output import console, counted, note, print_grid, shown_path
 
 if TYPE_CHECKING:
     from siltstone.engine.report import CheckReport, RunReport
@@ -20,7 +20,7 @@ def print_page(project: "ProjectSpec", checked: bool) -> None:
 
     page = report_after(project, checked)
     if page is not None:
-        note(f"report: {page}")
+        note(f"report: {shown_path(str(page))}")
 
 
 def print_checked(report: "RunReport") -> None:
@@ -33,7 +33,7 @@ def print_checked(report: "RunReport") -> None:
         print_checks(found)
     counts = Counter(result.status for _, result in results)
     checked = ", ".join(f"{count} {status}" for status, count in sorted(counts.items())) or "none"
-    line = f"run {report.run_id}: {len(report.tables)} tables in {report.seconds:.1f} s, checks: {checked}"
+    line = f"run {report.run_id}: {counted(len(report.tables), 'table')} in {report.seconds:.1f} s, checks: {checked}"
     console().print(Text(line), soft_wrap=True)
 
 
@@ -43,6 +43,6 @@ def print_checks(results: "Iterable[tuple[str, CheckReport | CheckResult]]") -> 
 
     found = list(results)
     cells = ((table, r.check, r.severity, r.status, f"{r.observed:,}", r.message) for table, r in found)
-    print_styled(("table", "check", "severity", "status", "found", "message"), cells)
+    print_grid(("table", "check", "severity", "status", "found", "message"), cells)
     for hint in dict.fromkeys(f"{r.check}: {r.hint}" for _, r in found if r.status == "failed" and r.hint):
         console().print(Text(hint), soft_wrap=True)

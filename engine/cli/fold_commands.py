@@ -19,7 +19,16 @@ from siltstone.engine.cli.options import (
     parse_ranges,
     parse_time,
 )
-from siltstone.engine.cli.output import NULL, console, grid, number, print_json, print_rows, print_styled, write_line
+from siltstone.engine.cli.output import (
+    NULL,
+    console,
+    number,
+    print_grid,
+    print_json,
+    print_rows,
+    with_changed,
+    write_line,
+)
 from siltstone.engine.cli.spark_command import spark_work, started_spark
 from siltstone.engine.errors import SpecError
 
@@ -186,11 +195,11 @@ def print_plans(plans: "list[TablePlan]") -> None:
         counts = (found.batch, found.files, found.changes, found.in_order, found.late, found.too_late, found.rejected)
         outcomes = (found.outcomes.get(name, 0) for name in OUTCOMES)
         lines.append((found.table, found.status, *map(number, (*counts, *outcomes))))
-    print_styled(columns, lines)
+    print_grid(columns, lines)
     changed = [found for found in plans if found.versions]
     if changed:
         cells = [(p.table, *(number(p.versions.get(name, 0)) for name in VERSIONS)) for p in changed]
-        console().print(grid(("versions of", *VERSIONS), cells))
+        print_grid(("versions of", *VERSIONS), cells)
     for found in plans:
         for what, columns_of in (("new", found.added_columns), ("wider", found.widened_columns)):
             for name, kind in columns_of.items():
@@ -215,11 +224,13 @@ def print_explanation(found: "Explanation") -> None:
     ]
     if versions:
         title = f"{found.table} {key}: versions, folded up to batch {found.folded_batch}"
-        print_rows(list(versions[0]), versions, title)
+        data = [name for name in found.versions[0].row if name not in found.key]
+        marked = with_changed(versions, (), data, "_op")
+        print_rows(list(marked[0]), marked, title)
     columns = ("outcome", "version", "op", "committed", "event", "batch", "position", "why")
     cells = (change_cells(change, folder) for change in found.changes)
     title = "changes, in the order of the source" + (f"; events in {folder}" if folder else "")
-    console().print(grid(columns, cells, title, whole=("outcome", "version", "op", "event", "batch")))
+    print_grid(columns, cells, title, whole=("outcome", "version", "op", "event", "batch"))
     if not all(v.in_table for v in found.versions) or len(found.versions) != found.versions_in_table:
         there = found.versions_in_table
         write_line(f"The table holds {there} versions of the key, and not these: `siltstone rebuild` mends it.")
@@ -247,7 +258,7 @@ def print_verifications(found: "list[Verification]") -> None:
     for v in found:
         counts = (v.keys, v.changes, v.delivered, v.batches, v.versions, v.differing_rows)
         lines.append((v.table, v.status, *map(number, counts), f"{v.seconds:.1f}"))
-    print_styled(columns, lines)
+    print_grid(columns, lines)
     for v in found:
         if v.difference is not None:
             first = v.difference
@@ -271,7 +282,7 @@ def print_rebuild(report: "RunReport") -> None:
     for found in report.tables:
         counts = (found.batch, found.changes, found.versions.get("before"), found.versions.get("written"))
         lines.append((found.table, found.status, *map(number, counts), f"{found.seconds:.1f}"))
-    print_styled(columns, lines)
+    print_grid(columns, lines)
     print_notes(report)
     print_errors((found.table, found.error) for found in report.tables)
     print_checked(report)

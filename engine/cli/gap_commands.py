@@ -10,10 +10,13 @@ import typer
 
 from siltstone.engine.cli.options import JsonOption, ProjectOption, open_project
 from siltstone.engine.cli.output import STYLES, console, note, print_json, write_line
+from siltstone.engine.names import CHECKS
 
 if TYPE_CHECKING:
     from siltstone.engine.decode.position_notation import Notation
+    from siltstone.engine.reader import Reader
     from siltstone.engine.schema.gap_record import Gap
+    from siltstone.engine.spec.model import ProjectSpec
 
 gaps = typer.Typer(help="Ordering gaps: open, healed, acknowledged.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -45,7 +48,13 @@ def list_gaps(
         return
     print_gaps(listed, notations)
     if not listed:
-        note("no gap is open" if found else "no gap was ever found")
+        note("no gap is open" if found else _why_no_gaps(catalog, found_project))
+
+
+def _why_no_gaps(catalog: "Reader", project: "ProjectSpec") -> str:
+    """Why the table of gaps is empty. Without a check nothing is known about gaps."""
+    is_checked = catalog.table_exists(f"{project.namespace}.{CHECKS}")
+    return "no check has found a gap" if is_checked else "no check has run yet: run `siltstone catch-up` or `check`"
 
 
 @gaps.command()

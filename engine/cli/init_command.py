@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siltstone.engine.cli.options import JsonOption
-from siltstone.engine.cli.output import console, grid, note, number, print_json, write_line
+from siltstone.engine.cli.output import note, number, print_grid, print_json, shown_path, write_line
 from siltstone.engine.errors import SpecError
 from siltstone.engine.names import TOPICS
 
@@ -61,7 +61,7 @@ def init(
     json: JsonOption = False,
 ) -> None:
     """Look into events and write specs for their tables, and a project file where there is none."""
-    from siltstone.engine.init import project_root, write_specs
+    from siltstone.engine.init import project_root, write_schemas, write_specs
     from siltstone.engine.spec.load import PROJECT_FILE, SPECS_FOLDER
 
     folder = output or Path(os.path.relpath(_root_here() / SPECS_FOLDER))
@@ -72,6 +72,7 @@ def init(
     specs = _specs(events, kafka_option or (), folder, root, place)
     project_file = None if has_project else root / PROJECT_FILE
     write_specs(specs, project_file, force)
+    write_schemas(root)
     if json:
         print_json(_written(specs, project_file))
     else:
@@ -97,9 +98,9 @@ def _written(specs: "Sequence[WrittenSpec]", project_file: Path | None) -> dict[
 def _print_written(specs: "Sequence[WrittenSpec]", project_file: Path | None, folder: Path, root: Path) -> None:
     """What was written, for a person, and what comes next."""
     cells = ((str(s.file), s.table, s.format, _keys(s), number(s.columns), ", ".join(s.open_questions)) for s in specs)
-    console().print(grid(("spec", "table", "format", "keys", "columns", "to decide"), cells))
+    print_grid(("spec", "table", "format", "keys", "columns", "to decide"), cells)
     if project_file is not None:
-        note(f"{project_file} was written, too")
+        note(f"{shown_path(str(project_file))} was written, too")
     for spec in specs:
         if spec.unsure_columns:
             note(f"{spec.file}: columns with a question about their type: {', '.join(spec.unsure_columns)}")

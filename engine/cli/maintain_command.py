@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_span
-from siltstone.engine.cli.output import console, number, print_json, print_styled
+from siltstone.engine.cli.output import console, counted, number, print_grid, print_json
 from siltstone.engine.cli.spark_command import spark_work
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def print_maintained(report: "MaintenanceReport") -> None:
         pairs = zip(_cells(found.before, found.scan_before), _cells(found.after, found.scan_after), strict=True)
         cells = [one if one == other else f"{one} -> {other}" for one, other in pairs]
         lines.append((found.table, *cells, number(found.expired), number(found.orphans), number(found.trimmed)))
-    print_styled(columns, lines)
+    print_grid(columns, lines)
     out = console()
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
-    done = "dry run, nothing was changed" if report.dry_run else f"{len(report.tables)} tables"
+    done = "dry run, nothing was changed" if report.dry_run else counted(len(report.tables), "table")
     out.print(Text(f"{done}, {report.seconds:.1f} s"), soft_wrap=True)
 
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,8 +12,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PIPED_WIDTH = 160
+"""How wide a result may be in a pipe before its rows are printed one below the other."""
+WHOLE_WIDTH = 100_000  # a table in a pipe is never cut
 MAX_CELL_WIDTH = 48
+LEAST_WORD_WIDTH = 16
 NULL = "·"
+CHANGED = "_changed"
 STYLES = {
     "ok": "green",
     "planned": "green",
@@ -33,13 +38,31 @@ STYLES = {
 }
 
 
-def console(*, error: bool = False) -> "Console":
-    """A console for standard output or standard error; a pipe is taken to be wide."""
+def console(*, error: bool = False, piped_width: int = PIPED_WIDTH) -> "Console":
+    """A console for standard output or standard error; `piped_width`: how wide a pipe is, in characters."""
     from rich.console import Console
 
     stream = sys.stderr if error else sys.stdout
-    width = None if stream.isatty() else PIPED_WIDTH
+    width = None if stream.isatty() else piped_width
     return Console(file=stream, width=width, highlight=False, soft_wrap=False)
+
+
+def shown_path(path: str) -> str:
+    """A path for a person: relative to the working directory where it is below that, else as it is."""
+    here = f"{Path.cwd()}/"
+    return path.removeprefix(here) if path != here else path
+
+
+def counted(value: int, thing: str) -> str:
+    """A count with its noun: `1 record`, `2,000 records`."""
+    return f"{value:,} {thing}" if value == 1 else f"{value:,} {plural(thing)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of an English noun: `record` -> `records`, `entry` -> `entries`, `batch` -> `batches`."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("ch", "sh", "s", "x")) else "s")
 
 
 def print_error(message: str, hint: str | None = None, details: Iterable[str] = ()) -> None:
@@ -55,7 +78,7 @@ def print_error(message: str, hint: str | None = None, details: Iterable[str] = 
 
 
 def note(message: str) -> None:
-    """A remark beside the result."""
+    """A remark on standard error, so that standard output has the result only."""
     from rich.text import Text
 
     console(error=True).print(Text(message, style="dim"), soft_wrap=True)
@@ -79,40 +102,91 @@ def print_rows(names: Sequence[str], rows: Iterable[Mapping[str, Any]], title: s
     if sum(widths) + 1 > out.width and cells:
         _print_records(out, names, cells, title)
     else:
-        out.print(grid(names, cells, title))
+        print_grid(names, cells, title)
+
+
+def print_grid(
+    names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None, whole: Collection[str] = ()
+) -> None:
+    """A plain table on standard output (`grid`); in a pipe every cell is on one line, as it is."""
+    console(piped_width=WHOLE_WIDTH).print(grid(names, cells, title, whole))
 
 
 def grid(
     names: Sequence[str], cells: Iterable[Sequence[str]], title: str | None = None, whole: Collection[str] = ()
 ) -> "Table":
-    """A plain table: numbers and text as they are, nulls as a dot. The columns in `whole` are never folded."""
+    """A plain table: numbers and text as they are, nulls as a dot. Cells wrap between words. A word that is too long
+    for the terminal is cut in its middle, except in the columns of `whole`."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    lines = [list(line) for line in cells]
+    limit = _word_limit(names, lines)
+    lines = [
+        [cell if name in whole else _cut_words(cell, limit) for name, cell in zip(names, line, strict=True)]
+        for line in lines
+    ]
+
     table = Table(
         box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False
     )
-    for name in names:
-        table.add_column(Text(name), overflow="fold", no_wrap=name in whole)
-    for line in cells:
-        table.add_row(*(Text(cell, style="dim" if cell == NULL else "") for cell in line))
+    for position, name in enumerate(names):
+        longest = max((len(word) for line in lines for word in line[position].split()), default=0)
+        table.add_column(Text(name), overflow="fold", no_wrap=name in whole, min_width=max(longest, len(name)))
+    for line in lines:
+        table.add_row(*(Text(cell, style=STYLES.get(cell, "dim" if cell == NULL else "")) for cell in line))
     return table
 
 
-def print_styled(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
-    """A table whose words of status have their colour."""
-    from rich.text import Text
+def _word_limit(names: Sequence[str], lines: Sequence[Sequence[str]]) -> int:
+    """How long a word may be so that the longest words of all columns fit next to each other."""
+    words = [
+        max([len(name), *(len(word) for line in lines for word in line[i].split())]) for i, name in enumerate(names)
+    ]
+    room = console(piped_width=WHOLE_WIDTH).width - 3 * len(names)
+    limit = max(words, default=0)
+    while limit > LEAST_WORD_WIDTH and sum(min(word, limit) for word in words) > room:
+        limit -= 1
+    return limit
 
-    table = grid(columns, ())
-    for line in lines:
-        table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in line))
-    console().print(table)
+
+def _cut_words(cell: str, limit: int) -> str:
+    return " ".join(cut_middle(word, limit) for word in cell.split(" "))
+
+
+def cut_middle(word: str, width: int) -> str:
+    """A word that keeps its beginning and its end: `inventory.cust…mers_history`."""
+    if len(word) <= width:
+        return word
+    head = (width - 1) // 2
+    return f"{word[:head]}…{word[len(word) - (width - 1 - head) :]}"
 
 
 def number(value: int | None) -> str:
     """A count as people read it."""
     return NULL if value is None else f"{value:,}"
+
+
+def with_changed(
+    rows: Iterable[Mapping[str, Any]], key: Sequence[str], columns: Sequence[str], after: str
+) -> list[dict[str, Any]]:
+    """Versions in their order, each with the columns in which it differs from the version of its key before it, as
+    `_changed`, next to the column `after`; null at a key's first version."""
+    before: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    found = []
+    for row in rows:
+        own = tuple(str(row[name]) for name in key)
+        older = before.get(own)
+        changed = None if older is None else ", ".join(name for name in columns if row[name] != older[name])
+        before[own] = row
+        marked: dict[str, Any] = {}
+        for name, value in row.items():
+            marked[name] = value
+            if name == after:
+                marked[CHANGED] = changed
+        found.append(marked)
+    return found
 
 
 def _as_json(value: Any) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from siltstone.engine.cli.check_output import print_page
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, open_project
-from siltstone.engine.cli.output import console, grid, note, number, print_json, write_line
+from siltstone.engine.cli.output import counted, note, number, print_grid, print_json, shown_path, write_line
 from siltstone.engine.cli.spark_command import spark_work
 from siltstone.engine.errors import SpecError
 
@@ -48,11 +48,12 @@ def list_rejects(
         print_json([asdict(group) for group in groups])
         return
     cells = (
-        (g.table or "(unknown)", g.reason, g.status, number(g.count), f"{g.first_file}:{g.first_line}") for g in groups
+        (g.table or "(unknown)", g.reason, g.status, number(g.count), f"{shown_path(g.first_file)}:{g.first_line}")
+        for g in groups
     )
-    console().print(grid(("table", "reason", "status", "records", "first at"), cells))
+    print_grid(("table", "reason", "status", "records", "first at"), cells)
     total = sum(group.count for group in groups)
-    write_line(f"{total} {'record' if total == 1 else 'records'}" if groups else "no rejects")
+    write_line(counted(total, "record") if groups else "no rejects")
 
 
 def show_rejects(
@@ -69,12 +70,14 @@ def show_rejects(
     if json:
         print_json([_told(each) for each in shown])
     for each in () if json else shown:
-        write_line(f"{each.file}:{each.line}  {each.table or '(unknown table)'}  {each.status}: {each.reason}")
+        write_line(
+            f"{shown_path(each.file)}:{each.line}  {each.table or '(unknown table)'}  {each.status}: {each.reason}"
+        )
         if (said := each.dismissal) is not None:
             write_line(f"    dismissed at {said.at.astimezone(UTC):%Y-%m-%d %H:%M:%S} by {said.by}: {said.reason}")
         write_line(f"    {_record(each)}")
     if len(found) > len(shown):
-        note(f"the first {len(shown)} of {len(found)} records; --limit 0 shows all")
+        note(f"the first {len(shown):,} of {counted(len(found), 'record')}; --limit 0 shows all")
     elif not found:
         note("no rejects")
 
@@ -97,7 +100,7 @@ def replay_rejects(
         for source in report.sources:
             for file, count in source.out_of_reach.items():
                 write_line(
-                    f"{count} rejects of {file} stay: their records were not kept, and the file is gone or has changed."
+                    f"{counted(count, 'reject')} of {shown_path(file)} stay: their records were not kept, and the file is gone or has changed."
                 )
     print_page(found_project, report.is_checked)
     if report.exit_code:

@@ -8,7 +8,7 @@ import typer
 from siltstone.engine.cli.check_output import print_checked, print_checks, print_page
 from siltstone.engine.cli.fold_commands import end_with, print_errors, print_notes
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, WaitOption, parse_time
-from siltstone.engine.cli.output import console, grid, number, print_json, print_styled
+from siltstone.engine.cli.output import console, number, print_grid, print_json, shown_path
 from siltstone.engine.cli.spark_command import spark_work
 
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def print_report(report: "RunReport") -> None:
     from rich.text import Text
 
     out = console()
-    out.print(grid(SOURCE_COLUMNS, map(_source, report.sources)))
+    print_grid(SOURCE_COLUMNS, map(_source, report.sources))
     columns = ("table", "status", "batch", "changes", "opened", "updated", "closed", "removed", "rejected", "seconds")
-    print_styled(columns, map(_table, report.tables))
+    print_grid(columns, map(_table, report.tables))
     print_notes(report)
     for source in report.sources:
         if source.warning:
-            out.print(Text(f"{source.path}: {source.warning}", style="yellow"), soft_wrap=True)
+            out.print(Text(f"{shown_path(source.path)}: {source.warning}", style="yellow"), soft_wrap=True)
     for found in report.tables:
         if found.error:
             out.print(Text(f"{found.table}: {found.error}", style="bold red"), soft_wrap=True)
@@ -101,7 +101,7 @@ def _checked(found: "Checked") -> list[dict[str, Any]]:
 def _source(source: "SourceReport") -> tuple[str, ...]:
     others = sum(source.other_tables.values())
     numbers = (source.read, sum(source.taken.values()), source.control, others, source.rejected)
-    return source.path, *(f"{number:,}" for number in numbers), number(source.left)
+    return shown_path(source.path), *(f"{number:,}" for number in numbers), number(source.left)
 
 
 def _table(table: "TableReport") -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from siltstone.engine.cli.options import JsonOption, ProjectOption, open_project
-from siltstone.engine.cli.output import console, grid, note, print_json, write_line
+from siltstone.engine.cli.output import note, print_grid, print_json, write_line
 
 NOT_READY_EXIT_CODE = 2
 
@@ -29,7 +29,7 @@ def doctor(project: ProjectOption = None, json: JsonOption = False) -> None:
         print_json([asdict(finding) for finding in findings])
     else:
         cells = [("ok" if finding.ok else "WRONG", finding.matter, finding.found) for finding in findings]
-        console().print(grid(("", "matter", "found"), cells))
+        print_grid(("", "matter", "found"), cells)
         for finding in findings:
             if not finding.ok:
                 write_line(f"{finding.matter}: {finding.hint}")

@@ -1,9 +1,12 @@
 """validate and schema: the spec language, without data and without a JVM."""
 
+from enum import StrEnum
+from typing import Annotated
+
 import typer
 
 from siltstone.engine.cli.options import JsonOption, ProjectOption, SpecArguments, open_project
-from siltstone.engine.cli.output import console, grid, note, print_json, write_line
+from siltstone.engine.cli.output import counted, note, print_grid, print_json, shown_path, write_line
 from siltstone.engine.errors import SpecError
 
 
@@ -34,16 +37,25 @@ def validate(specs: SpecArguments = None, project: ProjectOption = None, json: J
         listed = [{"file": spec.file, "table": spec.table, "warning": warnings[spec.table]} for spec in found]
         print_json({"valid": True, "specs": listed})
         return
-    cells = [(str(s.file), s.table, s.source.format, s.target.latest, s.target.history) for s in found]
-    console().print(grid(("spec", "table", "format", "latest", "history"), cells))
+    cells = [(shown_path(str(s.file)), s.table, s.source.format, s.target.latest, s.target.history) for s in found]
+    print_grid(("spec", "table", "format", "latest", "history"), cells)
     for table, warning in warnings.items():
         if warning is not None:
             note(f"{table}: {warning}")
-    write_line("1 spec is valid" if len(found) == 1 else f"{len(found)} specs are valid")
+    write_line(f"{counted(len(found), 'spec')} {'is' if len(found) == 1 else 'are'} valid")
 
 
-def schema() -> None:
+class SchemaOf(StrEnum):
+    """The files that have a schema."""
+
+    spec = "spec"
+    project = "project"
+
+
+def schema(
+    of: Annotated[SchemaOf, typer.Argument(help="Of a table spec, or of the project file.")] = SchemaOf.spec,
+) -> None:
     """Print the JSON Schema of the spec language, for editors."""
-    from siltstone.engine.spec import spec_json_schema
+    from siltstone.engine.spec import project_json_schema, spec_json_schema
 
-    print_json(spec_json_schema())
+    print_json(spec_json_schema() if of is SchemaOf.spec else project_json_schema())

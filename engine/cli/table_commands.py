@@ -17,7 +17,7 @@ from siltstone.engine.cli.options import (
     parse_keys,
     parse_time,
 )
-from siltstone.engine.cli.output import note, print_json, print_rows, write_line
+from siltstone.engine.cli.output import counted, note, print_json, print_rows, with_changed, write_line
 from siltstone.engine.errors import SpecError
 from siltstone.engine.names import (
     BATCH,
@@ -56,7 +56,19 @@ BOOKKEEPING = (
 )  # fmt: skip
 DEFAULT_LIMIT = 20
 SHOWN = "_shown"  # how a column begins that has a position as its source writes it: `_shown_position`
-RUNS_SHOWN = ("started_at", "table", "status", "batch", "read", "changes", "rejected", "seconds", "exit_code", "error")
+RUNS_SHOWN = (
+    "run_id",
+    "started_at",
+    "table",
+    "status",
+    "batch",
+    "read",
+    "changes",
+    "rejected",
+    "seconds",
+    "exit_code",
+    "error",
+)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -70,7 +82,9 @@ def show(
     table: TableArgument,
     key: Annotated[list[str] | None, typer.Option(help="column=value; once for each key column.")] = None,
     as_of: Annotated[str | None, typer.Option(help="The table as it was at this time (UTC).")] = None,
-    said: Annotated[str | None, typer.Option("--said", help="What history said at this time (UTC).")] = None,
+    as_recorded_at: Annotated[
+        str | None, typer.Option(help="The rows that history had at this time (UTC); needs history.recorded.")
+    ] = None,
     history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
     limit: Annotated[int, typer.Option(min=0, help="At most so many rows; 0 for all.")] = DEFAULT_LIMIT,
     form: Annotated[ShowFormat, typer.Option("--format")] = ShowFormat.table,
@@ -91,22 +105,22 @@ def show(
     )
 
     keys, moment = parse_keys(key or ()), parse_time(as_of) if as_of else None
-    then = parse_time(said) if said else None
+    recorded_at = parse_time(as_recorded_at) if as_recorded_at else None
     found_project = open_project(project)
     catalog, names = _open(table, found_project)
     most = limit + 1 if limit else None
     if moment is not None:
         source = load_table(catalog, names.history)
-        found = rows_as_of(source, moment, matching(source, keys), key_columns(catalog, names), then)
+        found = rows_as_of(source, moment, matching(source, keys), key_columns(catalog, names), recorded_at)
         hidden: Sequence[str] = (*INTERVAL, *BOOKKEEPING)
     elif keys:
         source = load_table(catalog, names.history)
-        found, hidden = timeline(source, matching(source, keys), then), BOOKKEEPING
-    elif history or then or table == names.history:
+        found, hidden = timeline(source, matching(source, keys), recorded_at), BOOKKEEPING
+    elif history or recorded_at or table == names.history:
         source = load_table(catalog, names.history)
         interval = called((VALID_FROM, VALID_TO, POSITION), stored_names(source))
         order = (*key_columns(catalog, names), *interval)
-        found, hidden = first_versions(source, order, most, then), BOOKKEEPING
+        found, hidden = first_versions(source, order, most, recorded_at), BOOKKEEPING
     else:
         source = load_table(catalog, names.latest)
         found, hidden = first_rows(source, key_columns(catalog, names), most), (*INTERVAL, *BOOKKEEPING)
@@ -114,7 +128,8 @@ def show(
     shown = _shown(found.column_names, called(INTERVAL, renamed), called(hidden, renamed))
     columns = found.column_names if everything else shown
     form = ShowFormat.json if json else form
-    _print(_with_notation(found.select(columns), catalog, names, form, found_project), limit, form)
+    versions_of = key_columns(catalog, names) if moment is None and keys else None
+    _print(_with_notation(found.select(columns), catalog, names, form, found_project), limit, form, versions_of)
     if form is ShowFormat.table and (trust := trusted(source.properties)):
         note(trust)
 
@@ -154,7 +169,7 @@ def export(
     goal = goal_of(output, found_project.store) if output else None
     written = export_rows(batches(source), form or _format_of(output), goal)
     if output:
-        note(f"{written} rows in {output}")
+        note(f"{counted(written, 'row')} in {output}")
 
 
 def runs(
@@ -222,7 +237,8 @@ def _shown(names: Sequence[str], interval: Sequence[str], hidden: Sequence[str])
     return first + [name for name in names if name not in first and name not in hidden]
 
 
-def _print(found: "pa.Table", limit: int, form: ShowFormat) -> None:
+def _print(found: "pa.Table", limit: int, form: ShowFormat, versions_of: Sequence[str] | None = None) -> None:
+    """Print rows. `versions_of`: they are the versions of keys, which are these columns: a table names what changed."""
     shown = found.slice(0, limit) if limit else found
     if form is ShowFormat.json:
         print_json(list(_rows(shown)))
@@ -233,9 +249,13 @@ def _print(found: "pa.Table", limit: int, form: ShowFormat) -> None:
         for row in _rows(shown):
             write_line(csv_line(row.values()))
     else:
-        print_rows(shown.column_names, list(_rows(shown)))
+        rows: list[Mapping[str, Any]] = list(_rows(shown))
+        if versions_of is not None and OP in shown.column_names:
+            data = [name for name in shown.column_names if not name.startswith("_") and name not in versions_of]
+            rows = list(with_changed(rows, versions_of, data, OP))
+        print_rows(list(rows[0]) if rows else shown.column_names, rows)
     if found.num_rows > shown.num_rows:
-        note(f"the first {shown.num_rows} rows; --limit 0 shows all")
+        note(f"the first {counted(shown.num_rows, 'row')}; --limit 0 shows all")
     elif not found.num_rows:
         note("no rows")
 
@@ -248,5 +268,12 @@ def _rows(found: "pa.Table") -> Iterator[dict[str, Any]]:
 
 
 def _format_of(output: str | None) -> ExportFormat:
-    suffix = Path(output).suffix.removeprefix(".") if output else ""
-    return ExportFormat(suffix) if suffix in list(ExportFormat) else ExportFormat.jsonl
+    """The format that the ending of a file's name says; JSON lines where there is none."""
+    ending = Path(output).suffix.removeprefix(".").lower() if output else ""
+    if not ending:
+        return ExportFormat.jsonl
+    if ending not in list(ExportFormat):
+        raise typer.BadParameter(
+            f"export does not write .{ending} files: name one of .{', .'.join(ExportFormat)}, or say --format"
+        )
+    return ExportFormat(ending)

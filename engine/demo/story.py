@@ -1,13 +1,15 @@
 """What the demo tells: between the runs, what to look at; after them, what the tables hold."""
 
 import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from siltstone.engine.cli.check_output import print_checks
-from siltstone.engine.cli.output import console, grid, print_rows, write_line
+from siltstone.engine.cli.output import NULL, console, print_grid, print_rows, shown_path, write_line
 from siltstone.engine.cli.run_commands import print_report
 from siltstone.engine.names import OP, VALID_FROM, VALID_TO
 from siltstone.engine.plain_values import rows
@@ -55,7 +57,7 @@ def print_run(report: RunReport) -> None:
         ]
         for table in report.tables
     ]
-    console().print(grid(columns, lines))
+    print_grid(columns, lines)
 
 
 def print_timeline(project: ProjectSpec) -> None:
@@ -79,19 +81,27 @@ def print_run_checks(report: RunReport) -> None:
 
 def print_next_steps(root: Path, report: str | None, pages: Path) -> None:
     """Where everything is, and what to try."""
-    project = f"--project {shlex.quote(str(root))}"
+    project = f"--project {shlex.quote(shown_path(str(root)))}"
+    program = shlex.quote(_program())
     places = {"tables": root / "lake", "specs": root / "specs", "report": report, "checks' pages": pages}
     for name, place in places.items():
-        write_line(f"{name:<15} {place}")
-    write_line("\nTry:")
+        write_line(f"{name:<15} {shown_path(str(place)) if place else NULL}")
+    write_line("\nLook at them:")
     for command in (
-        f"siltstone show {CUSTOMERS} --key id={KEY['id']} {project}",
-        f"siltstone export {CUSTOMERS} --history --format csv {project}",
-        f"siltstone explain {CUSTOMERS} --key id={KEY['id']} {project}",
-        f"siltstone gaps list --all {project}",
-        f"siltstone catch-up {shlex.quote(str(root / 'more' / 'inventory.orders.yaml'))} {project}",
+        f"{program} show {CUSTOMERS} --key id={KEY['id']} {project}",
+        f"{program} export {CUSTOMERS} --history --format csv {project}",
+        f"{program} explain {CUSTOMERS} --key id={KEY['id']} {project}",
+        f"{program} gaps list --all {project}",
+        f"{program} catch-up {shlex.quote(str(root / 'more' / 'inventory.orders.yaml'))} {project}",
     ):
         write_line(f"  {command}")
+    write_line("\nThen take events of your own, in an empty folder:")
+    write_line(f"  {program} init FOLDER_OF_EVENTS && {program} catch-up")
+
+
+def _program() -> str:
+    """How to call siltstone in this shell: by its name where the shell finds it, else by its path."""
+    return "siltstone" if shutil.which("siltstone") else shown_path(str(Path(sys.executable).with_name("siltstone")))
 
 
 def listed(found: "pa.Table") -> Iterable[Mapping[str, object]]:

@@ -11,7 +11,7 @@ tables -> specs                spec_text, paths, targets
 from siltstone.engine.init.found_table import FoundTable
 from siltstone.engine.init.recognition import looks_like, other_than
 from siltstone.engine.init.schema_place import SchemaPlace
-from siltstone.engine.init.spec_text import WrittenSpec, project_root, write_specs, written_specs
+from siltstone.engine.init.spec_text import WrittenSpec, project_root, write_schemas, write_specs, written_specs
 from siltstone.engine.init.stored_paths import event_place
 from siltstone.engine.init.table_search import find_tables
 from siltstone.engine.init.topic_samples import FoundTopics, find_in_topics, topics_at
@@ -28,6 +28,7 @@ __all__ = [
     "other_than",
     "project_root",
     "topics_at",
+    "write_schemas",
     "write_specs",
     "written_specs",
 ]

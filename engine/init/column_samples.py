@@ -13,7 +13,7 @@ from siltstone.engine.decode.columns_seen import ColumnsSeen, Seen
 from siltstone.engine.decode.event import Event
 from siltstone.engine.decode.event_schemas import KNOWN_FROM_VALUES, row_columns
 from siltstone.engine.decode.json_kinds import LONG, VOID, WHOLE, kind_of, type_of_kinds
-from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object
 from siltstone.engine.decode.table_shape import distinct
 from siltstone.engine.init.guessed_types import Evidence, Guess
 from siltstone.engine.names import OP_INSERT, OP_READ, TAKEN_NAMES
@@ -176,7 +176,7 @@ class Columns:
         image = change.before if change.after is None else change.after
         try:
             fields = parse_object(image or b"{}")
-        except MISFIT:
+        except PARSE_ERRORS:
             return
         is_new = change.op in (OP_INSERT, OP_READ) and change.old_key is None
         for name, value in fields.items():

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse_object
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse_object
 
 OP: Final = "Op"
 OPS: Final = ("I", "U", "D")
@@ -59,7 +59,7 @@ def is_new(file: Path, row: bytes) -> bool:
     """Whether a row in a file that DMS wrote is new in its table."""
     try:
         return is_of_dms(file) and (is_load(file) or parse_object(row).get(OP) == "I")
-    except MISFIT:
+    except PARSE_ERRORS:
         return False
 
 

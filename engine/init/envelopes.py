@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from siltstone.engine.decode.event import Message
-from siltstone.engine.decode.json_value import MISFIT, parse, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, text_of
 from siltstone.engine.formats import Format
 from siltstone.engine.init.file_sample import Sample
 from siltstone.engine.init.recognition import CANDIDATES, best_of, outcome_of
@@ -122,7 +122,7 @@ def _of_base64(text: str) -> Any:
 def _parsed(text: bytes) -> Any:
     try:
         return parse(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None
 
 

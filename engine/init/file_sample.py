@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, Literal
 
 from siltstone.engine.decode.csv_texts import CsvTexts
 from siltstone.engine.decode.event import Message
-from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse
 from siltstone.engine.errors import SourceError
 from siltstone.engine.init.dms_files import names_of_values
 from siltstone.engine.init.stored_paths import opened
@@ -189,7 +189,7 @@ def _are_json(lines: Sequence[Message]) -> bool:
     for number, line in enumerate(lines, 1):
         try:
             has_parts = isinstance(parse(line.text), dict | list) or has_parts
-        except MISFIT:
+        except PARSE_ERRORS:
             broken += 1
         if number == LOOKED_AT and broken * 2 > number:
             return False
@@ -199,7 +199,7 @@ def _are_json(lines: Sequence[Message]) -> bool:
 def _is_json(text: bytes) -> bool:
     try:
         parse(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return False
     return True
 

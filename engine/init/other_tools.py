@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse, parse_object, plain_text
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, parse_object, plain_text
 from siltstone.engine.init.file_sample import Sample
 
 LOOKED_AT: Final = 200
@@ -148,7 +148,7 @@ def _objects(text: bytes) -> Iterator[dict[str, Any]]:
     """A record, and the value of a message in it."""
     try:
         record = parse_object(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return
     yield record
     for name in _AROUND:
@@ -179,5 +179,5 @@ def _opened(value: Any) -> Any:
         return value
     try:
         return parse(value.encode("utf-8", "replace"))
-    except MISFIT:
+    except PARSE_ERRORS:
         return value

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from siltstone.engine.decode.event import CHANGE, CONTROL, Event, Message
 from siltstone.engine.decode.formats.base64_messages import read_base64
-from siltstone.engine.decode.json_value import MISFIT, parse, text_of
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse, text_of
 from siltstone.engine.decode.source_decoder import SourceDecoder
 from siltstone.engine.formats import FORMATS, Format, format_of
 from siltstone.engine.init.file_sample import Container, Sample, csv_layout_of
@@ -214,7 +214,7 @@ _NO_JSON: Final = object()
 def _value(text: bytes) -> Any:
     try:
         return parse(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return _NO_JSON
 
 

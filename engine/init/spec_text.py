@@ -26,18 +26,29 @@ from siltstone.engine.init.schema_place import SchemaPlace
 from siltstone.engine.init.targets import OtherName, other_names
 from siltstone.engine.inputs.containers import kind_by_name
 from siltstone.engine.names import TAKEN_NAMES
+from siltstone.engine.spec.editors import (
+    PROJECT_SCHEMA,
+    SPEC_SCHEMA,
+    project_json_schema,
+    schema_line,
+    schema_text,
+    spec_json_schema,
+)
 from siltstone.engine.spec.interpolation import as_written
 from siltstone.engine.spec.load import PROJECT_FILE, load_project, specs_in
 
 CANDIDATES_SHOWN: Final = 5
 DEFAULT_UNIT: Final = "microseconds"
-PROJECT: Final = """\
+SCHEMAS: Final = ".siltstone"
+"""The folder of a project for files that siltstone keeps for itself."""
+PROJECT: Final = f"""\
+{schema_line(f"{SCHEMAS}/{PROJECT_SCHEMA}")}
 # The project around specs/. These are the defaults; the README lists the other settings.
 catalog:
   name: lake
   type: jdbc # an embedded catalog: SQLite and a folder; rest, glue and hive take their place
-  uri: jdbc:sqlite:${project}/lake/catalog.db
-  warehouse: file://${project}/lake/warehouse
+  uri: jdbc:sqlite:${{project}}/lake/catalog.db
+  warehouse: file://${{project}}/lake/warehouse
 namespace: silt # where changes, rejects and runs live
 """
 
@@ -104,7 +115,8 @@ def written_specs(
         source = _source(table, place)
         if format_of(table.format).needs_schemas and schemas is not None and not schemas.of_project:
             source.append(_schemas(schemas, root))
-        found.append(_spec(table, name, file, place, source, target))
+        schema = os.path.relpath(root.absolute() / SCHEMAS / SPEC_SCHEMA, file.parent.absolute())
+        found.append(_spec(table, name, file, place, [schema_line(schema)], source, target))
     return found
 
 
@@ -129,6 +141,18 @@ def write_specs(specs: Iterable[WrittenSpec], project_file: Path | None, force: 
             project_file.write_text(PROJECT, encoding="utf-8")
 
 
+def write_schemas(root: Path) -> None:
+    """Write the JSON Schemas that the first lines of specs and of the project file name.
+
+    Raises: SpecError: they cannot be written.
+    """
+    folder = root / SCHEMAS
+    for name, schema in ((SPEC_SCHEMA, spec_json_schema()), (PROJECT_SCHEMA, project_json_schema())):
+        with writing(folder / name, "-o names another folder"):
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(schema_text(schema), encoding="utf-8")
+
+
 def project_root(folder: Path) -> tuple[Path, bool]:
     """The project's folder: that of the project file found upward, else the one above the specs. Is there a file?"""
     begin = Path(os.path.normpath(folder.absolute()))
@@ -139,11 +163,18 @@ def project_root(folder: Path) -> tuple[Path, bool]:
 
 
 def _spec(
-    table: FoundTable, name: str, file: Path, place: EventPlace, source: Sequence[str], target: Sequence[OtherName]
+    table: FoundTable,
+    name: str,
+    file: Path,
+    place: EventPlace,
+    head: Sequence[str],
+    source: Sequence[str],
+    target: Sequence[OtherName],
 ) -> WrittenSpec:
     lines = [
+        *head,
         f"# Written by `siltstone init` from {_counted(table, place)}.",
-        f"# Changes are in the order of {'source_batch' if is_written_by_dms(table) else table.order}.",
+        f"# Changes are in the order of {'delivery' if is_written_by_dms(table) else table.order}.",
     ]
     if table.name is None:
         lines.append("# The events do not name their table: this name is the file's; choose a better one.")
@@ -317,7 +348,7 @@ def _declared(table: FoundTable, types: Mapping[str, Any], guesses: Mapping[str,
     left = {name for name in of_rows if name in values and values[name].is_written_otherwise()}
     lines = []
     if declarable:
-        from_what = f"all {table.changes} changes" if table.whole else f"the first {table.changes} changes"
+        from_what = f"all {_changes(table)}" if table.whole else f"the first {_changes(table)}"
         why = f"the events carry no types: these are inferred from {from_what}; correct what you know better"
         lines = [f"columns: # {why}"] if declarable.keys() - left else [f"# columns: {why}"]
     for name, kind in declarable.items():
@@ -372,9 +403,13 @@ def _decide(what: str, candidates: Sequence[str]) -> str:
     return f"# decide: {what}{f'; candidates: {shown}' if shown else ''}"
 
 
+def _changes(table: FoundTable) -> str:
+    return "1 change" if table.changes == 1 else f"{table.changes} changes"
+
+
 def _counted(table: FoundTable, place: EventPlace) -> str:
     files = f"1 {place.unit}" if len(table.files) == 1 else f"{len(table.files)} {place.unit}s"
-    return f"{'' if table.whole else 'the first '}{table.changes} changes in {files}"
+    return f"{'' if table.whole else 'the first '}{_changes(table)} in {files}"
 
 
 def _flow(names: Iterable[str]) -> str:

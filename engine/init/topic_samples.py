@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse
 from siltstone.engine.decode.topic_records import Around, texts
 from siltstone.engine.errors import SiltstoneError, SourceError, SpecError
 from siltstone.engine.formats import format_of
@@ -129,7 +129,7 @@ def _hold_json(records: Iterable[tuple[Partition, Any]]) -> bool:
     for value in values:
         try:
             parse(value)
-        except MISFIT:
+        except PARSE_ERRORS:
             broken += 1
     return broken * 2 <= len(values)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from siltstone.engine.decode.json_value import MISFIT, parse
+from siltstone.engine.decode.json_value import PARSE_ERRORS, parse
 from siltstone.engine.errors import SourceError
 from siltstone.engine.formats import FORMATS
 from siltstone.engine.init.envelopes import envelope_of
@@ -73,5 +73,5 @@ def described(sample: Sample) -> str:
 def _value(text: bytes) -> object:
     try:
         return parse(text)
-    except MISFIT:
+    except PARSE_ERRORS:
         return None

@@ -51,6 +51,7 @@ _HOME: Final = {
     "load_spec": "siltstone.engine.spec.load",
     "load_specs": "siltstone.engine.spec.load",
     "parse_column_type": "siltstone.engine.spec.columns",
+    "project_json_schema": "siltstone.engine.spec.editors",
     "registry_spec": "siltstone.engine.spec.load",
     "spec_json_schema": "siltstone.engine.spec.editors",
     "table_spec": "siltstone.engine.spec.load",

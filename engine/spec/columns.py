@@ -106,6 +106,26 @@ _REFUSED: Final = {
     "interval": "declare string, or bigint where the source sends microseconds.",
     "void": "leave the column out.",
 }
+_OF_DATABASES: Final = {
+    "timestamp": ("timestamptz", "datetimeoffset"),
+    "timestamp_ntz": ("datetime", "datetime2", "smalldatetime"),
+    "time": ("timetz",),
+    "string": (
+        "text", "tinytext", "mediumtext", "longtext", "ntext", "citext", "nvarchar", "varchar2", "nvarchar2", "nchar",
+        "bpchar", "clob", "nclob", "inet", "cidr", "macaddr", "set", "str",
+    ),
+    "json": ("jsonb", "document", "super"),
+    "int": ("int2", "int4", "int32", "serial", "mediumint", "year"),
+    "bigint": ("int8", "int64", "bigserial"),
+    "float": ("float4", "float32"),
+    "double": ("float8", "float64", "binary_double"),
+    "decimal(38,9)": ("number", "bignumeric"),
+    "decimal(19,4)": ("money", "smallmoney"),
+    "binary": ("bytea", "blob", "tinyblob", "mediumblob", "longblob", "varbinary", "image", "raw", "bytestring"),
+    "uuid": ("uniqueidentifier", "guid"),
+}  # fmt: skip
+_SUGGESTED: Final = {name: ours for ours, names in _OF_DATABASES.items() for name in names}
+"""Types of databases and languages that are written otherwise here."""
 TYPE_WORDS: Final = (*dict.fromkeys([*_PLAIN, *_TIMED, *_MADE_OF]), "bigint unsigned")
 
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|(\w+)|([<>(),:]))")
@@ -182,7 +202,7 @@ class _Parser:
     def _unknown(self, word: str) -> ColumnTypeError:
         if word in _REFUSED:
             return ColumnTypeError(f"columns of type {word} cannot be stored", _REFUSED[word])
-        match = nearest(word, TYPE_WORDS)
+        match = _SUGGESTED.get(word) or nearest(word, TYPE_WORDS)
         hint = f"did you mean '{match}'?" if match else "specs/README.md lists the types."
         return ColumnTypeError(f"{shown(self.text)} is not a column type", hint)
 

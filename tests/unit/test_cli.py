@@ -97,7 +97,7 @@ def test_reading_makes_no_catalog(run: Run, tmp_path: Path) -> None:
         ("show", "a.b", "--key", "id=1", "--key", "id=2"),
         ("show", "a.b", "--as-of", "yesterday"),
         ("show", "a.b", "--as-of", "0001-01-01T00:00:00+14:00"),
-        ("show", "a.b", "--said", "9999-12-31T23:59:59-14:00"),
+        ("show", "a.b", "--as-recorded-at", "9999-12-31T23:59:59-14:00"),
         ("show", "a.b", "--limit", "-1"),
         ("show", "a.b", "--format", "xml"),
         ("catch-up", "--until", "soon"),

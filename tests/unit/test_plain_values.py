@@ -100,3 +100,15 @@ def test_csv_tells_null_from_empty_text_and_quotes_what_needs_it() -> None:
     assert csv_line([None, "", 'say "hi"', "a,b", "two\nlines", 7, True, {"k": "v"}]) == (
         ',"","say ""hi""","a,b","two\nlines",7,true,"{""k"":""v""}"'
     )
+
+
+def test_a_float_of_32_bits_is_the_shortest_number_of_its_own_type() -> None:
+    assert plain(pa.array([0.1, 16777216.0, 3.4028235e38, None, float("nan")], pa.float32())) == [
+        0.1,
+        16777216.0,
+        3.4028235e38,
+        None,
+        "NaN",
+    ]
+    assert plain(pa.array([0.1, 0.30000000000000004], pa.float64())) == [0.1, 0.30000000000000004]
+    assert json_line({"a": plain(pa.array([0.2], pa.float32()))[0]}) == '{"a":0.2}'

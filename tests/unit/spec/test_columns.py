@@ -59,6 +59,13 @@ def test_the_parts_of_a_nested_type_keep_their_own_encodings() -> None:
 
 WRONG = {
     "strng": "did you mean 'string'?",
+    "timestamptz": "did you mean 'timestamp'?",
+    "datetime": "did you mean 'timestamp_ntz'?",
+    "text": "did you mean 'string'?",
+    "JSONB": "did you mean 'json'?",
+    "int8": "did you mean 'bigint'?",
+    "number(10,2)": "did you mean 'decimal(38,9)'?",
+    "array<nvarchar>": "did you mean 'string'?",
     "bigint unsinged": None,
     "decimal": "write decimal(12,2).",
     "decimal(39,2)": None,

@@ -1,13 +1,13 @@
 """The JSON Schema that editors complete from, and the examples beside it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from siltstone.engine.spec import load_project, load_specs, spec_json_schema
+from siltstone.engine.spec import load_project, load_specs, project_json_schema, spec_json_schema
+from siltstone.engine.spec.editors import schema_text
 from siltstone.engine.spec.yaml_document import read_document
 from tests.unit.spec.cases import source, values
 
@@ -19,13 +19,17 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(spec_json_schema())
 
 
-def test_the_schema_in_specs_is_the_one_generated() -> None:
-    stored = json.loads((SPECS / "spec.schema.json").read_text(encoding="utf-8"))
-    assert stored == spec_json_schema(), "write spec_json_schema() to specs/spec.schema.json again"
+@pytest.mark.parametrize(
+    ("name", "schema"), [("spec", spec_json_schema()), ("project", project_json_schema())], ids=["spec", "project"]
+)
+def test_the_schemas_in_specs_are_the_ones_generated(name: str, schema: dict[str, Any]) -> None:
+    stored = (SPECS / f"{name}.schema.json").read_text(encoding="utf-8")
+    assert stored == schema_text(schema), f"run `siltstone schema {name} > specs/{name}.schema.json`"
 
 
-def test_the_schema_is_valid_and_every_key_but_sections_has_a_description() -> None:
-    schema = spec_json_schema()
+@pytest.mark.parametrize("schema", [spec_json_schema(), project_json_schema()], ids=["spec", "project"])
+def test_a_schema_is_valid_and_every_key_but_sections_has_a_description(schema: dict[str, Any]) -> None:
+    assert schema["$id"].startswith("urn:siltstone:")
     jsonschema.Draft202012Validator.check_schema(schema)
     described = {**schema["properties"]}
     for section in schema["$defs"].values():

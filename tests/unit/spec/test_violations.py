@@ -244,7 +244,7 @@ CASES: list[tuple[dict[str, Any], str, str, str | None]] = [
     ({"source": avro(registry={"url": "http://a:b@r"})}, "$.source.registry.url", "has a user or a password", "beside"),
     ({"source": avro(registry={"url": "http://r", "user": "a"})}, "$.source.registry", "go together", None),
     ({"source": avro(registry=ALL_WAYS)}, "$.source.registry", "has both a user and a token", "leave one"),
-    ({"source": avro(schemas="s.json", times="isostring")}, "$.source", "the schemas say it", "leave times out"),
+    ({"source": avro(schemas="s.json", times="isostring")}, "$.source", "the schemas define it", "leave times out"),
     ({"source": source(schemas="s.json")}, "$.source", "schemas is a setting of debezium-avro", "leave"),
     ({"source": source(format="dts-avro", decimals="string")}, "$.source", "written in one way only", "leave"),
     ({"source": source(format="canal-json", several="shards")}, "$.source", "that name their source", "tables of its"),
